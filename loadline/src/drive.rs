@@ -76,7 +76,7 @@ fn show_one(args: &NameArg) -> Result<(), Failure> {
 
 fn show_calibrated(drive: &Drive) -> Result<(), Failure> {
     let row = |name: &str, value: String, why: &str| [name.to_owned(), value, why.to_owned()];
-    let (calibration, fitted) = (&drive.calibration, &drive.fitted);
+    let calibration = &drive.calibration;
     let rows = [
         row("medium", drive.medium.to_string(), "selects defaults"),
         row("baseline", format!("{} IOPS", calibration.baseline_iops), &calibration.source),
@@ -87,41 +87,24 @@ fn show_calibrated(drive: &Drive) -> Result<(), Failure> {
         row("store window", drive.window.to_string(), "what the store lets in at a time"),
         row("worker time", drive.worker_time.to_string(), "per item"),
         row("link delay", drive.link_delay.to_string(), "one way"),
-        row("fitted: PGs per pool", fitted.pgs.to_string(), &fitted.pgs_why),
-        row(
-            "fitted: object handling",
-            fitted.object_handling.to_string(),
-            &fitted.object_handling_why,
-        ),
-        row(
-            "fitted: software stage",
-            fitted.software_stage.to_string(),
-            &fitted.software_stage_why,
-        ),
+        row("link, each MiB", drive.link_mib.to_string(), "of a recovered object"),
     ];
     let table = show::table(["", "", "why"], &[1, 2], &rows);
     show::text(&format!("{}: {}\n\n{table}", drive.name, drive.model))
 }
 
 fn drive_json(drive: &Drive) -> Value {
-    let (calibration, fitted) = (&drive.calibration, &drive.fitted);
+    let calibration = &drive.calibration;
     json!({
         "name": drive.name, "kind": "calibrated", "model": drive.model, "medium": drive.medium.to_string(),
         "capacity_iops": drive.capacity_iops, "bandwidth_bytes_per_s": drive.bandwidth.get(),
         "window_bytes": drive.window.get(), "worker_time_ns": drive.worker_time.nanos(),
-        "link_delay_ns": drive.link_delay.nanos(),
+        "link_delay_ns": drive.link_delay.nanos(), "link_mib_ns": drive.link_mib.nanos(),
         "per_request_ns": drive.service.per_request.nanos(),
         "per_mib_ns": drive.service.per_mib.nanos(),
         "calibration": {
             "baseline_iops": calibration.baseline_iops, "source": calibration.source,
             "peak": calibration.peak,
-        },
-        "fitted": {
-            "pgs": fitted.pgs, "pgs_why": fitted.pgs_why,
-            "object_handling_ns": fitted.object_handling.nanos(),
-            "object_handling_why": fitted.object_handling_why,
-            "software_stage_ns": fitted.software_stage.nanos(),
-            "software_stage_why": fitted.software_stage_why,
         },
     })
 }

@@ -6,6 +6,7 @@ use crate::fullness::Fullness;
 use crate::map::{Map, OsdState};
 use crate::osds::KnownOsd;
 use crate::peering::Peering;
+use crate::placement::Placement;
 use crate::pool::{PoolId, PoolSpec};
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{Bytes, IdVec, Time};
@@ -20,6 +21,8 @@ use std::sync::Arc;
 pub struct Config {
     /// How many OSDs.
     pub osds: u32,
+    /// How objects and placement groups are placed.
+    pub placement: Placement,
     /// Decides where placement groups fall.
     pub placement_seed: u64,
     /// How work enters the queues.
@@ -65,7 +68,7 @@ impl Cluster {
     /// A cluster of OSDs that are up and in, without pools.
     pub fn new(config: &Config) -> Cluster {
         Cluster {
-            map: Map::new(config.osds, config.placement_seed),
+            map: Map::new(config.osds, config.placement_seed).placed(config.placement),
             osds: (0..config.osds).map(|_| KnownOsd::default()).collect(),
             router: Router::default(),
             peering: BTreeMap::new(),

@@ -98,6 +98,7 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Placement;
     use crate::Target;
     use crate::cluster::Config;
     use crate::router::tests::{READ, spec};
@@ -113,6 +114,7 @@ mod tests {
         let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
         let mut cluster = Cluster::new(&Config {
             osds: 1,
+            placement: Placement::Even,
             placement_seed: 1,
             policy: Policy { plan: settings.plan(OSD), seed: 1 },
             options: settings.osd_options(OSD),

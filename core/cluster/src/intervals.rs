@@ -240,7 +240,7 @@ mod tests {
     use crate::pool::PoolSpec;
     use crate::router::tests::{READ, spec};
     use crate::settings::{Enforcement, Settings};
-    use crate::{Config, NotLost};
+    use crate::{Config, NotLost, Placement};
     use loadline_base::Time;
     use loadline_device::Medium;
     use loadline_osd::{Data, Notice, OpId, Policy};
@@ -261,6 +261,7 @@ mod tests {
             let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
             let mut cluster = Cluster::new(&Config {
                 osds: 3,
+                placement: Placement::Even,
                 placement_seed: 1,
                 policy: Policy { plan: settings.plan(osd), seed: 1 },
                 options: settings.osd_options(osd),

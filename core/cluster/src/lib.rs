@@ -6,6 +6,7 @@
 mod administer;
 mod cluster;
 pub mod codec;
+mod crush;
 mod durable;
 mod fullness;
 mod give_up;
@@ -43,6 +44,7 @@ pub use lost::NotLost;
 pub use map::{Map, OsdState, PgState, Pool};
 pub use map_change::MapChange;
 pub use outage::Outage;
+pub use placement::Placement;
 pub use pool::{PGS_PER_OSD_MAX, PoolId, PoolSpec};
 pub use pools::PoolInUse;
 pub use router::{IssuedOp, Target};

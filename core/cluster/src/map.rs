@@ -2,9 +2,9 @@
 
 use crate::codec::{MapRecord, OsdRecord, PgRecord};
 use crate::images::MEMBER_BITS;
-use crate::placement;
+use crate::placement::Placement;
 use crate::pool::{PoolId, PoolSpec};
-use loadline_base::{IdVec, mix64};
+use loadline_base::IdVec;
 use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -67,6 +67,7 @@ impl PgState {
 #[derive(Clone, Debug)]
 pub struct Map {
     epoch: u32,
+    placement: Placement,
     placement_seed: u64,
     osds: IdVec<OsdId, OsdState>,
     /// Numbers among the OSDs whose OSD was removed.
@@ -129,7 +130,13 @@ impl Map {
         let osds = (0..osds).map(|_| OsdState { up: true, is_in: true }).collect();
         let (pools, pgs) = (BTreeMap::new(), IdVec::new());
         let (removed, next_pool) = (OsdSet::EMPTY, PoolId::new(0));
-        Map { epoch: 1, placement_seed, osds, removed, pools, next_pool, pgs }
+        let placement = Placement::Even;
+        Map { epoch: 1, placement, placement_seed, osds, removed, pools, next_pool, pgs }
+    }
+
+    /// The same, placed in this way.
+    pub fn placed(self, placement: Placement) -> Map {
+        Map { placement, ..self }
     }
 
     /// Adds a pool; its placement groups have no members until they are peered.
@@ -277,23 +284,20 @@ impl Map {
         pg.get() - self.pool_of(pg).1.first_pg.get()
     }
 
-    /// The placement group of an object. Objects spread evenly over any number of placement groups; blocks of one index of
-    /// a family of images stay together.
+    /// The placement group of an object; blocks of one index of a family of images stay together.
     pub fn pg_of(&self, pool: PoolId, object: ObjectNo) -> PgId {
         let Pool { spec, first_pg } = &self.pools[&pool];
         let block = object.0 & !MEMBER_BITS;
-        let hash = u128::from(mix64(block ^ mix64(u64::from(pool.get()) + 1)));
-        let index = (hash * u128::from(spec.pgs)) >> 64;
-        PgId::new(first_pg.get() + index as u32)
+        let group = self.placement.group(self.placement_seed, pool.get(), spec.pgs, block);
+        PgId::new(first_pg.get() + group)
     }
 
     /// Where placement wants each placement group of `pool`, given who is in.
     pub fn place(&self, pool: PoolId) -> Vec<Vec<OsdId>> {
-        let candidates: Vec<OsdId> =
-            self.osds.iter().filter(|(_, state)| state.is_in).map(|(osd, _)| osd).collect();
+        let osds: Vec<OsdId> = self.osds.ids().collect();
         let Pool { spec, .. } = &self.pools[&pool];
-        let seed = mix64(self.placement_seed ^ mix64(u64::from(pool.get())));
-        placement::place(seed, spec.pgs, spec.copies as usize, &candidates)
+        let (which, size) = ((self.placement_seed, pool.get()), (spec.pgs, spec.copies as usize));
+        self.placement.members(which, size, &osds, |osd| self.osds[osd].is_in)
     }
 }
 

@@ -1,14 +1,64 @@
-//! Placement: each OSD draws a number for each placement group, the highest draws hold it, and then the groups are
-//! evened out so that no OSD holds more than its share.
+//! Placement, of two kinds.
+//!
+//! Ours: each OSD draws a number for each placement group, the highest draws hold it, and then the groups are
+//! evened out so that no OSD holds more than its share. The original's ([`crush`](crate::crush)) is as uneven as its hash is.
 
+use crate::crush;
 use loadline_base::mix64;
 use loadline_osd::OsdId;
+
+/// How objects find placement groups, and those find OSDs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Objects spread evenly, and OSDs hold equally many groups.
+    #[default]
+    Even,
+    /// Objects by the hash of their names, groups by CRUSH over equal OSDs of one host: for studies of that system's published figures.
+    /// A map that is kept on disks does not know it.
+    Crush,
+}
+
+impl Placement {
+    /// The number inside its pool of the group that a block's object belongs to.
+    pub(crate) fn group(self, seed: u64, pool: u32, pgs: u32, block: u64) -> u32 {
+        match self {
+            Placement::Even => {
+                let hash = u128::from(mix64(block ^ mix64(u64::from(pool) + 1)));
+                ((hash * u128::from(pgs)) >> 64) as u32
+            }
+            Placement::Crush => crush::group(crush::pool_number(seed, pool), pgs, block),
+        }
+    }
+
+    /// The members of each group of a pool, primary first, given who is in and who is a number at all.
+    pub(crate) fn members(
+        self,
+        (seed, pool): (u64, u32),
+        (pgs, copies): (u32, usize),
+        all: &[OsdId],
+        is_in: impl Fn(OsdId) -> bool,
+    ) -> Vec<Vec<OsdId>> {
+        match self {
+            Placement::Even => {
+                let candidates: Vec<OsdId> =
+                    all.iter().copied().filter(|osd| is_in(*osd)).collect();
+                place(mix64(seed ^ mix64(u64::from(pool))), pgs, copies, &candidates)
+            }
+            Placement::Crush => {
+                let pool = crush::pool_number(seed, pool);
+                (0..pgs)
+                    .map(|group| crush::members((pool, pgs), group, copies, all, &is_in))
+                    .collect()
+            }
+        }
+    }
+}
 
 /// The members of each of `pgs` placement groups, primary first.
 ///
 /// With a candidate more or less, only as many groups move as must: a draw depends on the group and the OSD alone
 /// (highest random weight, as Ceph's straw buckets with equal weights). Balancing mirrors Ceph's `upmap` balancer.
-pub(crate) fn place(seed: u64, pgs: u32, copies: usize, candidates: &[OsdId]) -> Vec<Vec<OsdId>> {
+fn place(seed: u64, pgs: u32, copies: usize, candidates: &[OsdId]) -> Vec<Vec<OsdId>> {
     let mut placed: Vec<Vec<OsdId>> =
         (0..pgs).map(|index| draw(seed, index, copies, candidates)).collect();
     balance(&mut placed, candidates);

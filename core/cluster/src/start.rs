@@ -6,6 +6,7 @@ use crate::durable::Durable;
 use crate::give_up::{check, in_words, not_here};
 use crate::loss::Loss;
 use crate::map::{Map, OsdState, Pool};
+use crate::placement::Placement;
 use crate::pool::PoolId;
 use crate::quorum::{
     Chosen, FoundDisk, MapCommit, NoQuorum, Summary, Term, choose, choose_what_is_left,
@@ -98,6 +99,8 @@ impl Cluster {
     /// A cluster whose OSDs stand on the paged store. Their disks are to be opened, then it is to be
     /// [created](Cluster::create) or [started](Cluster::start).
     pub fn on_disks(config: &Config) -> Cluster {
+        // A map that is read back from the disks would be placed anew.
+        assert_eq!(config.placement, Placement::Even, "a map on disks does not keep its placement");
         let mut cluster = Cluster::new(config);
         for osd in cluster.osds.ids() {
             cluster.map.set_osd(osd, OsdState { up: false, is_in: true });

@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 pub struct Delays {
     /// One way of a message between two OSDs, or between a client and one.
     pub link: Span,
-    /// What the push of a recovered object takes on top, for reading beside the queue and for transfer.
-    pub push: Span,
+    /// What each MiB of a recovered object takes on top: one stream's share of the wire.
+    pub link_mib: Span,
     /// Processor time that a worker spends on an item.
     pub worker: Span,
     /// What its OSD's next item takes on top for each KiB of images and edits that came into the store's log meanwhile.
@@ -27,7 +27,9 @@ impl Delays {
     #[inline]
     pub fn of(&self, message: &Message) -> Span {
         match message {
-            Message::Push(_) => self.link + self.push,
+            Message::Push(push) if self.link_mib > Span::ZERO => {
+                self.link + self.link_mib * push.length().get() / (1 << 20)
+            }
             _ => self.link,
         }
     }

@@ -4,11 +4,11 @@ use super::{Delays, Lateness, Node, PgReport};
 use loadline_base::{Span, Time};
 use loadline_cluster::images::{ImageId, SnapshotId, View};
 use loadline_cluster::settings::{Enforcement, Settings};
-use loadline_cluster::{Config, OsdState, PoolId, PoolSpec, Target};
+use loadline_cluster::{Config, OsdState, Placement, PoolId, PoolSpec, Target};
 use loadline_device::{Medium, Outcome};
 use loadline_osd::{ClientId, Data, Effect, Envelope, Event, Message, OpKind, OsdId, Policy, Push};
 use loadline_qos::LOADLINE_PRESET;
-use loadline_store::ObjectNo;
+use loadline_store::{ObjectMeta, ObjectNo};
 
 /// Two OSDs on direct stores with one pool of one group and two copies.
 pub(crate) fn node(delays: Delays) -> Node {
@@ -21,6 +21,7 @@ fn node_of(osds: u32, delays: Delays) -> Node {
     let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
     let config = Config {
         osds,
+        placement: Placement::Even,
         placement_seed: 1,
         policy: Policy { plan: settings.plan(osd), seed: 1 },
         options: settings.osd_options(osd),
@@ -89,25 +90,27 @@ fn what_takes_no_time_never_leaves_the_node() {
     assert_eq!(seen(worker), ["reply", "request", "request", "work", "work", "work"]);
 }
 
-#[test]
-fn a_push_takes_longer_than_other_messages() {
-    let (link, push) = (Span::from_micros(5), Span::from_micros(70));
-    let delays = Delays { link, push, ..Delays::default() };
-    let object = ObjectNo(1);
-    let pushed = Push { object, meta: None, base: None, bytes: 0, pulled: false };
-    assert_eq!(delays.of(&Message::Push(pushed)), link + push);
-    assert_eq!(delays.of(&Message::PushReply(object)), link);
+fn push_of(bytes: u64) -> Message {
+    let meta = Some(ObjectMeta { length: bytes, ..ObjectMeta::default() });
+    Message::Push(Push { object: ObjectNo(1), meta, base: None, bytes, pulled: false })
 }
 
-/// Without a link a write arrives at once, and a push still takes the time for reading its object.
+#[test]
+fn a_push_takes_longer_than_other_messages() {
+    let (link, link_mib) = (Span::from_micros(5), Span::from_micros(70));
+    let delays = Delays { link, link_mib, ..Delays::default() };
+    assert_eq!(delays.of(&push_of(4 << 20)), link + link_mib * 4);
+    assert_eq!(delays.of(&push_of(1 << 19)), link + link_mib / 2);
+    assert_eq!(delays.of(&Message::PushReply(ObjectNo(1))), link);
+}
+
+/// Without a link a write arrives at once, and a push still takes the time that its bytes take.
 #[test]
 fn a_push_leaves_the_node_though_the_link_takes_no_time() {
-    let mut node = node(Delays { push: Span::from_micros(70), ..Delays::default() });
+    let mut node = node(Delays { link_mib: Span::from_micros(70), ..Delays::default() });
     let (_, issued) = node.cluster_mut().issue(Time::ZERO, &write(1), Data::NONE);
-    let object = ObjectNo(1);
-    let pushed = Push { object, meta: None, base: None, bytes: 0, pulled: false };
     let issued = issued.expect("the group is served");
-    node.send(Envelope { message: Message::Push(pushed), ..issued });
+    node.send(Envelope { message: push_of(1 << 20), ..issued });
     let leaves = matches!(node.next(Time::ZERO), Some(Effect::Send(_)));
     assert!(leaves && node.is_settled());
 }

@@ -177,7 +177,8 @@ impl Item {
         }
     }
 
-    /// Whose work it is: local work 0, then the OSDs, then the clients (qos.md 1.2, owner numbers).
+    /// Whose work it is: local work 0, then the OSDs, then the clients (qos.md 1.2, owner numbers). Where replica writes are strict, as
+    /// in the original, an OSD's owner number is its own, so that what osd.0 sends is one's with local work.
     ///
     /// A strict replica write is its primary's. One that is charged as client work is its client's: a client's op has to wait here for both,
     /// and waits for neither longer if they have one line.
@@ -190,7 +191,8 @@ impl Item {
                     owner_of_client(write.client)
                 }
                 (Message::Settle(_), ReplicaWrites::AsClientWork) => LOCAL,
-                _ => envelope.from.map_or(LOCAL, owner_of_osd),
+                (_, ReplicaWrites::Strict) => envelope.from.map_or(LOCAL, OsdId::get),
+                (_, ReplicaWrites::AsClientWork) => envelope.from.map_or(LOCAL, owner_of_osd),
             },
             Item::Put(put) => owner_of_client(put.client),
             _ => LOCAL,

@@ -18,3 +18,16 @@ where
     let text = String::deserialize(deserializer)?;
     text.parse().map_err(|error| D::Error::custom(format!("`{text}` is not understood: {error}")))
 }
+
+/// The same where a file may leave it out.
+///
+/// # Errors
+/// As [`deserialize`].
+pub fn some<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    deserialize(deserializer).map(Some)
+}

@@ -10,8 +10,6 @@ use std::fmt::Write;
 
 /// The rate at this depth counts: an OSD's store has no more small writes in flight (qos.md 13.1: 256 KiB in 4 KiB).
 const STORE_DEPTH: u32 = 64;
-/// What `loadline serve` gives four OSDs with three copies.
-const PGS: u32 = 64;
 
 /// Why there is no drive file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +43,6 @@ struct ModelFigures {
     bytes_per_s: f64,
     per_request: Span,
     per_mib: Span,
-    object_read: Span,
 }
 
 impl ModelFigures {
@@ -66,7 +63,6 @@ impl ModelFigures {
             bytes_per_s: large.bytes_per_s,
             per_request: Span::from_secs_f64(per_request),
             per_mib: Span::from_secs_f64(per_mib),
-            object_read: measured.alone(Does::Read, OBJECT).unwrap_or(Span::ZERO),
         })
     }
 }
@@ -141,6 +137,7 @@ bandwidth = "{bandwidth:.2} MiB"  # measured: 4 MiB sequential writes, per secon
 window = "{window}"         # not measured: bluestore_throttle_bytes of the study (qos.md 13.1)
 worker_time = "15 us"       # not measured: qos.md 13.3b
 link_delay = "0"            # not measured: the OSDs of one host hand messages over at once
+link_mib = "0"
 
 [service]
 per_request = "{per_request} ns"  # from both rates of writes
@@ -151,14 +148,6 @@ reads = "beside"            # the model has no rate of reads: they pass the writ
 baseline_iops = {baseline:.0}
 source = {source}
 peak = {peak}
-
-[fitted]
-pgs = {PGS}
-pgs_why = "Not measured: what `loadline serve` gives four OSDs with three copies."
-object_handling = "{object_read} ns"
-object_handling_why = "Measured: the mean time to read a whole object with nothing else in flight; recovery reads one before it writes it."
-software_stage = "0"
-software_stage_why = "An effect seen in one study's build, not a property of a drive."
 "#,
         medium = figures.medium,
         iops = figures.iops.max(1.0),
@@ -166,7 +155,6 @@ software_stage_why = "An effect seen in one study's build, not a property of a d
         per_request = figures.per_request.nanos().max(1),
         per_mib = figures.per_mib.nanos(),
         baseline = (figures.iops * 4.0 / 3.0).max(1.0),
-        object_read = figures.object_read.nanos(),
     )
 }
 

@@ -194,7 +194,15 @@ fn course_chart(
             || baseline == Some(setup.name());
         let values = (course.values)(&setup.series);
         if shown && values.iter().flatten().any(|value| *value > 0.0) {
-            lines.push(SetupLine { label: setup.name().to_owned(), look: *look, values });
+            let curves = setup.published_curves.iter();
+            let published = curves.filter(|curve| curve.column == course.column);
+            let published = published.flat_map(|curve| curve.points.clone()).collect();
+            lines.push(SetupLine {
+                label: setup.name().to_owned(),
+                look: *look,
+                values,
+                published,
+            });
         }
     }
     let (id, title) = match preset {
@@ -207,7 +215,10 @@ fn course_chart(
     let (log, steps) = (course.log, course.steps);
     (!lines.is_empty()).then(|| Chart {
         id,
-        caption: course.caption.to_owned(),
+        caption: match lines.iter().any(|line| !line.published.is_empty()) {
+            true => format!("{} Diamonds are points of the published curves.", course.caption),
+            false => course.caption.to_owned(),
+        },
         drawing: Drawing::Lines(LineChart { title: title.clone(), log, steps, lines }),
         title,
     })

@@ -111,7 +111,7 @@ mod tests {
         let text = results_csv(&StudyResult { setups: vec![setup], ..Default::default() });
         let [head, row] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
         assert!(head.starts_with("setup,preset,client_IOPS,client_IOPS_published,"), "{head}");
-        assert!(head.ends_with(",recovery_time_published"), "{head}");
+        assert!(head.ends_with(",first_rate_objects_s_published"), "{head}");
         assert!(row.starts_with("\"a, \"\"b\"\"\",reef,5,,,,"), "{row}");
         let heads = head.split(',').count();
         assert_eq!(row.split(',').count() - 1, heads, "the name has a comma of its own");

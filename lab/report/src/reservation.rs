@@ -174,6 +174,7 @@ fn chart(setup: &SetupResult, look: Look, kept: &ReservationResult) -> Option<Ch
         label: label.to_owned(),
         look: look.with_pattern(pattern),
         values,
+        published: Vec::new(),
     };
     let title = format!("Clients' reservation under {}", setup.name());
     let lines = vec![

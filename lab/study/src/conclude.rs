@@ -45,6 +45,13 @@ pub fn conclude(
                 .to_owned(),
         );
     }
+    if !study.departs.is_empty() {
+        warnings.push(format!(
+            "The published figures are of another load or system than this one ({}), so none stands beside ours; leave that out \
+             to compare.",
+            study.departs.join(", ")
+        ));
+    }
     let mut drive = study.script.drive(&chosen);
     if let Some(set) = &study.published {
         drive.facts.push(("Published figures", set.source.as_str()).into());
@@ -83,14 +90,16 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
     let shown = |record: &RunRecord| Figures::of_run(figures, &record.counted);
     let answers = of(|purpose| purpose == RunPurpose::Answer);
     let repeats: Vec<Figures> = answers.iter().map(|record| shown(record)).collect();
-    let variant = |record: &RunRecord| Variant {
-        name: format!("without the study era's software stage, at scale {}", record.scale),
-        why: "The software stage was fitted to a published result; this is what the model gives \
-              without it. Rates and latencies do not depend on the scale, times do."
+    let variant = |record: &RunRecord| {
+        Variant {
+        name: format!("with another OSD returning, at scale {}", record.scale),
+        why: "What osd.0 sends has the owner number 0, as local recovery work has, so that items and \
+              replies share a record of the scheduler; another OSD's replies have one of their own."
             .to_owned(),
         figures: shown(record),
+    }
     };
-    let variants = of(|purpose| purpose == RunPurpose::WithoutStage);
+    let variants = of(|purpose| purpose == RunPurpose::OtherReturns);
     let placements = of(|purpose| matches!(purpose, RunPurpose::Placement(_)));
     let reservation = ReservationResult::of(&answers);
     let mut means = Figures::over(figures, &repeats, mean);
@@ -101,6 +110,10 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
         setup: study.setups[setup].clone(),
         figures: means,
         published: published(study, &study.setups[setup].name),
+        published_curves: match &study.published {
+            Some(set) if study.scale == 1.0 => set.curves_of(&study.setups[setup].name),
+            _ => Vec::new(),
+        },
         repeats: answers
             .iter()
             .zip(repeats)

@@ -214,6 +214,17 @@ pub struct PublishedFigure {
     pub mark: Option<String>,
 }
 
+/// A course over time that somebody drew, as points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedCurve {
+    /// The column of our series that it stands beside.
+    pub column: String,
+    /// How it was found, e.g. `read off the curve`.
+    pub mark: String,
+    /// Seconds and values.
+    pub points: Vec<(f64, f64)>,
+}
+
 impl PublishedFigures {
     /// A figure by its key.
     pub fn get(&self, key: &str) -> Option<&PublishedFigure> {

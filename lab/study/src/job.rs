@@ -9,8 +9,8 @@ pub enum RunPurpose {
     /// It is the answer.
     #[default]
     Answer,
-    /// The same without the study era's software stage.
-    WithoutStage,
+    /// The same with another OSD returning.
+    OtherReturns,
     /// The same over another placement of the placement groups.
     Placement(u32),
 }

@@ -58,7 +58,9 @@ pub use compare::{ComparedFigure, UNTESTED, compare_results};
 pub use conclude::conclude;
 pub use execute::Advance;
 pub use facts::{Host, RunFacts};
-pub use figure::{Better, Figure, Figures, Print, PublishedFigure, PublishedFigures, ShownIn};
+pub use figure::{
+    Better, Figure, Figures, Print, PublishedCurve, PublishedFigure, PublishedFigures, ShownIn,
+};
 pub use folder::{FolderError, Manifest, RunFolder, why, write_whole};
 pub use host::build_id;
 pub use input::{InputError, Source, nearest, unknown};

@@ -5,7 +5,7 @@
 //! time. IOPS are completed client operations per second.
 
 use crate::figure::Figures;
-use crate::figure::PublishedFigures;
+use crate::figure::{PublishedCurve, PublishedFigures};
 use crate::kind::StudyKind;
 use crate::promise::{ImageResult, PromiseResult};
 use crate::reservation::ReservationResult;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The form of manifests, records and results. Folders of another form are refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The conclusion of one study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -111,9 +111,12 @@ pub struct SetupResult {
     pub figures: Figures,
     /// The published figures of the same setup, where they exist.
     pub published: PublishedFigures,
+    /// The published courses over time, where the whole work was done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published_curves: Vec<PublishedCurve>,
     /// Every repeat; intervals are computed from them when there is more than one.
     pub repeats: Vec<Repeat>,
-    /// The same setup with one switch turned, e.g. without the study era's software stage.
+    /// The same setup with one switch turned, e.g. with another OSD returning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
     /// How far the result moves when only the placement of the PGs changes.
@@ -182,7 +185,7 @@ pub struct Repeat {
 /// A setup with one switch turned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
-    /// What was changed, e.g. `without the study era's software stage`.
+    /// What was changed, e.g. `with another OSD returning`.
     pub name: String,
     /// Why the reader should see it, as a sentence.
     pub why: String,

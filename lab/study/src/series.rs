@@ -34,6 +34,14 @@ impl Series {
         self.columns.insert(name.to_owned(), values.into_iter().map(Some).collect());
     }
 
+    /// So many seconds at least; a column that ended before has no values in the later ones.
+    pub(crate) fn fill_up(&mut self, seconds: usize) {
+        self.t_s = (0..seconds.max(self.t_s.len())).map(|second| second as f64).collect();
+        for column in self.columns.values_mut() {
+            column.resize(self.t_s.len(), None);
+        }
+    }
+
     /// What clients saw in each second; the rate of a second is its operations times `per_second`.
     pub(crate) fn of_clients(rate: &str, seconds: &[LatencySecond], per_second: f64) -> Series {
         let mut series = Series {
@@ -83,13 +91,11 @@ pub struct ClassWaits {
     pub replica_ms: StageTime,
     /// On links between client and OSD.
     pub link_ms: StageTime,
-    /// Before the OSD and beyond the link: the study era's software stage, where it is on.
-    pub software_stage_ms: StageTime,
 }
 
 impl ClassWaits {
     /// The stages with their names, in the order work passes them.
-    pub fn stages(&self) -> [(&'static str, StageTime); 7] {
+    pub fn stages(&self) -> [(&'static str, StageTime); 6] {
         [
             ("queue", self.queue_ms),
             ("cpu", self.cpu_ms),
@@ -97,7 +103,6 @@ impl ClassWaits {
             ("device", self.device_ms),
             ("replica", self.replica_ms),
             ("link", self.link_ms),
-            ("software stage", self.software_stage_ms),
         ]
     }
 

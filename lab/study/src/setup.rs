@@ -4,10 +4,10 @@
 use crate::input::{InputError, Source, nearest, unknown};
 use crate::overrides::Override;
 use crate::result::{Configuration, NamedValue, SettingRow};
-use loadline_cluster::Config;
 use loadline_cluster::settings::{
     DriveLimits, Enforcement, LevelTarget, Origin, Refused, Scope, Settings, SettingsChange, Value,
 };
+use loadline_cluster::{Config, Placement};
 use loadline_device::Medium;
 use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::{PRESETS, Preset, SchedulerKind, ServiceClass, ShardPlan, preset};
@@ -160,6 +160,7 @@ impl SetupGround<'_> {
             stored,
             engine: Config {
                 osds: self.media.len() as u32,
+                placement: Placement::Even,
                 placement_seed: 0,
                 policy: Policy { plan: settings.plan(FIRST), seed: 0 },
                 options: settings.osd_options(FIRST),

@@ -36,8 +36,10 @@ pub struct Study {
     pub setups: Vec<Configuration>,
     /// Names for groups of setups.
     pub sets: Sets,
-    /// What somebody else measured.
+    /// What somebody else measured, with the same load on the same system.
     pub published: Option<PublishedSet>,
+    /// What was asked for that published figures do not stand beside.
+    pub departs: Vec<String>,
     /// What must hold of the result.
     pub expectations: Vec<Claim>,
     /// Where it runs.
@@ -51,6 +53,8 @@ pub(crate) struct StudyQuestion {
     pub(crate) question: String,
     pub(crate) load: String,
     pub(crate) scale: f64,
+    /// What was asked for that makes another load or system of the published ones.
+    pub(crate) departs: Vec<String>,
     pub(crate) setups: Vec<Configuration>,
     pub(crate) sets: BTreeMap<String, Vec<Spanned<String>>>,
     pub(crate) expectations: Vec<Spanned<Claim>>,
@@ -66,11 +70,14 @@ impl Study {
         let (kind, source) = (inputs.kind()?, &inputs.study);
         let names: Vec<&str> = asked.setups.iter().map(|setup| setup.name.as_str()).collect();
         let published = match &inputs.published {
+            // What somebody wrote into the file is refused all the same.
             Some(published) => PublishedSet::read(published, kind)?
                 .into_iter()
                 .find(|set| set.study == source.name),
             None => None,
         };
+        let departs = if published.is_some() { asked.departs } else { Vec::new() };
+        let published = published.filter(|_| departs.is_empty());
         Ok(Study {
             kind,
             name: source.name.clone(),
@@ -83,6 +90,7 @@ impl Study {
             scale: asked.scale,
             setups: asked.setups,
             published,
+            departs,
             place: inputs.place.clone(),
             script: Box::new(script),
         })

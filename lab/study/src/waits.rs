@@ -14,19 +14,15 @@ struct WorkGroup {
     stages: [WaitHistogram; Place::ALL.len()],
 }
 
-/// On the links, and in the software stage.
-fn stages(outside: &Outside) -> (StageTime, StageTime) {
-    let beyond = |all: &LatencyHistogram, link: f64| StageTime {
-        mean: (all.mean_ns() / 1e6 - link).max(0.0),
-        p99: (all.percentile_ns(99.0) as f64 / 1e6 - link).max(0.0),
+/// On the links.
+fn on_links(outside: &Outside) -> StageTime {
+    let of = |all: &LatencyHistogram| StageTime {
+        mean: all.mean_ns() / 1e6,
+        p99: all.percentile_ns(99.0) as f64 / 1e6,
     };
     match outside {
-        Outside::Links { link, all } => {
-            let both = (*link * 2).as_millis_f64();
-            (StageTime { mean: both, p99: both }, beyond(all, both))
-        }
-        Outside::Way(all) => (beyond(all, 0.0), StageTime::default()),
-        Outside::Unknown => (StageTime::default(), StageTime::default()),
+        Outside::Way(all) => of(all),
+        Outside::Unknown => StageTime::default(),
     }
 }
 
@@ -64,9 +60,9 @@ fn group_name(plan: &ShardPlan, work: Work) -> Option<&'static str> {
 
 fn row(group: &WorkGroup, outside: &Outside) -> ClassWaits {
     let stage = |place: Place| per_item(&group.stages[place as usize], group.items);
-    let (link_ms, software_stage_ms) = match group.name {
-        "client" => stages(outside),
-        _ => (StageTime::default(), StageTime::default()),
+    let link_ms = match group.name {
+        "client" => on_links(outside),
+        _ => StageTime::default(),
     };
     ClassWaits {
         class: group.name.to_owned(),
@@ -78,7 +74,6 @@ fn row(group: &WorkGroup, outside: &Outside) -> ClassWaits {
         device_ms: stage(Place::Device),
         replica_ms: stage(Place::Replicas),
         link_ms,
-        software_stage_ms,
     }
 }
 

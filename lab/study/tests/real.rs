@@ -56,7 +56,7 @@ fn run(out: &Path, order: Order) -> StudyResult {
 }
 
 /// Two of the three copies of each object are on OSDs that were there, the third is put where the returned OSD has its
-/// share: of 18 placement groups three quarters want it.
+/// share: of 64 placement groups three quarters want it.
 #[test]
 fn a_tiny_study_runs_on_real_files_and_leaves_none() {
     let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

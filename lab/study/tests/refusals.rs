@@ -32,6 +32,9 @@ fn wrong_study_files() {
         "copies = 4",
         "s.toml:LINE: `copies` must be at least 1 and less than `osds`",
     );
+    check("returning = 0", "returning = 4", "s.toml:LINE: `returning` must be the number of one");
+    check("pgs = 64", "pgs = 0", "s.toml:LINE: `pgs` must be from 1 to 4096");
+    check("\"crush\"", "\"crash\"", "s.toml:LINE: unknown variant `crash`, expected `even` or");
     check("\"4 MiB\"", "\"4 MB/s\"", "s.toml:LINE: `4 MB/s` is not understood: expected a size");
     check("\"300 s\"", "\"300\"", "s.toml:LINE: `300` is not understood: expected a time");
     check(
@@ -59,11 +62,6 @@ fn wrong_study_files() {
         "osd_max_backfills = 'many'",
         "s.toml:LINE: osd_max_backfills cannot be `many`",
     );
-    check(
-        "recovery = false",
-        "recovery = false\nas_published = true",
-        "it needs preset `quincy` and scheduler `mclock`",
-    );
     check("recovery = false", "recovery = false\nprofile = 'balanced'", "`profile` is mClock's");
     check("name = \"WPQ(BST)\"", "name = \"WPQ(Def)\"", "the setup `WPQ(Def)` stands here twice");
     check("\"baseline\", \"WPQ(Def)\"", "\"base line\", \"WPQ(Def)\"", "did you mean `baseline`?");
@@ -73,8 +71,8 @@ fn wrong_study_files() {
 #[test]
 fn a_setting_that_would_be_reverted() {
     check(
-        "profile = \"balanced\"\nas_published = true\nsettings = { osd_max_backfills = 1000",
-        "profile = \"balanced\"\nas_published = true\nsettings = { osd_max_backfills = 7",
+        "profile = \"balanced\"\nsettings = { osd_max_backfills = 1000",
+        "profile = \"balanced\"\nsettings = { osd_max_backfills = 7",
         "set osd_mclock_override_recovery_settings true first",
     );
 }

@@ -166,7 +166,7 @@ fn a_folder_suffices_to_read_the_study_again() {
     let again = session.conclude().unwrap();
     assert_eq!(text(folder.path(), "results.json"), result);
     let setup = again.setup("high_client_ops").unwrap();
-    assert_eq!(setup.variants.len(), 1, "the software stage is shown beside");
+    assert_eq!(setup.variants.len(), 1, "another returning OSD is shown beside");
     assert_eq!(setup.spread.as_ref().map(|spread| spread.placements), Some(1));
     assert!(setup.figure("share_of_baseline").unwrap() < 1.0);
 }
@@ -176,6 +176,8 @@ fn a_folder_suffices_to_read_the_study_again() {
 /// is all that is left to do, the rest of the returning disk: together they take 100 % of its time, 59 microseconds a write
 /// and 2.87 ms an object. No op waits much longer than another, wherever its copies are: as long as replica writes were one client
 /// on the returning disk beside those for whom it is the primary, p99 over the mean was up to twice what it is alone with seed 7.
+/// It may be half as much again as alone: placed by the original's hash, groups load the OSDs unevenly, and the returning one is then
+/// not all that an op waits for.
 #[test]
 fn with_limits_lifted_clients_keep_their_reservation() {
     [1, 7].into_iter().for_each(limits_lifted);
@@ -185,6 +187,7 @@ fn limits_lifted(seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let lifted = [
         "scale=0.006",
+        "clients=3 h",
         "osd_mclock_override_recovery_settings=true",
         "osd_max_backfills=1000",
         "osd_recovery_max_active=1000",
@@ -208,7 +211,7 @@ fn limits_lifted(seed: u64) {
         };
         let (alone, beside) = (spread(result.setup("baseline").unwrap()), spread(setup));
         assert!(
-            beside <= 1.25 * alone,
+            beside <= 1.5 * alone,
             "{name}, seed {seed}: p99 is {beside} x the mean, alone {alone}"
         );
         assert!(busy >= 0.95, "{name}, seed {seed}: {busy} at {iops} IOPS and {objects} objects/s");
@@ -244,7 +247,7 @@ fn without_clients_recovery_runs_at_the_disks_speed() {
 #[test]
 fn each_second_says_what_each_class_was_served_and_owed() {
     let folder = tempfile::tempdir().unwrap();
-    let inputs = inputs(&["scale=0.003"]);
+    let inputs = inputs(&["scale=0.006", "clients=3 h"]);
     run(folder.path(), Order { inputs, ..order("WPQ(Def),balanced") }, 2);
     let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
     assert!(result.setup("WPQ(Def)").unwrap().reservation.is_none(), "WPQ reserves nothing");
@@ -274,7 +277,7 @@ fn a_folder_of_other_inputs_is_refused() {
     assert!(error.contains("holds runs of other inputs; choose another folder"), "{error}");
     // So is one whose runs have another form.
     let manifest = text(folder.path(), "manifest.json");
-    let before = manifest.replace("\"version\": 2", "\"version\": 1");
+    let before = manifest.replace("\"version\": 3", "\"version\": 1");
     fs::write(folder.path().join("manifest.json"), before).unwrap();
     let error = open(folder.path(), order("baseline")).err().unwrap().to_string();
     assert!(error.contains("the form of another version of loadline"), "{error}");
@@ -282,12 +285,12 @@ fn a_folder_of_other_inputs_is_refused() {
     // Other setups of the same inputs are welcome, and what is there is kept.
     assert_eq!(run(folder.path(), order("baseline"), 1), 0);
     let session = open(folder.path(), order("baseline,WPQ(BST)")).unwrap();
-    assert_eq!(session.missing().len(), 2);
+    assert_eq!(session.missing().len(), 3, "the answer, another placement, another returning OSD");
 }
 
-/// Of 18 placement groups of 3 copies on 4 OSDs, the absent one should hold 13 or 14; each of 50 objects falls
-/// into one of them with probability 13/18 at least and 14/18 at most. That is 36.1 to 38.9 objects with a
-/// standard deviation of at most sqrt(50 x 13/18 x 5/18) = 3.17; five of them below is 20, and 50 is all.
+/// Of 64 placement groups of 3 copies on 4 OSDs, the absent one has 41 to 53, by their hash; each of 50 objects falls
+/// into one of them with probability 0.64 at least and 0.83 at most. That is 32 to 41 objects with a
+/// standard deviation of at most sqrt(50 x 0.64 x 0.36) = 3.39; three of them below is 20, and 50 is all.
 #[test]
 fn what_is_recovered_is_what_the_absent_osd_should_hold() {
     let folder = tempfile::tempdir().unwrap();

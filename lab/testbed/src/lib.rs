@@ -177,14 +177,7 @@ impl From<&LatencyHistogram> for Latency {
 /// The time of clients' ops that no OSD knows of.
 #[derive(Clone, Debug)]
 pub enum Outside {
-    /// Links of a known delay each way; what else passes is the software stage.
-    Links {
-        /// The delay.
-        link: Span,
-        /// Both together.
-        all: LatencyHistogram,
-    },
-    /// The way to a real node and back, whatever it is made of.
+    /// The way to the node and back, whatever it is made of.
     Way(LatencyHistogram),
     /// The client does not tell.
     Unknown,

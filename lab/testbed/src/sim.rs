@@ -63,7 +63,6 @@ struct Filling {
 pub struct Simulated {
     sim: Sim<Clients>,
     is_paged: bool,
-    link: Span,
     pool: PoolSpec,
     images: Vec<TestImage>,
     places: Vec<BlockImage>,
@@ -128,14 +127,13 @@ impl Simulated {
             object_bytes: spec.object_size.get(),
             recovery_priority: 0,
         };
-        let link = spec.world.delays.link;
         let clients = Clients { loads: Loads::new(loads), filling: None };
         let is_paged = spec.disks.is_some();
         let sim = match spec.disks {
             None => Sim::new(spec.world, clients),
             Some(disk) => on_disks(&spec.world, disk, spec.seed, clients)?,
         };
-        Ok(Simulated { sim, is_paged, link, pool, images: spec.images, places, returned: 0 })
+        Ok(Simulated { sim, is_paged, pool, images: spec.images, places, returned: 0 })
     }
 
     /// The images share what clients get by their terms.
@@ -335,12 +333,12 @@ impl Testbed for Simulated {
     }
 
     fn end_load(&mut self, _heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop> {
-        let link = self.link;
+        self.sim.stop_load();
         let seen = |seen: LoadRecord| Seen {
             iops: seen.iops(),
             latency: (&seen.latency).into(),
             seconds: seen.seconds,
-            outside: Outside::Links { link, all: seen.outside },
+            outside: Outside::Way(seen.outside),
         };
         let records = self.sim.workload().loads.records(self.sim.now());
         Ok(records.into_iter().map(seen).collect())

@@ -4,7 +4,7 @@
 use loadline_base::{Bytes, Span};
 use loadline_cluster::images::ImageId;
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
-use loadline_cluster::{Config, PoolId, PoolSpec};
+use loadline_cluster::{Config, Placement, PoolId, PoolSpec};
 use loadline_device::Medium;
 use loadline_load::{BlockImage, Load, LoadSpec};
 use loadline_osd::{ClientId, OsdId, Policy, TrackedCapacity};
@@ -39,12 +39,13 @@ fn world(drive: &Drive, preset_name: &str, iops: f64) -> SimConfig {
     let osd = OsdId::new(0);
     let cluster = Config {
         osds: OSDS,
+        placement: Placement::Even,
         placement_seed: 1,
         policy: Policy { plan: settings.plan(osd), seed: 1 },
         options: settings.osd_options(osd),
     };
     let delays = Delays { link: drive.link_delay, worker: drive.worker_time, ..Delays::default() };
-    SimConfig { cluster, drive: OsdDrive::Calibrated(drive.service), delays, software_stage: None }
+    SimConfig { cluster, drive: OsdDrive::Calibrated(drive.service), delays }
 }
 
 /// 4 KiB writes all over an image, so many at a time.

@@ -1,9 +1,9 @@
 //! The steps of a study on the simulated testbed, one after the other: what they do, and what is seen of them.
 
 use loadline_base::{Bytes, Span};
-use loadline_cluster::Config;
 use loadline_cluster::images::ImageQos;
 use loadline_cluster::settings::{Enforcement, Settings};
+use loadline_cluster::{Config, Placement};
 use loadline_device::Medium;
 use loadline_osd::{OsdId, Policy};
 use loadline_qos::preset;
@@ -19,6 +19,7 @@ fn testbed() -> Simulated {
     let osd = OsdId::new(0);
     let cluster = Config {
         osds: 4,
+        placement: Placement::Even,
         placement_seed: 1,
         policy: Policy { plan: settings.plan(osd), seed: 1 },
         options: settings.osd_options(osd),
@@ -27,7 +28,7 @@ fn testbed() -> Simulated {
     let service = OsdDrive::Calibrated(drive.service);
     let load = "depth = 8\nblock = '4 KiB'\nimage = '64 MiB'";
     let started = Simulated::start(SimulatedSpec {
-        world: SimConfig { cluster, drive: service, delays, software_stage: None },
+        world: SimConfig { cluster, drive: service, delays },
         disks: None,
         pgs: 16,
         copies: 3,

@@ -3,7 +3,7 @@
 use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::images::ImageId;
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
-use loadline_cluster::{Config, PoolId, PoolSpec};
+use loadline_cluster::{Config, Placement, PoolId, PoolSpec};
 use loadline_device::Medium;
 use loadline_load::{BlockImage, Load, LoadRecord, LoadSpec, Loads};
 use loadline_osd::{ClientId, OsdId, Policy, TenantTable, TenantTerms};
@@ -37,12 +37,13 @@ fn world(drive: &Drive) -> SimConfig {
     let osd = OsdId::new(0);
     let cluster = Config {
         osds: OSDS,
+        placement: Placement::Even,
         placement_seed: 1,
         policy: Policy { plan: settings.plan(osd), seed: 1 },
         options: settings.osd_options(osd),
     };
     let delays = Delays { link: drive.link_delay, worker: drive.worker_time, ..Delays::default() };
-    SimConfig { cluster, drive: OsdDrive::Calibrated(drive.service), delays, software_stage: None }
+    SimConfig { cluster, drive: OsdDrive::Calibrated(drive.service), delays }
 }
 
 /// A load on an image of its own.

@@ -94,7 +94,7 @@ impl StudyProgress {
         let setup = &self.names[job.setup];
         match job.purpose {
             RunPurpose::Answer => format!("{setup}, seed {}", job.seed),
-            RunPurpose::WithoutStage => format!("{setup}, without the software stage"),
+            RunPurpose::OtherReturns => format!("{setup}, another OSD returning"),
             RunPurpose::Placement(index) => format!("{setup}, other placement {}", index + 1),
         }
     }

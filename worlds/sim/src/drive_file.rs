@@ -29,10 +29,10 @@ pub struct Drive {
     pub worker_time: Span,
     /// One-way delay of messages.
     pub link_delay: Span,
+    /// What each MiB of a recovered object takes on its link.
+    pub link_mib: Span,
     /// What the drive was calibrated from.
     pub calibration: Calibration,
-    /// The figures that were fitted.
-    pub fitted: Fitted,
 }
 
 /// A file of `drives/`: what it describes stands in its field `kind`.
@@ -79,23 +79,6 @@ pub struct Calibration {
     pub peak: String,
 }
 
-/// The at most three figures that no published rate gives (qos.md 4.4 and 13.3b).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fitted {
-    /// Placement groups of each pool.
-    pub pgs: u32,
-    /// Why this many.
-    pub pgs_why: String,
-    /// Handling time of a recovered object beside its device requests.
-    pub object_handling: Span,
-    /// Why this long.
-    pub object_handling_why: String,
-    /// The study era's software stage under mClock; zero where it is not seen.
-    pub software_stage: Span,
-    /// Why this long.
-    pub software_stage_why: String,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DriveFile {
@@ -106,9 +89,9 @@ struct DriveFile {
     window: WithUnit<Bytes>,
     worker_time: WithUnit<Span>,
     link_delay: WithUnit<Span>,
+    link_mib: WithUnit<Span>,
     service: ServiceFile,
     calibration: Calibration,
-    fitted: FittedFile,
 }
 
 #[derive(Deserialize)]
@@ -142,17 +125,6 @@ enum ReadsName {
     InLine,
     #[serde(rename = "beside")]
     Beside,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FittedFile {
-    pgs: u32,
-    pgs_why: String,
-    object_handling: WithUnit<Span>,
-    object_handling_why: String,
-    software_stage: WithUnit<Span>,
-    software_stage_why: String,
 }
 
 /// A quantity that is written as text with its unit.
@@ -219,7 +191,6 @@ impl Drive {
             (self.window > Bytes::ZERO, "window", "at least one byte"),
             (self.service.per_request > Span::ZERO, "per_request", "longer than 0"),
             (self.calibration.baseline_iops > 0.0, "baseline_iops", "more than 0 IOPS"),
-            (self.fitted.pgs > 0, "pgs", "at least 1"),
         ];
         checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right))
     }
@@ -275,15 +246,8 @@ impl DriveFile {
             window: self.window.0,
             worker_time: self.worker_time.0,
             link_delay: self.link_delay.0,
+            link_mib: self.link_mib.0,
             calibration: self.calibration,
-            fitted: Fitted {
-                pgs: self.fitted.pgs,
-                pgs_why: self.fitted.pgs_why,
-                object_handling: self.fitted.object_handling.0,
-                object_handling_why: self.fitted.object_handling_why,
-                software_stage: self.fitted.software_stage.0,
-                software_stage_why: self.fitted.software_stage_why,
-            },
         }
     }
 }
@@ -299,6 +263,7 @@ bandwidth = "1200 MiB"
 window = "256 KiB"
 worker_time = "15 us"
 link_delay = "60 us"
+link_mib = "500 us"
 
 [service]
 per_request = "54 us"
@@ -309,20 +274,14 @@ reads = "beside"
 baseline_iops = 21500
 source = "a paper"
 peak = "the same paper"
-
-[fitted]
-pgs = 18
-pgs_why = "a reason"
-object_handling = "3 ms"
-object_handling_why = "a reason"
-software_stage = "75 us"
-software_stage_why = "a reason"
 "#;
 
     #[test]
     fn a_good_file_is_read() {
         let drive = Drive::parse("d", "drives/d.toml", GOOD).expect("the file is good");
-        assert_eq!((drive.window, drive.fitted.pgs), (Bytes::from_kib(256), 18));
+        let link = (drive.link_delay, drive.link_mib);
+        assert_eq!(drive.window, Bytes::from_kib(256));
+        assert_eq!(link, (Span::from_micros(60), Span::from_micros(500)));
     }
 
     #[test]
@@ -339,7 +298,9 @@ software_stage_why = "a reason"
             "drives/d.toml:5: `256 KB` is not understood",
         );
         check("window", "windov", "drives/d.toml:5: unknown field `windov`");
-        check("pgs = 18", "pgs = 0", "drives/d.toml:20: `pgs` must be at least 1");
+        let iops = "baseline_iops = 21500";
+        let refused = "drives/d.toml:16: `baseline_iops` must be more than 0 IOPS";
+        check(iops, "baseline_iops = 0", refused);
         check("medium = \"ssd\"", "medium = \"tape\"", "drives/d.toml:2: unknown variant `tape`");
     }
 }

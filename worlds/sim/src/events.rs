@@ -10,8 +10,6 @@ use loadline_store::paged::Io;
 pub enum SimEvent {
     /// A message reaches its OSD.
     Arrive(Envelope),
-    /// A client's op leaves the software stage.
-    Staged(Envelope),
     /// A worker has computed.
     Computed(OsdId, WorkerRun),
     /// A drive answers the request in service.

@@ -21,7 +21,7 @@ mod workload;
 mod world;
 
 pub use drive::{DriveModel, ReadService, ServiceTime, Slices, Started};
-pub use drive_file::{AnyDrive, Calibration, Drive, DriveError, Fitted};
+pub use drive_file::{AnyDrive, Calibration, Drive, DriveError};
 pub use loadline_node::Delays;
 pub use osd_drive::{Mechanical, OsdDrive};
 pub use sim::{DisksConfig, LoadedNode, Sim, SimConfig};

@@ -20,8 +20,8 @@ use loadline_cluster::{
 use loadline_device::Outcome;
 use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
-    Data, Effect, Envelope, Event, Message, OpKind, Osd, OsdId, OsdOptions, OsdSet, PgId,
-    PgProgress, Policy, Reply, TraceSpan, Waits,
+    Data, Effect, Envelope, Event, OpKind, Osd, OsdId, OsdOptions, OsdSet, PgId, PgProgress,
+    Policy, Reply, TraceSpan, Waits,
 };
 use loadline_store::paged::{self, IoDone};
 use loadline_store::{ObjectNo, RequestId};
@@ -35,9 +35,6 @@ pub struct SimConfig {
     pub drive: OsdDrive,
     /// What takes time besides the drives.
     pub delays: Delays,
-    /// Software time per client op, one op at a time over the whole cluster, only while recovery is pending: the
-    /// study era's defect under mClock (qos.md 13.3b). `None` switches it off.
-    pub software_stage: Option<Span>,
 }
 
 /// What a simulated world of disks with contents is built from.
@@ -56,19 +53,7 @@ pub struct DisksConfig<'a> {
 #[derive(Clone, Copy, Debug)]
 struct SimLanes {
     links: LaneId,
-    pushes: LaneId,
     workers: LaneId,
-    stage: LaneId,
-}
-
-/// The software stage of the study's era.
-#[derive(Clone, Copy, Debug, Default)]
-struct SoftwareStage {
-    /// Time per client op, if there is one.
-    time: Option<Span>,
-    free_at: Time,
-    /// Whether recovery is pending: as of which map epoch, and the answer.
-    recovery_pending: (u32, bool),
 }
 
 /// What the load is about to do.
@@ -87,7 +72,6 @@ pub type Sim<W = ByHand> = World<LoadedNode<W>>;
 pub struct LoadedNode<W> {
     node: Node,
     lanes: SimLanes,
-    stage: SoftwareStage,
     load: W,
     tokens: Vec<u64>,
     due: LoadDue,
@@ -153,7 +137,6 @@ impl<W: Workload> Machine for LoadedNode<W> {
                 self.node.step(clock.now(), envelope.to, Event::Message(envelope));
             }
             SimEvent::Computed(osd, run) => self.node.step(clock.now(), osd, Event::Computed(run)),
-            SimEvent::Staged(envelope) => self.carry(envelope, clock),
             SimEvent::Replied(reply) => self.replied(reply, clock),
             SimEvent::LoadWake(at) => {
                 if self.due.wake == Some(at) {
@@ -188,13 +171,7 @@ impl<W: Workload> LoadedNode<W> {
     fn new(clock: &mut VirtualTime, osds: u32, node: Node, load: W) -> LoadedNode<W> {
         LoadedNode {
             node,
-            lanes: SimLanes {
-                links: clock.add_lane(),
-                pushes: clock.add_lane(),
-                workers: clock.add_lane(),
-                stage: clock.add_lane(),
-            },
-            stage: SoftwareStage::default(),
+            lanes: SimLanes { links: clock.add_lane(), workers: clock.add_lane() },
             load,
             tokens: Vec::new(),
             due: LoadDue::default(),
@@ -227,12 +204,11 @@ impl<W: Workload> LoadedNode<W> {
         if delay == Span::ZERO {
             return self.node.send(envelope);
         }
-        let lane = if matches!(envelope.message, Message::Push(_)) {
-            self.lanes.pushes
-        } else {
-            self.lanes.links
-        };
-        clock.push_lane(lane, clock.now() + delay, SimEvent::Arrive(envelope));
+        let (at, event) = (clock.now() + delay, SimEvent::Arrive(envelope));
+        match delay == self.node.delays().link {
+            true => clock.push_lane(self.lanes.links, at, event),
+            false => clock.push(at, event),
+        }
     }
 
     fn replied(&mut self, reply: Reply, clock: &mut VirtualTime) {
@@ -256,14 +232,8 @@ impl<W: Workload> LoadedNode<W> {
                 self.tokens.resize(index + 1, 0);
             }
             self.tokens[index] = token;
-            match (envelope, self.stage.time) {
-                (Some(envelope), Some(stage)) if self.recovery_is_pending() => {
-                    self.stage.free_at = self.stage.free_at.max(clock.now()) + stage;
-                    let staged = SimEvent::Staged(envelope);
-                    clock.push_lane(self.lanes.stage, self.stage.free_at, staged);
-                }
-                (Some(envelope), _) => self.carry(envelope, clock),
-                (None, _) => {}
+            if let Some(envelope) = envelope {
+                self.carry(envelope, clock);
             }
         }
         self.due.issue = issue;
@@ -281,24 +251,14 @@ impl<W: Workload> LoadedNode<W> {
             clock.push(at, SimEvent::LoadWake(at));
         }
     }
-
-    /// Whether some copy is not where it should be; looked up again only when the map has changed.
-    fn recovery_is_pending(&mut self) -> bool {
-        let epoch = self.node.cluster().map().epoch();
-        if self.stage.recovery_pending.0 != epoch {
-            self.stage.recovery_pending = (epoch, !self.node.cluster().is_clean());
-        }
-        self.stage.recovery_pending.1
-    }
 }
 
 impl<W: Workload> Sim<W> {
     /// A world of direct stores on modelled drives at time zero.
     pub fn new(config: SimConfig, load: W) -> Sim<W> {
-        let SimConfig { cluster, drive, delays, software_stage } = config;
+        let SimConfig { cluster, drive, delays } = config;
         let (mut clock, node) = (VirtualTime::new(Time::ZERO), Node::new(&cluster, delays));
-        let stage = SoftwareStage { time: software_stage, ..SoftwareStage::default() };
-        let machine = LoadedNode { stage, ..LoadedNode::new(&mut clock, cluster.osds, node, load) };
+        let machine = LoadedNode::new(&mut clock, cluster.osds, node, load);
         let drives = (0..cluster.osds).map(|osd| RunningDrive::new(&drive, osd));
         World::around(clock, machine, drives)
     }

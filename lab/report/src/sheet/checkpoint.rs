@@ -77,6 +77,7 @@ const CHARTS: [PlannedChart; 13] = [
         log: false,
         steps: false,
         values: |series| series.column("puts_per_s").to_vec(),
+        column: "puts_per_s",
     }),
     PlannedChart::Course(Course {
         id: "latency-over-time",
@@ -85,6 +86,7 @@ const CHARTS: [PlannedChart; 13] = [
         log: true,
         steps: false,
         values: |series| series.column("clat_mean_ms").to_vec(),
+        column: "clat_mean_ms",
     }),
     PlannedChart::Course(Course {
         id: "p99-over-time",
@@ -93,6 +95,7 @@ const CHARTS: [PlannedChart; 13] = [
         log: true,
         steps: false,
         values: |series| series.column("clat_p99_ms").to_vec(),
+        column: "clat_p99_ms",
     }),
     PlannedChart::Course(Course {
         id: "buffer-over-time",
@@ -104,6 +107,7 @@ const CHARTS: [PlannedChart; 13] = [
             let shares = series.column("buffer_share").iter();
             shares.map(|share| share.map(|share| share * 100.0)).collect()
         },
+        column: "",
     }),
     PlannedChart::Course(Course {
         id: "pages-per-checkpoint",
@@ -112,6 +116,7 @@ const CHARTS: [PlannedChart; 13] = [
         log: false,
         steps: true,
         values: pages_per_checkpoint,
+        column: "",
     }),
     PlannedChart::Course(Course {
         id: "throttle-over-time",
@@ -120,6 +125,7 @@ const CHARTS: [PlannedChart; 13] = [
         log: false,
         steps: false,
         values: |series| series.column("throttle_us_per_put").to_vec(),
+        column: "throttle_us_per_put",
     }),
 ];
 

@@ -49,6 +49,7 @@ const CHARTS: [PlannedChart; 8] = [
         log: false,
         steps: false,
         values: |series| series.column("client_iops").to_vec(),
+        column: "client_iops",
     }),
     PlannedChart::Course(Course {
         id: "p99-over-time",
@@ -57,6 +58,7 @@ const CHARTS: [PlannedChart; 8] = [
         log: true,
         steps: false,
         values: |series| series.column("clat_p99_ms").to_vec(),
+        column: "clat_p99_ms",
     }),
     PlannedChart::Course(Course {
         id: "background-over-time",
@@ -65,6 +67,7 @@ const CHARTS: [PlannedChart; 8] = [
         log: false,
         steps: false,
         values: |series| series.column("background_iops").to_vec(),
+        column: "background_iops",
     }),
 ];
 

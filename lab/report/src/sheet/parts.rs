@@ -60,6 +60,8 @@ pub(crate) struct Course {
     pub(crate) log: bool,
     pub(crate) steps: bool,
     pub(crate) values: fn(&Series) -> Vec<Option<f64>>,
+    /// The column that published curves of this course name; empty where it is made of several.
+    pub(crate) column: &'static str,
 }
 
 impl Sheet {

@@ -35,7 +35,7 @@ const CHARTS: [PlannedChart; 10] = [
     PlannedChart::Percentiles {
         id: "clat-percentiles",
         title: "Client latency percentiles",
-        note: " The published percentiles exist only as charts.",
+        note: " The table has the published ones beside ours.",
     },
     PlannedChart::Bars { id: "recovery-rate", title: "Mean recovery rate", figure: RATE, note: "" },
     PlannedChart::Bars { id: "recovery-time", title: "Time to finish", figure: SECONDS, note: "" },
@@ -43,10 +43,11 @@ const CHARTS: [PlannedChart; 10] = [
         id: "clat-mean-over-time",
         title: "Mean latency over time",
         caption: "Mean completion latency of each second; logarithmic axis. A line ends where its \
-                  recovery ends.",
+                  clients end.",
         log: true,
         steps: false,
         values: |series| series.column("clat_mean_ms").to_vec(),
+        column: "clat_mean_ms",
     }),
     PlannedChart::Course(Course {
         id: "clat-p99-over-time",
@@ -55,6 +56,7 @@ const CHARTS: [PlannedChart; 10] = [
         log: true,
         steps: false,
         values: |series| series.column("clat_p99_ms").to_vec(),
+        column: "clat_p99_ms",
     }),
     PlannedChart::Course(Course {
         id: "client-iops-over-time",
@@ -63,6 +65,7 @@ const CHARTS: [PlannedChart; 10] = [
         log: false,
         steps: false,
         values: |series| series.column("client_iops").to_vec(),
+        column: "client_iops",
     }),
     PlannedChart::Course(Course {
         id: "objects-left-over-time",
@@ -72,6 +75,7 @@ const CHARTS: [PlannedChart; 10] = [
         log: false,
         steps: true,
         values: |series| series.column("objects_left").to_vec(),
+        column: "objects_left",
     }),
     PlannedChart::Course(Course {
         id: "recovery-rate-over-time",
@@ -80,6 +84,7 @@ const CHARTS: [PlannedChart; 10] = [
         log: false,
         steps: false,
         values: |series| ten_second_means(series.column("objects_per_s")),
+        column: "objects_per_s",
     }),
 ];
 
@@ -254,7 +259,6 @@ fn in_words(stage: &str) -> &'static str {
         "device" => "at the device",
         "replica" => "waiting for the other copies",
         "link" => "on the links",
-        "software stage" => "in the study era's software stage, before any OSD sees it",
         stage => unreachable!("{stage} is no stage of ClassWaits"),
     }
 }

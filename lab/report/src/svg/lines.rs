@@ -1,6 +1,7 @@
 //! Courses over time, one line per setup, each named where it runs.
 
 use super::NARROW;
+use super::bars::diamond;
 use super::frame::{LegendEntry, Plot, legend, time_axes};
 use super::labels::place_labels;
 use crate::palette::Look;
@@ -22,6 +23,8 @@ pub(crate) struct SetupLine {
     pub(crate) look: Look,
     /// Value of each second from zero; `None` leaves a gap.
     pub(crate) values: Vec<Option<f64>>,
+    /// Points of a published curve, in seconds.
+    pub(crate) published: Vec<(f64, f64)>,
 }
 
 impl LineChart {
@@ -51,6 +54,7 @@ impl LineChart {
         let courses: Vec<_> = self.lines.iter().map(|line| pixels(line, run, &x, &y)).collect();
         for (line, course) in self.lines.iter().zip(&courses) {
             self.draw_line(&mut canvas, line, course);
+            self.draw_published(&mut canvas, line, &x, &y);
         }
         if !narrow {
             self.draw_labels(&mut canvas, &plot, &courses);
@@ -60,7 +64,10 @@ impl LineChart {
 
     fn scales(&self, plot: &Plot) -> Option<(Scale, Scale)> {
         let seconds = self.lines.iter().map(|line| line.values.len()).max()?;
-        let values = || self.lines.iter().flat_map(|line| &line.values).flatten().copied();
+        let published =
+            || self.lines.iter().flat_map(|line| &line.published).map(|(_, value)| *value);
+        let own = || self.lines.iter().flat_map(|line| &line.values).flatten().copied();
+        let values = || own().chain(published());
         let max = values().fold(0.0, f64::max);
         let least = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
         if max <= 0.0 {
@@ -85,6 +92,18 @@ impl LineChart {
         // The wider, unseen line catches the pointer.
         canvas.path("catch", &data);
         canvas.path("course", &data);
+        canvas.close_group();
+    }
+
+    fn draw_published(&self, canvas: &mut Canvas, line: &SetupLine, x: &Scale, y: &Scale) {
+        if line.published.is_empty() {
+            return;
+        }
+        let class = format!("point {}", line.look.classes());
+        canvas.open_group(&class, Some(line.look.setup), &line.label);
+        for (seconds, value) in &line.published {
+            diamond(canvas, x.at(*seconds), y.at(*value));
+        }
         canvas.close_group();
     }
 

@@ -11,8 +11,8 @@ use crate::result::{Configuration, NamedValue};
 use crate::sets::refuse_twins;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::Span;
-use loadline_cluster::Config;
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
+use loadline_cluster::{Config, Placement};
 use loadline_device::Medium;
 use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::{PRESETS, preset};
@@ -55,6 +55,7 @@ pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         question: file.question,
         load: file.load.to_string(),
         scale: file.work.scale,
+        departs: Vec::new(),
         setups: setups.iter().map(|setup| setup.configuration.clone()).collect(),
         sets: file.sets,
         expectations: file.expectations,
@@ -126,6 +127,7 @@ fn osd(queue: &QueueSection, drive: &StoreDrive) -> Result<Config, (&'static str
     settings.start(first);
     Ok(Config {
         osds: 1,
+        placement: Placement::Even,
         placement_seed: 0,
         policy: Policy { plan: settings.plan(first), seed: 0 },
         options: OsdOptions { threads_per_shard: 1, ..settings.osd_options(first) },

@@ -150,6 +150,7 @@ impl LimitsStudy {
             question: file.question,
             load: format!("{}; beside it {}", file.client, file.background),
             scale: 1.0,
+            departs: Vec::new(),
             setups: setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
             sets: file.sets,
             expectations: file.expectations,

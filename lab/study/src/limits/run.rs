@@ -74,7 +74,6 @@ fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Loads> {
         cluster: setup.engine(seed),
         drive: OsdDrive::Mechanical(Box::new(drive)),
         delays: Delays { link: LINK_DELAY, worker: WORKER_TIME, ..Delays::default() },
-        software_stage: None,
     };
     let load = |spec: &LoadSpec, client: u32| {
         let object_bytes = OBJECT.get() as u32;
@@ -120,7 +119,7 @@ fn record(
     counted.put("over_limit_per_s", ended as f64 / study.steps.measured.as_secs_f64());
     let mut series = Series::of_clients("client_iops", &client.seconds, 1.0);
     series.put("background_iops", background.seconds.iter().map(|s| s.count as f64));
-    let outside = Outside::Links { link: LINK_DELAY, all: client.outside };
+    let outside = Outside::Way(client.outside);
     RunRecord {
         counted,
         device_requests: sim.device_requests(),

@@ -8,7 +8,7 @@ pub(crate) const CHIEF: [&str; 4] =
     ["client/iops", "client/clat_ms/mean", "recovery/objects_per_s", "recovery/seconds"];
 
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 18] = [
+pub(crate) const FIGURES: [Figure; 20] = [
     Figure::new(
         "client/iops",
         ("client", "IOPS"),
@@ -61,6 +61,20 @@ pub(crate) const FIGURES: [Figure; 18] = [
     Figure::data("recovery/objects", "objects that were misplaced or degraded at the start")
         .printed(Print::Count)
         .growing(),
+    Figure::new(
+        "client/clat_ms/first",
+        ("first mean", "ms"),
+        Down,
+        "mean completion latency in the whole seconds of the study's first time, before any shard has run out of objects",
+    )
+    .on_page(),
+    Figure::new(
+        "recovery/first_objects_per_s",
+        ("first rate", "objects/s"),
+        Up,
+        "objects brought to their places in the same seconds / their number",
+    )
+    .on_page(),
     Figure::data("client/clat_ms/p50", "the same as p95 for half of the operations"),
     Figure::data("client/clat_ms/p99.9", "the same for 99.9 %"),
     Figure::data("client/clat_ms/max", "the slowest operation"),

@@ -67,8 +67,35 @@ pub(crate) struct ClusterSection {
     pub(crate) store: StoreKind,
     pub(crate) osds: u32,
     pub(crate) copies: u32,
-    /// Placement groups of each pool, if not the number that was fitted to the drive's published runs.
-    pub(crate) pgs: Option<u32>,
+    /// Placement groups of each of the two pools.
+    pub(crate) pgs: u32,
+    #[serde(default)]
+    pub(crate) placement: PlacementName,
+    /// The number of the OSD that goes and returns; without one the last.
+    pub(crate) returning: Option<u32>,
+}
+
+/// How objects and placement groups are placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PlacementName {
+    /// Each OSD holds equally many groups, and each group equally many objects.
+    #[default]
+    Even,
+    /// By the original's hashes: as uneven as the published clusters.
+    Crush,
+}
+
+impl FromStr for PlacementName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<PlacementName, &'static str> {
+        match text {
+            "even" => Ok(PlacementName::Even),
+            "crush" => Ok(PlacementName::Crush),
+            _ => Err("takes `even` or `crush`"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -81,13 +108,19 @@ pub(crate) struct RecoverySection {
     pub(crate) baseline: Span,
     #[serde(deserialize_with = "quantity::deserialize")]
     pub(crate) limit: Span,
+    /// How long clients go on, at most until recovery ends; until then where nothing is said.
+    #[serde(default, deserialize_with = "quantity::some")]
+    pub(crate) clients: Option<Span>,
+    /// The time from its beginning for which latency and rate are told apart from the whole.
+    #[serde(default, deserialize_with = "quantity::some")]
+    pub(crate) first: Option<Span>,
 }
 
 /// Shorter runs beside the main ones, which tell how far a result depends on what nobody published.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Companions {
-    /// Scale of the runs without the study era's software stage.
+    /// Scale of the runs with another OSD returning.
     pub variant_scale: f64,
     /// How many other placements of the placement groups are tried.
     pub spread_placements: u32,
@@ -114,9 +147,9 @@ pub(crate) struct RecoverySetupSection {
     /// Whether an OSD returns and is filled; the baseline has none.
     #[serde(default = "yes")]
     pub(crate) recovery: bool,
-    /// Whether the study era's software stage is in the way, as in the published runs.
-    #[serde(default)]
-    pub(crate) as_published: bool,
+    /// How long clients go on in this setup, where it is not the study's time.
+    #[serde(default, deserialize_with = "quantity::some")]
+    pub(crate) clients: Option<Span>,
     /// Whose clients are there, too.
     #[serde(default)]
     pub(crate) neighbours: Vec<Spanned<String>>,
@@ -162,8 +195,14 @@ pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
     key("drive", "the drive under test", |file, text| put_name(&mut file.drive, text)),
     key("osds", "OSDs, one drive each", |file, text| put(&mut file.cluster.osds, text)),
     key("copies", "copies of each object", |file, text| put(&mut file.cluster.copies, text)),
-    key("pgs", "placement groups of each pool", |file, text| {
-        file.cluster.pgs = Some(parse(text)?);
+    key("pgs", "placement groups of each pool", |file, text| put(&mut file.cluster.pgs, text)),
+    key(
+        "placement",
+        "how groups are placed: `even`, or `crush` as the original does",
+        |file, text| put(&mut file.cluster.placement, text),
+    ),
+    key("returning", "the OSD that goes and returns, by its number", |file, text| {
+        file.cluster.returning = Some(parse(text)?);
         Ok(())
     }),
     key("store", "what a simulated OSD stands on: `direct` or `paged`", |file, text| {
@@ -175,6 +214,12 @@ pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
     key("object_size", "size of each", |file, text| put(&mut file.recovery.object_size, text)),
     key("baseline", "length of the run without recovery", |file, text| {
         put(&mut file.recovery.baseline, text)
+    }),
+    key("clients", "how long clients go on beside recovery", |file, text| {
+        let clients = Some(parse(text)?);
+        file.recovery.clients = clients;
+        file.setups.iter_mut().for_each(|setup| setup.get_mut().clients = clients);
+        Ok(())
     }),
     key("depth", "client ops in flight", |file, text| {
         file.load.depth = Some(parse(text)?);
@@ -190,7 +235,7 @@ pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
     }),
     key("reads", "share of client ops that read", |file, text| put(&mut file.load.reads, text)),
     key("image", "size of the clients' image", |file, text| put(&mut file.load.image, text)),
-    key("variant_scale", "scale of the runs without the software stage", |file, text| {
+    key("variant_scale", "scale of the runs with another OSD returning", |file, text| {
         put(&mut file.companions.variant_scale, text)
     }),
     key("spread_placements", "how many other placements are tried", |file, text| {

@@ -1,6 +1,6 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
-use super::file::{NeighbourSection, STUDY_KEYS, StoreKind, StudyFile};
+use super::file::{NeighbourSection, PlacementName, STUDY_KEYS, StoreKind, StudyFile};
 use super::setup::ClusterShape;
 use super::setup::read_setups;
 use super::study::{RecoverySteps, RecoveryStudy};
@@ -12,6 +12,8 @@ use crate::overrides::{Override, apply_overrides};
 use crate::place::Place;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
+use loadline_cluster::Placement;
+use loadline_osd::OsdId;
 use loadline_sim::Drive;
 use loadline_testbed::IMAGE;
 use toml::Spanned;
@@ -30,6 +32,18 @@ pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFi
     Ok(NamedFiles { drive, published })
 }
 
+/// What may be set beside published figures: how much of their work is done, what nobody printed, and the runs beside.
+const BESIDE_PUBLISHED: [&str; 5] =
+    ["scale", "returning", "variant_scale", "spread_placements", "spread_scale"];
+
+/// What was asked for that makes another load or another system of the published ones.
+fn departures(inputs: &Inputs) -> Vec<String> {
+    let set = inputs.overrides.iter();
+    let set = set.filter(|change| !BESIDE_PUBLISHED.contains(&change.key.as_str()));
+    let load = inputs.load.iter().map(|load| format!("--load {}", load.file));
+    load.chain(set.map(ToString::to_string)).collect()
+}
+
 /// What the readers of single fields cannot see; the error names the field.
 fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
     let StudyFile { cluster, recovery, companions, .. } = file;
@@ -44,7 +58,12 @@ fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
             "copies",
             "at least 1 and less than `osds`: one OSD is taken out and its copies must find a place",
         ),
-        (cluster.pgs.is_none_or(|pgs| (1..=4096).contains(&pgs)), "pgs", "from 1 to 4096"),
+        ((1..=4096).contains(&cluster.pgs), "pgs", "from 1 to 4096"),
+        (
+            cluster.returning.is_none_or(|osd| osd < cluster.osds),
+            "returning",
+            "the number of one of the `osds`, counted from 0",
+        ),
         ((1..=100_000_000).contains(&recovery.objects), "objects", "from 1 to 100000000"),
         (
             recovery.object_size >= Bytes::from_kib(4)
@@ -126,12 +145,25 @@ impl RecoveryStudy {
                 |error| InputError { place: error.file, line: error.line, reason: error.reason },
             )?;
         let StudyFile { cluster, recovery, .. } = &file;
-        let shape = ClusterShape { osds: cluster.osds, copies: cluster.copies };
+        let shape = ClusterShape {
+            osds: cluster.osds,
+            copies: cluster.copies,
+            pgs: cluster.pgs,
+            placement: match cluster.placement {
+                // What is kept on disks does not know it.
+                PlacementName::Crush
+                    if inputs.place == Place::Sim && cluster.store == StoreKind::Direct =>
+                {
+                    Placement::Crush
+                }
+                _ => Placement::Even,
+            },
+            returning: OsdId::new(cluster.returning.unwrap_or(cluster.osds - 1)),
+        };
         let setups =
             read_setups(&file, source, (&drive, shape), (&inputs.overrides, &inputs.place))?;
         let mut study = RecoveryStudy {
             cluster: shape,
-            pgs: cluster.pgs,
             store: cluster.store,
             steps: RecoverySteps {
                 scale,
@@ -139,6 +171,7 @@ impl RecoveryStudy {
                 object_size: recovery.object_size,
                 baseline: recovery.baseline,
                 limit: recovery.limit,
+                first: recovery.first,
             },
             load: file.load,
             neighbours: file.neighbours.into_iter().map(Spanned::into_inner).collect(),
@@ -155,6 +188,7 @@ impl RecoveryStudy {
             question: file.question,
             load: study.loads(),
             scale,
+            departs: departures(inputs),
             setups: study.setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
             sets: file.sets,
             expectations: file.expectations,

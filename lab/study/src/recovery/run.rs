@@ -17,7 +17,6 @@ use crate::service::ServiceLog;
 use crate::trace::traced_stage;
 use crate::waits::class_waits;
 use loadline_base::{Span, Time};
-use loadline_osd::OsdId;
 use loadline_testbed::{Heed, Hosted, Pace, RecoveryProgress, Seen, Simulated, Stop, Testbed};
 
 const SECOND: Span = Span::from_secs(1);
@@ -111,7 +110,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
     /// `prepared` is the part of a run that is over when clients begin.
     fn make(mut self, mut heed: Heed<'_>, prepared: f64) -> Result<RunRecord, Halt> {
         let setup = &self.study.setups[self.job.setup];
-        let osd = OsdId::new(self.study.cluster.osds - 1);
+        let osd = self.study.returning(self.job);
         self.bed.make_images(&mut heed)?;
         heed.next(prepared);
         let pool = self.bed.make_pool("recovery")?;
@@ -127,10 +126,11 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             self.bed.bring_back(osd)?;
         }
         let begun = self.bed.start_load(&mut heed)?;
-        let course = match setup.recovery {
-            true => self.until_recovered(begun, &mut heed)?,
-            false => self.for_a_time(begun, &mut heed)?,
-        };
+        if setup.recovery {
+            let (course, seen) = self.until_recovered(begun, &mut heed)?;
+            return self.record(&seen, &course);
+        }
+        let course = self.for_a_time(begun, &mut heed)?;
         let seen = self.bed.end_load(&mut heed)?;
         self.record(&seen, &course)
     }
@@ -152,16 +152,25 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         Ok(())
     }
 
-    /// Counts until nothing is misplaced or degraded any more.
+    /// Counts until nothing is misplaced or degraded any more. Clients end then, or when their time is over.
     fn until_recovered(
         &mut self,
         begun: Time,
         heed: &mut Heed<'_>,
-    ) -> Result<RecoveryCourse, Halt> {
+    ) -> Result<(RecoveryCourse, Vec<Seen>), Halt> {
         let Pace { recovery: tick, first_sign, .. } = self.bed.pace();
         let mut course = self.begin(begun)?;
+        let clients_end = self.study.clients(self.job).map(|clients| begun + clients);
+        let mut seen = None;
         for ticks in 1u64.. {
-            self.bed.pass(begun + tick * ticks)?;
+            let at = begun + tick * ticks;
+            if let Some(end) = clients_end.filter(|end| *end <= at)
+                && seen.is_none()
+            {
+                self.bed.pass(end)?;
+                seen = Some(self.bed.end_load(heed)?);
+            }
+            self.bed.pass(at)?;
             let progress = self.bed.progress()?;
             let left = progress.left;
             course.moved = progress.moved;
@@ -174,7 +183,11 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             self.go_on(&course, &progress, first_sign)?;
             heed.at(course.moved as f64 / (course.moved + left).max(1) as f64)?;
         }
-        Ok(course)
+        let seen = match seen {
+            Some(seen) => seen,
+            None => self.bed.end_load(heed)?,
+        };
+        Ok((course, seen))
     }
 
     fn go_on(
@@ -230,6 +243,26 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         Ok(over)
     }
 
+    /// Latency and rate of the run's first time, if it has whole seconds.
+    fn put_first(&self, counted: &mut Figures, seen: &Seen, course: &RecoveryCourse) {
+        let Some(first) = self.study.steps.first else { return };
+        let whole = (first.as_secs_f64() * self.job.scale) as usize;
+        let clients: Vec<_> = seen.seconds.iter().take(whole).collect();
+        let ops: u64 = clients.iter().map(|second| second.count).sum();
+        let sum: f64 = clients
+            .iter()
+            .map(|second| second.mean_ns.unwrap_or(0.0) * second.count as f64 / 1e6)
+            .sum();
+        if ops > 0 {
+            counted.put("client/clat_ms/first", sum / ops as f64);
+        }
+        if let Some(left) = course.left.get(whole.wrapping_sub(1)) {
+            let all = course.moved + course.left.last().copied().unwrap_or(0);
+            let rate = all.saturating_sub(*left) as f64 / whole as f64;
+            counted.put("recovery/first_objects_per_s", rate);
+        }
+    }
+
     /// Of the images' clients, the clients' own first.
     fn record(&mut self, all: &[Seen], course: &RecoveryCourse) -> Result<RunRecord, Halt> {
         let setup = &self.study.setups[self.job.setup];
@@ -251,6 +284,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             counted.put("recovery/seconds", seconds);
             counted.put("recovery/objects", course.moved as f64);
         }
+        self.put_first(&mut counted, seen, course);
         let mut record = RunRecord {
             counted,
             device_requests: self.bed.device_requests()?,
@@ -268,6 +302,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             let done = before.zip(&course.left).map(|(before, left)| before as f64 - *left as f64);
             record.series.put("objects_per_s", done);
             record.series.put("objects_left", course.left.iter().map(|left| *left as f64));
+            record.series.fill_up(course.left.len());
             record.series.service = course.service.series();
         }
         Ok(record)

@@ -12,9 +12,10 @@ use crate::place::Place;
 use crate::promise::{ClientPromise, ImageResult, PromiseResult};
 use crate::published::PublishedSet;
 use crate::record::{ImageRecord, RunRecord};
-use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult};
+use crate::result::{DriveSummary, NamedValue, SetupResult};
 use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Span;
+use loadline_cluster::Placement;
 use loadline_stats::mean;
 use serde_json::{Value, json};
 
@@ -24,11 +25,10 @@ impl Script for RecoveryStudy {
         let place = self.place.identity().unwrap_or_default();
         let setup = self.setups[job.setup].identity();
         let store = if self.store == StoreKind::Paged { " paged" } else { "" };
-        let pgs = self.pgs.map_or_else(String::new, |pgs| format!(" {pgs} PGs"));
         let beside = self.setups[job.setup].images.iter().filter_map(|image| image.neighbour);
         let beside = beside.map(|at| format!(" {:?}", self.neighbours[at])).collect::<String>();
         format!(
-            "{:?} {:?}{pgs}{store} {steps:?} {:?}{beside}{place} {setup}",
+            "{:?} {:?}{store} {steps:?} {:?}{beside}{place} {setup}",
             self.drive, self.cluster, self.load
         )
     }
@@ -36,9 +36,10 @@ impl Script for RecoveryStudy {
     fn companions(&self, setup: usize, seed: u64) -> Vec<Companion> {
         let of = &self.setups[setup];
         let mut companions = Vec::new();
-        if of.software_stage.is_some() {
+        let is_named = self.cluster.placement == Placement::Crush;
+        if of.recovery && is_named && self.companions.spread_placements > 0 {
             companions.push(Companion {
-                purpose: RunPurpose::WithoutStage,
+                purpose: RunPurpose::OtherReturns,
                 scale: self.companions.variant_scale,
                 placement_seed: seed,
             });
@@ -47,7 +48,7 @@ impl Script for RecoveryStudy {
             companions.extend((0..self.companions.spread_placements).map(|index| Companion {
                 purpose: RunPurpose::Placement(index),
                 scale: self.companions.spread_scale,
-                placement_seed: seed.wrapping_add(PLACEMENT_SEEDS_FROM + u64::from(index)),
+                placement_seed: seed.wrapping_add(1 + u64::from(index)),
             }));
         }
         companions
@@ -69,7 +70,8 @@ impl Script for RecoveryStudy {
         let iops = figure("client/iops").unwrap_or(0.5 * baseline);
         // The published recoveries lie around the 215th part of the baseline on flash and a third of that on disk.
         let rate = figure("recovery/objects_per_s").unwrap_or(baseline / 215.0);
-        steps.objects as f64 * job.scale / rate * iops
+        let seconds = steps.objects as f64 * job.scale / rate;
+        iops * self.clients(job).map_or(seconds, |clients| seconds.min(clients.as_secs_f64()))
     }
 
     fn before_runs(&self) -> Result<(), InputError> {
@@ -89,10 +91,6 @@ impl Script for RecoveryStudy {
             Place::Sim => drive_summary(self),
             Place::Host(_) => stood::drive_summary(self, records),
         }
-    }
-
-    fn fitted(&self) -> Vec<FittedFigure> {
-        fitted(self)
     }
 
     fn complete(&self, setups: &mut [SetupResult]) {
@@ -176,14 +174,27 @@ impl Script for RecoveryStudy {
         let steps = &self.steps;
         vec![
             ("drive", format!("{} ({})", self.drive.name, self.drive.model)),
-            ("cluster", format!("{} OSDs, {} copies", self.cluster.osds, self.cluster.copies)),
+            (
+                "cluster",
+                format!(
+                    "{} OSDs, {} copies, {} groups in each of two pools ({})",
+                    self.cluster.osds,
+                    self.cluster.copies,
+                    self.cluster.pgs,
+                    placed(self.cluster.placement)
+                ),
+            ),
             ("load", self.loads()),
             (
                 "steps",
                 format!(
-                    "one OSD goes, {} objects of {} are written without it, it returns, and clients \
-                     write until it is filled; the baseline writes {} alone",
-                    steps.objects, steps.object_size, steps.baseline
+                    "{} goes, {} objects of {} are written without it, it returns, and clients \
+                     write {}; the baseline writes {} alone",
+                    self.cluster.returning,
+                    steps.objects,
+                    steps.object_size,
+                    self.how_long(),
+                    steps.baseline
                 ),
             ),
         ]
@@ -201,7 +212,7 @@ impl Script for RecoveryStudy {
         let setup = &self.setups[setup];
         json!({
             "scheduler": setup.osds.configuration.traits[1].value, "recovery": setup.recovery,
-            "software_stage_us": setup.software_stage.map(|span| span.as_secs_f64() * 1e6),
+            "clients_s": setup.clients.map(Span::as_secs_f64),
         })
     }
 
@@ -213,14 +224,34 @@ impl Script for RecoveryStudy {
     }
 }
 
-/// Placements of companions lie this far from the seeds that repeats use.
-const PLACEMENT_SEEDS_FROM: u64 = 1 << 32;
+fn placed(placement: Placement) -> &'static str {
+    match placement {
+        Placement::Even => "evened out",
+        Placement::Crush => "by the original's hash and CRUSH",
+    }
+}
 
 impl RecoveryStudy {
+    /// How long clients go on, in words.
+    fn how_long(&self) -> String {
+        let mut all: Vec<Option<Span>> = Vec::new();
+        for setup in self.setups.iter().filter(|setup| setup.recovery) {
+            let clients = setup.clients.filter(|_| !self.is_fitted());
+            if !all.contains(&clients) {
+                all.push(clients);
+            }
+        }
+        let words = all.iter().map(|clients| match clients {
+            Some(clients) => format!("for {clients}"),
+            None => "until it is filled".to_owned(),
+        });
+        words.collect::<Vec<_>>().join(" or ")
+    }
+
     /// What clients are promised who complete so much alone. An open loop that keeps its rate alone does not show what the disks could
     /// do: there the stored capacity tells, each write being one on every copy.
     fn promise(&self, place: usize, share: Option<f64>, alone_iops: f64) -> ClientPromise {
-        let ClusterShape { osds, copies } = self.cluster;
+        let ClusterShape { osds, copies, .. } = self.cluster;
         let stored = self.drive.capacity_iops * f64::from(osds) / f64::from(copies);
         let rates = self.setups[place].images.iter().map(|image| self.load_of(image).rate);
         let offered_iops = rates.sum::<Option<f64>>();
@@ -309,8 +340,14 @@ fn drive_summary(study: &RecoveryStudy) -> DriveSummary {
                 fact("Copies", study.cluster.copies.to_string()),
                 fact(
                     "Placement groups",
-                    format!("{} in each of two pools", study.placement_groups()),
+                    format!(
+                        "{} in each of two pools, {}",
+                        study.cluster.pgs,
+                        placed(study.cluster.placement)
+                    ),
                 ),
+                fact("Returning", study.cluster.returning.to_string()),
+                fact("Clients go on", study.how_long()),
                 fact(
                     "Objects written without the OSD",
                     format!("{:.0} of {}", steps.objects as f64 * steps.scale, steps.object_size),
@@ -326,37 +363,4 @@ fn drive_summary(study: &RecoveryStudy) -> DriveSummary {
         ]
         .concat(),
     }
-}
-
-fn fitted(study: &RecoveryStudy) -> Vec<FittedFigure> {
-    if study.is_fitted() {
-        return Vec::new();
-    }
-    let fitted = &study.drive.fitted;
-    let figure = |name: &str, value: String, where_used: &str, why: &str| FittedFigure {
-        name: name.to_owned(),
-        value,
-        where_used: where_used.to_owned(),
-        source: why.to_owned(),
-    };
-    let mut figures = Vec::new();
-    if study.pgs.is_none() {
-        let pgs = fitted.pgs.to_string();
-        figures.push(figure("Placement groups per pool", pgs, "all setups", &fitted.pgs_why));
-    }
-    figures.push(figure(
-        "Handling time of a recovered object",
-        fitted.object_handling.to_string(),
-        "every setup with recovery",
-        &fitted.object_handling_why,
-    ));
-    if fitted.software_stage > Span::ZERO {
-        figures.push(figure(
-            "Software stage under mClock",
-            fitted.software_stage.to_string(),
-            "setups marked as_published, while recovery is pending",
-            &fitted.software_stage_why,
-        ));
-    }
-    figures
 }

@@ -8,9 +8,11 @@ use crate::result::{NamedValue, SettingRow};
 use crate::sets::refuse_twins;
 use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup, in_force};
 use loadline_base::Span;
+use loadline_cluster::Placement;
 use loadline_cluster::images::ImageQos;
 use loadline_cluster::settings::DriveLimits;
 use loadline_device::Medium;
+use loadline_osd::OsdId;
 use loadline_qos::{MclockForm, preset};
 use loadline_sim::Drive;
 use loadline_testbed::IMAGE;
@@ -21,8 +23,8 @@ pub(crate) struct RecoverySetup {
     pub(crate) osds: OsdSetup,
     /// Whether an OSD returns and is filled.
     pub(crate) recovery: bool,
-    /// The study era's software stage, if it is in the way and the drive's file knows one.
-    pub(crate) software_stage: Option<Span>,
+    /// How long clients go on, at most until recovery ends; `None` for until then.
+    pub(crate) clients: Option<Span>,
     /// What the images are promised and allowed that are there, the clients' own first.
     pub(crate) images: Vec<ImageTerms>,
 }
@@ -51,8 +53,7 @@ impl RecoverySetup {
 
     /// Everything that a run of this setup depends on beside the study's steps, as text.
     pub(super) fn identity(&self) -> String {
-        let of =
-            format!("{:?} {:?} {:?}", self.osds.engine(0, 0), self.software_stage, self.recovery);
+        let of = format!("{:?} {:?} {:?}", self.osds.engine(0, 0), self.clients, self.recovery);
         if self.has_several_images() { format!("{of} {:?}", self.images) } else { of }
     }
 }
@@ -76,7 +77,8 @@ pub(super) fn read_setups(
     setups
         .map(|section| {
             let images = images_of(file, section.get_ref(), source)?;
-            read(&ground, section.get_ref(), images, (drive, place))
+            let clients = section.get_ref().clients.or(file.recovery.clients);
+            read(&ground, section.get_ref(), images, clients)
         })
         .collect()
 }
@@ -140,16 +142,9 @@ fn read(
     ground: &SetupGround<'_>,
     section: &RecoverySetupSection,
     images: Vec<ImageTerms>,
-    (drive, place): (&Drive, &Place),
+    clients: Option<Span>,
 ) -> Result<RecoverySetup, InputError> {
     let preset = ground.preset(&section.preset)?;
-    let published_mclock = matches!(preset.mclock, MclockForm::AsPublished { .. })
-        && section.scheduler == SchedulerName::Mclock;
-    if section.as_published && !(published_mclock && preset.name == "quincy") {
-        let reason = "`as_published` is about the study era's mClock: it needs preset \
-                      `quincy` and scheduler `mclock`";
-        return Err(ground.source.error_at(section.name.span().start, reason));
-    }
     let typed = TypedSetup {
         name: &section.name,
         preset: &section.preset,
@@ -170,10 +165,7 @@ fn read(
         ];
         traits.map(NamedValue::from).into()
     })?;
-    let stage = drive.fitted.software_stage;
-    let in_the_way = section.as_published && stage > Span::ZERO && *place == Place::Sim;
-    let software_stage = in_the_way.then_some(stage);
-    Ok(RecoverySetup { osds, recovery: section.recovery, software_stage, images })
+    Ok(RecoverySetup { osds, recovery: section.recovery, clients, images })
 }
 
 /// What an operator would have measured and stored for this drive. A real node measures its disks itself.
@@ -203,11 +195,17 @@ fn set_for_it(rows: &[SettingRow]) -> String {
     own.map(|row| format!("{}={}", row.key, row.value)).collect::<Vec<_>>().join(" ")
 }
 
-/// How many OSDs and copies.
+/// How many OSDs and copies there are, and where groups fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClusterShape {
     /// OSDs, one drive each.
     pub osds: u32,
     /// Copies of each object.
     pub copies: u32,
+    /// Placement groups of each of the two pools.
+    pub pgs: u32,
+    /// How objects and groups are placed.
+    pub placement: Placement,
+    /// The OSD that goes and returns.
+    pub returning: OsdId,
 }

@@ -19,7 +19,7 @@ pub(crate) fn drive_summary(study: &RecoveryStudy, records: &[&RunRecord]) -> Dr
         fact("Capacity that mClock was given", capacities(&stood)),
         fact("OSDs", study.cluster.osds.to_string()),
         fact("Copies", study.cluster.copies.to_string()),
-        fact("Placement groups", format!("{} in each of two pools", study.placement_groups())),
+        fact("Placement groups", format!("{} in each of two pools", study.cluster.pgs)),
         fact(
             "Objects written without the OSD",
             format!("{} of {}", study.objects(study.steps.scale), study.steps.object_size),

@@ -13,8 +13,6 @@ use loadline_sim::Drive;
 pub struct RecoveryStudy {
     pub(crate) drive: Drive,
     pub(crate) cluster: ClusterShape,
-    /// Placement groups of each pool, if somebody says how many.
-    pub(crate) pgs: Option<u32>,
     /// What a simulated OSD stands on.
     pub(crate) store: StoreKind,
     pub(crate) steps: RecoverySteps,
@@ -39,6 +37,8 @@ pub(crate) struct RecoverySteps {
     pub object_size: Bytes,
     /// Length of the run without recovery, at scale 1.
     pub baseline: Span,
+    /// The time from a run's beginning that is told apart from the whole, at scale 1.
+    pub first: Option<Span>,
     /// Simulated time after which a recovery that has not ended is given up.
     pub limit: Span,
 }

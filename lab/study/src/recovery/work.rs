@@ -1,14 +1,16 @@
 //! A study's work as a testbed takes it: how much a run does, on what, and how large its disks must be.
 
 use super::file::{Companions, StoreKind};
-use super::setup::{ImageTerms, RecoverySetup};
+use super::setup::{ClusterShape, ImageTerms, RecoverySetup};
 use super::study::RecoveryStudy;
 use crate::inputs::Inputs;
 use crate::job::{Job, RunPurpose};
 use crate::place::Place;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
+use loadline_cluster::Config;
 use loadline_load::LoadSpec;
+use loadline_osd::OsdId;
 use loadline_qos::preset;
 use loadline_sim::disk::Timing;
 use loadline_sim::{Delays, OsdDrive, SimConfig};
@@ -28,11 +30,6 @@ impl RecoveryStudy {
     /// Objects written while an OSD is away.
     pub(super) fn objects(&self, scale: f64) -> u64 {
         ((self.steps.objects as f64 * scale).round() as u64).max(1)
-    }
-
-    /// Placement groups of each pool.
-    pub(super) fn placement_groups(&self) -> u32 {
-        self.pgs.unwrap_or(self.drive.fitted.pgs)
     }
 
     /// What the clients do, and those of the neighbours.
@@ -66,29 +63,41 @@ impl RecoveryStudy {
         tick * ticks.round().max(1.0) as u64
     }
 
+    /// How long the clients of a run go on beside its recovery; the time shrinks with the work. `None` for until it ends, as
+    /// where everything is written.
+    pub(super) fn clients(&self, job: &Job) -> Option<Span> {
+        let clients = self.setups[job.setup].clients.filter(|_| !self.is_fitted())?;
+        Some(Span::from_secs_f64(clients.as_secs_f64() * job.scale))
+    }
+
+    /// The OSD that goes and returns in a run.
+    pub(super) fn returning(&self, job: &Job) -> OsdId {
+        let ClusterShape { osds, returning, .. } = self.cluster;
+        match job.purpose {
+            RunPurpose::OtherReturns => OsdId::new((returning.get() + osds - 1) % osds),
+            RunPurpose::Answer | RunPurpose::Placement(_) => returning,
+        }
+    }
+
     /// The simulated cluster of a run.
     pub(super) fn simulated(&self, job: &Job) -> SimulatedSpec {
         let (setup, drive) = (&self.setups[job.setup], &self.drive);
         SimulatedSpec {
             world: SimConfig {
-                cluster: setup.osds.engine(job.seed, job.placement_seed),
+                cluster: Config {
+                    placement: self.cluster.placement,
+                    ..setup.osds.engine(job.seed, job.placement_seed)
+                },
                 drive: OsdDrive::Calibrated(drive.service),
                 delays: Delays {
                     link: drive.link_delay,
-                    // A disk with contents takes its own time to read an object.
-                    push: match self.store {
-                        StoreKind::Direct => drive.fitted.object_handling,
-                        StoreKind::Paged => Span::ZERO,
-                    },
+                    link_mib: drive.link_mib,
                     worker: drive.worker_time,
                     ..Delays::default()
                 },
-                software_stage: setup
-                    .software_stage
-                    .filter(|_| job.purpose != RunPurpose::WithoutStage),
             },
             disks: (self.store == StoreKind::Paged).then(|| self.disk()),
-            pgs: self.placement_groups(),
+            pgs: self.cluster.pgs,
             copies: self.cluster.copies,
             object_size: self.steps.object_size,
             images: self.images(setup),
@@ -129,7 +138,7 @@ impl RecoveryStudy {
             osds: shape.osds,
             osd_size: self.disk_size(),
             copies: shape.copies,
-            pgs: self.placement_groups(),
+            pgs: shape.pgs,
             object_size: steps.object_size,
             images: self.images(setup),
             medium: self.drive.medium,
@@ -170,10 +179,6 @@ pub(crate) fn fitted(mut study: RecoveryStudy, inputs: &Inputs) -> RecoveryStudy
         study.steps.baseline = study.steps.baseline.min(scaled.max(BASELINE_MIN));
     }
     study.companions = Companions { spread_placements: 0, ..study.companions };
-    for setup in &mut study.setups {
-        // It was fitted to runs on the direct store.
-        setup.software_stage = None;
-    }
     study
 }
 
@@ -211,7 +216,6 @@ mod tests {
         let said = study(&["scale=0.0001", "image=64 MiB", "baseline=2 s"]);
         assert_eq!(said.load.image, Bytes::from_mib(64));
         assert_eq!(said.steps.baseline, Span::from_secs(2));
-        assert!(small.setups.iter().all(|setup| setup.software_stage.is_none()));
         assert_eq!(small.companions.spread_placements, 0);
     }
 }

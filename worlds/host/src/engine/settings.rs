@@ -3,8 +3,8 @@
 use super::config::{DiskSpec, EngineConfig};
 use crate::DriveFacts;
 use loadline_base::{Bytes, WallClock};
-use loadline_cluster::Config;
 use loadline_cluster::settings::{LeftOut, Refused, Scope, Settings};
+use loadline_cluster::{Config, Placement};
 use loadline_device::{ClassTag, Medium};
 use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::ServiceClass;
@@ -56,6 +56,7 @@ impl NodeSettings {
         let first = OsdId::new(0);
         Config {
             osds: config.disks.len() as u32,
+            placement: Placement::Even,
             placement_seed: config.placement_seed,
             policy: self.policy(first),
             options: self.options(first),

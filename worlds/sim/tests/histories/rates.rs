@@ -45,9 +45,9 @@ fn under_mclock_as_published_a_shard_recovers_its_limit_over_the_cost_of_an_item
     check(&settings("quincy", &[("osd_mclock_profile", "high_client_ops")]), 2688.0 / 231.0);
 }
 
-/// One object under way: three items on a worker, 15 us each, a read of 50 us, a push on its way for 60 and 500 us, its
+/// One object under way: three items on a worker, 15 us each, a read of 50 us, a push on its way for 60 us, its
 /// write of 50 us and 1/16 of 700 us, and the reply's 60 us.
-const OBJECT_US: f64 = 3.0 * 15.0 + 50.0 + 560.0 + 50.0 + 700.0 / 16.0 + 60.0;
+const OBJECT_US: f64 = 3.0 * 15.0 + 50.0 + 60.0 + 50.0 + 700.0 / 16.0 + 60.0;
 
 /// The sleep begins when an item is taken, and a group's next item is queued when its object is recovered: with one group
 /// the object's own time comes on top, and 15 us of a worker who sends the item to sleep.

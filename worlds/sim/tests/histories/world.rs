@@ -4,7 +4,7 @@ use loadline_base::{Rng, Span, Time};
 use loadline_cluster::settings::{
     DriveLimits, Enforcement, LevelTarget as Level, Scope, Settings, SettingsChange,
 };
-use loadline_cluster::{Config, OsdState, PoolId, PoolSpec, Target};
+use loadline_cluster::{Config, OsdState, Placement, PoolId, PoolSpec, Target};
 use loadline_device::Medium;
 use loadline_device::cdl::{Descriptor, Limit, Limits, TimeoutPolicy as Ends, Unit};
 use loadline_osd::{ClientId, OpKind, OsdId, OsdOptions, PgId, Policy};
@@ -55,15 +55,19 @@ pub(crate) fn engine(settings: &Settings) -> (Policy, OsdOptions) {
 fn config(settings: &Settings, shape: &Shape) -> SimConfig {
     let (policy, options) = engine(settings);
     SimConfig {
-        cluster: Config { osds: 4, placement_seed: shape.seed, policy, options },
+        cluster: Config {
+            osds: 4,
+            placement: Placement::Even,
+            placement_seed: shape.seed,
+            policy,
+            options,
+        },
         drive: shape.drive.clone(),
         delays: Delays {
             link: Span::from_micros(60),
-            push: Span::from_micros(500),
             worker: shape.worker_time,
             ..Delays::default()
         },
-        software_stage: None,
     }
 }
 

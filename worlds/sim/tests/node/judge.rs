@@ -6,7 +6,7 @@ use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::settings::{
     DriveLimits, Enforcement, LevelTarget as Level, Scope, Settings, SettingsChange,
 };
-use loadline_cluster::{Config, PoolId, PoolSpec, Target};
+use loadline_cluster::{Config, Placement, PoolId, PoolSpec, Target};
 use loadline_device::cdl::{Descriptor, Limit, Limits, TimeoutPolicy as Ends, Unit};
 use loadline_device::{ClassTag, Medium};
 use loadline_node::Lateness;
@@ -123,6 +123,7 @@ pub(crate) fn config(settings: &Settings) -> Config {
     let window = WindowBounds { ops: 32, ..options.window };
     Config {
         osds: OSDS,
+        placement: Placement::Even,
         placement_seed: 3,
         policy: Policy { plan: settings.plan(first), seed: 1 },
         options: OsdOptions { threads_per_shard: 1, window, ..options },

@@ -1,8 +1,8 @@
 //! Keys that a disk alone keeps, put through the OSD's queue, beside checkpoints that pass the same one.
 
 use loadline_base::{Bytes, Rng, Span, Time};
-use loadline_cluster::Config;
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
+use loadline_cluster::{Config, Placement};
 use loadline_device::{ClassTag, Medium};
 use loadline_osd::{ClientId, KeyPut, OsdId, OsdOptions, Policy, PutEnd};
 use loadline_qos::{LOADLINE_PRESET, LimitPolicy, ServiceClass};
@@ -76,7 +76,13 @@ fn config(limit: f64) -> Config {
     plan.values.best_effort.limit = limit;
     plan.values.best_effort.limit_policy = LimitPolicy::Hard;
     let options = OsdOptions { threads_per_shard: 1, ..settings.osd_options(OSD) };
-    Config { osds: 1, placement_seed: 0, policy: Policy { plan, seed: 1 }, options }
+    Config {
+        osds: 1,
+        placement: Placement::Even,
+        placement_seed: 0,
+        policy: Policy { plan, seed: 1 },
+        options,
+    }
 }
 
 /// A world after a second of puts.
