@@ -150,22 +150,27 @@ mod tests {
         }
     }
 
-    /// 64 groups of which the returning osd.0 has 50; on the primaries' eight shards they fall in five layers. The published curve has
-    /// five straight pieces, whose slopes are those of 20, 13, 10.5, 4 and 2 shards (`spec/qos.md` 4.4).
+    /// 64 groups of which the returning osd.0 has 50, in each of a fresh cluster's two pools; on the eight shards of those that lead them
+    /// they fall in five layers. The published curve has five straight pieces, whose slopes are those of 20, 13, 10.5, 4 and 2 shards
+    /// (`spec/qos.md` 4.4). Where osd.0 should lead, the lowest of the others does (`StandIn::Authority`).
     #[test]
     fn a_fresh_cluster_has_the_five_pieces_of_the_published_curve() {
         let osds: Vec<OsdId> = (0..4).map(OsdId::new).collect();
         let gone = OsdId::new(0);
-        let mut shards = [0u32; 32];
-        for group in 0..64 {
-            let up = members((pool_number(1, 1), 64), group, 3, &osds, |_| true);
-            if up.contains(&gone) {
-                let acting = members((pool_number(1, 1), 64), group, 3, &osds, |osd| osd != gone);
-                shards[(acting[0].get() * 8 + group % 8) as usize] += 1;
+        let layers = |pool: u32| {
+            let mut shards = [0u32; 32];
+            for group in 0..64 {
+                let up = members((pool_number(1, pool), 64), group, 3, &osds, |_| true);
+                if up.contains(&gone) {
+                    let leads = if up[0] == gone { 1 } else { up[0].get() };
+                    shards[(leads * 8 + group % 8) as usize] += 1;
+                }
             }
-        }
-        let layer = |depth: u32| shards.iter().filter(|groups| **groups >= depth).count();
-        assert_eq!((1..=6).map(layer).collect::<Vec<_>>(), [19, 14, 11, 5, 1, 0]);
+            let layer = |depth: u32| shards.iter().filter(|groups| **groups >= depth).count();
+            (1..=6).map(layer).collect::<Vec<_>>()
+        };
+        assert_eq!(layers(0), [21, 13, 10, 4, 2, 0]);
+        assert_eq!(layers(1), [18, 15, 10, 4, 3, 0]);
     }
 
     /// A power of two: all groups alike. Otherwise those that are not split yet are twice as large.

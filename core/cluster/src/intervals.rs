@@ -127,6 +127,7 @@ impl Cluster {
         let rules = Rules {
             copies: self.map.pool_of(pg).1.spec.copies as usize,
             active_in: state.active_in,
+            stand_in: self.map.placement().stand_in(),
         };
         peer(&state.up, &state.acting, &Copies { states }, &rules)
     }

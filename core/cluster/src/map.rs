@@ -134,6 +134,11 @@ impl Map {
         Map { epoch: 1, placement, placement_seed, osds, removed, pools, next_pool, pgs }
     }
 
+    /// How objects and groups are placed.
+    pub(crate) fn placement(&self) -> Placement {
+        self.placement
+    }
+
     /// The same, placed in this way.
     pub fn placed(self, placement: Placement) -> Map {
         Map { placement, ..self }

@@ -26,6 +26,17 @@ pub(crate) struct Rules {
     pub copies: usize,
     /// The last interval in which somebody served the placement group; never, if it is new.
     pub active_in: IntervalId,
+    pub stand_in: StandIn,
+}
+
+/// Who leads where the first that placement wants lacks many objects, or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StandIn {
+    /// The next member that does not, so that groups fall evenly on the others.
+    NextMember,
+    /// The copy that decides what was written: of equal ones that with the lowest number, as in the original, whose peering goes
+    /// through the copies in that order (`PeeringState::find_best_info`) and prefers nobody else if it does not lead it itself.
+    Authority,
 }
 
 /// The outcome.
@@ -81,6 +92,9 @@ pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &
         }
     }
     peered.put_a_ready_primary_first();
+    if rules.stand_in == StandIn::Authority && peered.acting.first() != up.first() {
+        peered.put_first(authority);
+    }
     peered
 }
 
@@ -195,6 +209,14 @@ impl Peered {
             self.acting[..=ready].rotate_right(1);
         }
     }
+
+    /// Lets a copy that lacks nothing lead, even if that is one more than wanted.
+    fn put_first(&mut self, osd: OsdId) {
+        if self.missing.iter().all(|(behind, _)| *behind != osd) {
+            self.acting.retain(|member| *member != osd);
+            self.acting.insert(0, osd);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -245,6 +267,16 @@ mod tests {
     type Outcome<'a> = (&'a [u32], &'a [(u32, usize)], &'a [u32], &'a [u32]);
 
     fn check(up: &[u32], acting: &[u32], active_in: u32, copies: &[Has], expected: Outcome<'_>) {
+        check_led(StandIn::NextMember, (up, acting), active_in, copies, expected);
+    }
+
+    fn check_led(
+        stand_in: StandIn,
+        (up, acting): (&[u32], &[u32]),
+        active_in: u32,
+        copies: &[Has],
+        expected: Outcome<'_>,
+    ) {
         let logs: Vec<PgLog> = copies.iter().map(|has| log_of(has.writes)).collect();
         let lacks: Vec<BTreeSet<ObjectNo>> =
             copies.iter().map(|has| has.lacks.iter().copied().map(ObjectNo).collect()).collect();
@@ -259,7 +291,7 @@ mod tests {
         let states = copies.iter().enumerate().map(|(index, has)| state(index, has)).collect();
         let ids = |ids: &[u32]| ids.iter().map(|id| osd(*id)).collect::<Vec<_>>();
         let active_in = if active_in == 0 { IntervalId::NEVER } else { now(active_in) };
-        let rules = Rules { copies: 3, active_in };
+        let rules = Rules { copies: 3, active_in, stand_in };
         let peered = peer(&ids(up), &ids(acting), &Copies { states }, &rules);
         let numbers = |osds: &[OsdId]| osds.iter().map(|osd| osd.get()).collect::<Vec<_>>();
         let missing: Vec<(u32, usize)> =
@@ -275,6 +307,24 @@ mod tests {
     fn an_empty_osd_is_filled_while_the_old_members_serve() {
         let copies = [whole(0, 9, 4), whole(1, 9, 4), whole(2, 9, 4), empty(3)];
         check(&[3, 0, 1], &[0, 1, 2], 4, &copies, (&[0, 1, 2], &[], &[], &[3]));
+    }
+
+    /// osd.0 returns to be filled in the published study, and of the groups that it should lead osd.1 leads all: the time of recovery is
+    /// that of the shard with most groups.
+    #[test]
+    fn in_the_original_the_lowest_of_equal_copies_stands_in() {
+        let copies = [whole(0, 9, 4), whole(1, 9, 4), whole(2, 9, 4), empty(3)];
+        let [next, lowest]: [Outcome<'_>; 2] =
+            [(&[2, 1, 0], &[], &[], &[3]), (&[0, 2, 1], &[], &[], &[3])];
+        check_led(StandIn::NextMember, (&[3, 2, 1], &[2, 1, 0]), 4, &copies, next);
+        check_led(StandIn::Authority, (&[3, 2, 1], &[2, 1, 0]), 4, &copies, lowest);
+        check_led(
+            StandIn::Authority,
+            (&[2, 3, 1], &[2, 1, 0]),
+            4,
+            &copies,
+            (&[2, 1, 0], &[], &[], &[3]),
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! evened out so that no OSD holds more than its share. The original's ([`crush`](crate::crush)) is as uneven as its hash is.
 
 use crate::crush;
+use crate::peering::StandIn;
 use loadline_base::mix64;
 use loadline_osd::OsdId;
 
@@ -27,6 +28,14 @@ impl Placement {
                 ((hash * u128::from(pgs)) >> 64) as u32
             }
             Placement::Crush => crush::group(crush::pool_number(seed, pool), pgs, block),
+        }
+    }
+
+    /// Who leads a group whose first member is to be filled.
+    pub(crate) fn stand_in(self) -> StandIn {
+        match self {
+            Placement::Even => StandIn::NextMember,
+            Placement::Crush => StandIn::Authority,
         }
     }
 

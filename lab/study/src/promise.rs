@@ -134,7 +134,8 @@ impl PromiseResult {
     }
 }
 
-/// What clients completed in each whole second of a run, or its mean where it took less than one. Of several images it is the sum.
+/// What clients completed in each whole second of their time, or its mean where that was less than one. Of several images it is the
+/// sum.
 fn seconds(run: &RunRecord) -> Vec<f64> {
     if let Some((first, others)) = run.images.split_first() {
         let mut sums = first.seconds.clone();
@@ -143,7 +144,7 @@ fn seconds(run: &RunRecord) -> Vec<f64> {
         }
         return sums;
     }
-    let lasted = run.counted.get("recovery/seconds").unwrap_or(0.0) as usize;
+    let lasted = run.counted.get("client/seconds").unwrap_or(0.0) as usize;
     let all = run.series.column("client_iops");
     let whole: Vec<f64> = all.iter().take(lasted).map(|iops| iops.unwrap_or(0.0)).collect();
     match whole.is_empty() {
@@ -161,8 +162,7 @@ mod tests {
     fn run(seed: u64, seconds: &[f64], lasted: f64) -> RunRecord {
         let mut series = Series::default();
         series.put("client_iops", seconds.iter().copied());
-        let counted =
-            Figures::default().with([("recovery/seconds", lasted), ("client/iops", 777.0)]);
+        let counted = Figures::default().with([("client/seconds", lasted), ("client/iops", 777.0)]);
         RunRecord { seed, series, counted, ..RunRecord::default() }
     }
 

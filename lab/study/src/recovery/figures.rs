@@ -8,7 +8,7 @@ pub(crate) const CHIEF: [&str; 4] =
     ["client/iops", "client/clat_ms/mean", "recovery/objects_per_s", "recovery/seconds"];
 
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 20] = [
+pub(crate) const FIGURES: [Figure; 21] = [
     Figure::new(
         "client/iops",
         ("client", "IOPS"),
@@ -78,6 +78,7 @@ pub(crate) const FIGURES: [Figure; 20] = [
     Figure::data("client/clat_ms/p50", "the same as p95 for half of the operations"),
     Figure::data("client/clat_ms/p99.9", "the same for 99.9 %"),
     Figure::data("client/clat_ms/max", "the slowest operation"),
+    Figure::data("client/seconds", "how long clients went on (s)"),
     Figure::data("neighbours/iops", "operations of the neighbours' clients completed / measured time"),
     Figure::data("neighbours/clat_ms/p99", "the longest p99 of a neighbour's clients"),
     Figure::data(

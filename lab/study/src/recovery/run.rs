@@ -99,6 +99,8 @@ struct RecoveryCourse {
     begun: Time,
     /// From then until the last look.
     window: Span,
+    /// How long clients went on.
+    clients: Span,
     /// Objects brought to their places.
     moved: u64,
     /// Objects not in their places at the end of every whole second.
@@ -169,6 +171,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             {
                 self.bed.pass(end)?;
                 seen = Some(self.bed.end_load(heed)?);
+                course.clients = end.since(begun);
             }
             self.bed.pass(at)?;
             let progress = self.bed.progress()?;
@@ -185,7 +188,10 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         }
         let seen = match seen {
             Some(seen) => seen,
-            None => self.bed.end_load(heed)?,
+            None => {
+                course.clients = course.window;
+                self.bed.end_load(heed)?
+            }
         };
         Ok((course, seen))
     }
@@ -219,6 +225,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             self.look(&mut course)?;
             heed.at(course.window.as_secs_f64() / window.as_secs_f64())?;
         }
+        course.clients = course.window;
         // A disk that has failed meanwhile ends the run.
         self.bed.progress()?;
         Ok(course)
@@ -227,7 +234,8 @@ impl<T: Testbed> RecoveryRun<'_, T> {
     fn begin(&mut self, begun: Time) -> Result<RecoveryCourse, Halt> {
         let (at, service) = self.bed.service()?;
         let service = ServiceLog::begin(at, service);
-        Ok(RecoveryCourse { begun, window: Span::ZERO, moved: 0, left: Vec::new(), service })
+        let (window, clients) = (Span::ZERO, Span::ZERO);
+        Ok(RecoveryCourse { begun, window, clients, moved: 0, left: Vec::new(), service })
     }
 
     /// Time has gone on; answers with how many whole seconds are over that were not before.
@@ -267,7 +275,9 @@ impl<T: Testbed> RecoveryRun<'_, T> {
     fn record(&mut self, all: &[Seen], course: &RecoveryCourse) -> Result<RunRecord, Halt> {
         let setup = &self.study.setups[self.job.setup];
         let (seen, neighbours) = all.split_first().expect("the clients have an image");
-        let mut counted = Figures::default().with([("client/iops", seen.iops)]);
+        let lasted = course.clients.as_secs_f64();
+        let mut counted =
+            Figures::default().with([("client/iops", seen.iops), ("client/seconds", lasted)]);
         counted.put_latency("client/clat_ms", &seen.latency);
         if !neighbours.is_empty() {
             let p99 = |seen: &Seen| seen.latency.percentile_ms(99.0);
@@ -296,7 +306,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             record.waits = class_waits(setup.osds.plan(), &*self.bed.waits()?, &seen.outside);
             record.series = Series::of_clients("client_iops", &seen.seconds, 1.0);
             if setup.has_several_images() {
-                record.images = images(&setup.images, all, course.window);
+                record.images = images(&setup.images, all, course.clients);
             }
             let before = std::iter::once(course.moved).chain(course.left.iter().copied());
             let done = before.zip(&course.left).map(|(before, left)| before as f64 - *left as f64);
