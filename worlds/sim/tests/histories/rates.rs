@@ -20,11 +20,11 @@ fn left(world: &mut World) -> u64 {
     world.sim.progress().misplaced
 }
 
-/// The seconds until nothing is left, to a millisecond.
+/// The seconds until nothing is left, to a tenth of a millisecond: an item may take a third of one.
 fn seconds_to_recover(world: &mut World) -> f64 {
     let begun = world.sim.now();
     while left(world) > 0 {
-        world.run(Span::from_millis(1));
+        world.run(Span::from_micros(100));
     }
     world.sim.now().since(begun).as_secs_f64()
 }
