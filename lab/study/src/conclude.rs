@@ -90,14 +90,12 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
     let shown = |record: &RunRecord| Figures::of_run(figures, &record.counted);
     let answers = of(|purpose| purpose == RunPurpose::Answer);
     let repeats: Vec<Figures> = answers.iter().map(|record| shown(record)).collect();
-    let variant = |record: &RunRecord| {
-        Variant {
+    let variant = |record: &RunRecord| Variant {
         name: format!("with another OSD returning, at scale {}", record.scale),
-        why: "What osd.0 sends has the owner number 0, as local recovery work has, so that items and \
-              replies share a record of the scheduler; another OSD's replies have one of their own."
+        why: "What osd.0 sends has the owner number 0, as local recovery work has, so that items \
+              and replies share a record; another OSD's replies have one of their own."
             .to_owned(),
         figures: shown(record),
-    }
     };
     let variants = of(|purpose| purpose == RunPurpose::OtherReturns);
     let placements = of(|purpose| matches!(purpose, RunPurpose::Placement(_)));
