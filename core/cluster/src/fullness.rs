@@ -2,7 +2,9 @@
 //! instead of stopping the OSD when the last page is gone.
 
 use crate::cluster::{Cluster, OwnerEffects};
-use loadline_osd::{Directive, OpId, OpKind, OsdId, OsdSet, PgId};
+use crate::router::room_for;
+use loadline_base::Bytes;
+use loadline_osd::{ClientOp, Directive, DiskRoom, OpId, OpKind, OsdId, OsdSet};
 use std::collections::BTreeSet;
 
 /// An OSD is full with less than this share of its pages free, in percent (`mon_osd_full_ratio` 0.95).
@@ -30,9 +32,6 @@ impl Cluster {
         let too_full = self.fullness.backfill_full;
         for osd in self.osds.ids() {
             fx.direct(osd, Directive::SetBackfillFull(too_full.contains(osd)));
-        }
-        if before.iter().all(|osd| self.fullness.full.contains(osd)) {
-            return;
         }
         let held = std::mem::take(&mut self.fullness.held);
         let open = held.into_iter().filter(|id| self.router.op(id.number, id.slot.get()).is_some());
@@ -74,24 +73,53 @@ impl Cluster {
     /// waits here: for the next interval, or for room.
     pub(crate) fn route(&mut self, id: OpId) -> Option<loadline_osd::Envelope> {
         let op = self.router.issued(id).op;
-        if op.kind == OpKind::Write && self.is_without_room(op.pg) {
+        if op.kind == OpKind::Write && (self.is_behind_held(&op) || self.is_without_room(&op)) {
             self.fullness.held.insert(id);
             return None;
         }
         self.router.route(&self.map, id)
     }
 
+    /// Whether a write of its placement group waits that came before it.
+    fn is_behind_held(&self, op: &ClientOp) -> bool {
+        let held = self.fullness.held.iter().filter(|held| **held != op.id);
+        let open = held.filter(|held| self.router.op(held.number, held.slot.get()).is_some());
+        open.into_iter().any(|held| self.router.issued(*held).op.pg == op.pg)
+    }
+
     /// Whether somebody has no room for a write. A burst may fill a disk within the second between two looks, so this looks
-    /// too.
-    fn is_without_room(&mut self, pg: PgId) -> bool {
-        let state = self.map.pg(pg);
-        let mut members = state.acting.iter().chain(&state.backfill);
-        let full = self.fullness.full;
-        let is_full = |osd: OsdId| full.contains(osd) || self.osds[osd].room().is_below(FULL_BELOW);
-        let found = members.find(|osd| is_full(**osd));
-        let Some(&osd) = found else { return false };
-        self.fullness.full.insert(osd);
-        true
+    /// too; and what was sent and has no answer yet counts as if it had been written.
+    fn is_without_room(&mut self, op: &ClientOp) -> bool {
+        let state = self.map.pg(op.pg);
+        let members: OsdSet = state.acting.iter().chain(&state.backfill).copied().collect();
+        let alone = Bytes::new(room_for(op));
+        let is_full = |osd: &OsdId| {
+            self.fullness.full.contains(*osd) || self.room(*osd).is_below_with(FULL_BELOW, alone)
+        };
+        if let Some(osd) = members.iter().find(is_full) {
+            self.fullness.full.insert(osd);
+            return true;
+        }
+        members.iter().any(|osd| self.is_short_with_sent(osd, op))
+    }
+
+    /// Whether a disk would be full with this write and all that is on its way to it.
+    fn is_short_with_sent(&self, osd: OsdId, op: &ClientOp) -> bool {
+        let room = self.room(osd);
+        if !room.is_below_with(FULL_BELOW, self.router.open_bytes()) {
+            return false;
+        }
+        let takes_part = |other: &ClientOp| {
+            let state = self.map.pg(other.pg);
+            let is_member = state.acting.contains(&osd) || state.backfill.contains(&osd);
+            is_member && other.id != op.id && !self.fullness.held.contains(&other.id)
+        };
+        let sent = self.router.sent_bytes(takes_part).get() + room_for(op);
+        room.is_below_with(FULL_BELOW, Bytes::new(sent))
+    }
+
+    fn room(&self, osd: OsdId) -> &DiskRoom {
+        self.osds[osd].room()
     }
 }
 
@@ -105,7 +133,7 @@ mod tests {
     use crate::settings::{Enforcement, Settings};
     use loadline_base::Time;
     use loadline_device::Medium;
-    use loadline_osd::{Data, DiskRoom, Envelope, Message, Notice, Policy};
+    use loadline_osd::{Data, Envelope, Message, Notice, Policy};
     use loadline_qos::LOADLINE_PRESET;
 
     const OSD: OsdId = OsdId::new(0);
@@ -160,16 +188,42 @@ mod tests {
         assert_eq!(cluster.held_writes(), 0);
     }
 
+    /// Each of them would have room alone. What came after one that waits waits too, and goes when it has gone.
+    #[test]
+    fn what_is_on_its_way_counts_as_written() {
+        let (mut cluster, mut fx) = (cluster(), OwnerEffects::default());
+        let room = DiskRoom { free_percent: Some(45), bytes: Bytes::new(10 << 20), waiting: 0 };
+        cluster.heard(OSD, 0, Notice::Room(room), &mut fx);
+        let mut write = |bytes: u32| {
+            let target = Target { kind: OpKind::Write, length: bytes, ..READ };
+            cluster.issue(Time::ZERO, &target, Data::NONE)
+        };
+        let (first, sent) = write(3 << 20);
+        assert!(sent.is_some());
+        assert!(write(3 << 20).1.is_none(), "less than a tenth would be free");
+        assert!(write(4096).1.is_none(), "it comes after one that waits");
+        let check = |cluster: &mut Cluster| {
+            let mut fx = OwnerEffects::default();
+            cluster.check_fullness(&mut fx);
+            fx.messages.len()
+        };
+        assert_eq!(check(&mut cluster), 0);
+        cluster.finish(first);
+        assert_eq!(check(&mut cluster), 2);
+        assert!(cluster.full_osds().is_empty(), "the disk was never full");
+    }
+
     /// A burst may fill a disk between two looks; and the last percent must not make an OSD full and not full in turns.
     #[test]
     fn what_an_osd_tells_of_its_room_counts_at_once() {
         let (mut cluster, mut fx) = (cluster(), OwnerEffects::default());
         let mut tell = |cluster: &mut Cluster, free: u32, waiting: usize| {
-            let room = DiskRoom { free_percent: Some(free), waiting };
+            let bytes = Bytes::new(1 << 30);
+            let room = DiskRoom { free_percent: Some(free), bytes, waiting };
             cluster.heard(OSD, 0, Notice::Room(room), &mut fx);
             issue(cluster, OpKind::Write).1.is_some()
         };
-        assert!(tell(&mut cluster, 5, 0));
+        assert!(tell(&mut cluster, 6, 0));
         assert!(!tell(&mut cluster, 4, 0));
         assert!(!tell(&mut cluster, 5, 0), "it is full until somebody looks");
         cluster.check_fullness(&mut OwnerEffects::default());

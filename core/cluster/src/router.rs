@@ -2,7 +2,7 @@
 
 use crate::map::Map;
 use crate::pool::PoolId;
-use loadline_base::{SlotId, Slots, Time};
+use loadline_base::{Bytes, SlotId, Slots, Time};
 use loadline_osd::{
     ClientId, ClientOp, Data, Envelope, GivenOps, Message, OpId, OpKind, PgId, TenantTable,
     TenantTerms,
@@ -43,11 +43,24 @@ pub struct IssuedOp {
     pub issued: Time,
 }
 
+/// What an op takes of a disk beside its data: the pages at both of its ends, and of the tree.
+const AROUND_A_WRITE: u64 = 16 << 10;
+
+/// What an op may take on each disk at most.
+pub(crate) fn room_for(op: &ClientOp) -> u64 {
+    match op.kind {
+        OpKind::Write => u64::from(op.length) + AROUND_A_WRITE,
+        _ => 0,
+    }
+}
+
 /// The ops that have no reply yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Router {
     ops: Slots<IssuedOp>,
     issued: u32,
+    /// What writes among them may take on each disk at most.
+    open_bytes: u64,
     /// What images with a reservation or a limit were given.
     given: BTreeMap<u32, GivenOps>,
 }
@@ -73,6 +86,7 @@ impl Router {
             length,
             given,
         };
+        self.open_bytes += room_for(&op);
         let slot = self.ops.acquire(IssuedOp { op, data, issued: now });
         let op = &mut self.ops.at_mut(slot).op;
         op.id.slot = slot;
@@ -101,6 +115,17 @@ impl Router {
         self.ops.at(id.slot)
     }
 
+    /// What the writes without a reply may take on each disk at most.
+    pub(crate) fn open_bytes(&self) -> Bytes {
+        Bytes::new(self.open_bytes)
+    }
+
+    /// What the writes may take that were sent to these placement groups and have no reply.
+    pub(crate) fn sent_bytes(&self, is_there: impl Fn(&ClientOp) -> bool) -> Bytes {
+        let sent = self.ops.iter().map(|(_, issued)| &issued.op).filter(|op| op.resent);
+        Bytes::new(sent.filter(|op| is_there(op)).map(room_for).sum())
+    }
+
     /// The op of this number in this slot, if it is still there.
     pub(crate) fn op(&self, number: u32, slot: u32) -> Option<OpId> {
         let slot = SlotId::new(slot);
@@ -111,6 +136,7 @@ impl Router {
     pub(crate) fn close(&mut self, id: OpId) -> Option<IssuedOp> {
         self.ops.get(id.slot).filter(|issued| issued.op.id == id)?;
         let issued = self.ops.release(id.slot);
+        self.open_bytes -= room_for(&issued.op);
         if issued.op.is_clients()
             && let Some(given) = self.given.get_mut(&issued.op.image())
         {

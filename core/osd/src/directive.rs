@@ -112,6 +112,8 @@ pub struct Opened {
 pub struct DiskRoom {
     /// Pages that are free, in whole percent; `None` while the disk is closed, or has no bound.
     pub free_percent: Option<u32>,
+    /// All pages.
+    pub bytes: Bytes,
     /// Writes that the device has no room for. They are asked for again until it has.
     pub waiting: usize,
 }
@@ -119,7 +121,14 @@ pub struct DiskRoom {
 impl DiskRoom {
     /// Whether less than this share of the pages is free, in percent, or there is no room even for what the disk has.
     pub fn is_below(&self, share: u32) -> bool {
-        self.waiting > 0 || self.free_percent.is_some_and(|free| free < share)
+        self.is_below_with(share, Bytes::default())
+    }
+
+    /// The same when so many bytes more have been written.
+    pub fn is_below_with(&self, share: u32, more: Bytes) -> bool {
+        let taken = more.get().saturating_mul(100).div_ceil(self.bytes.get().max(1));
+        let least = u64::from(share).saturating_add(taken);
+        self.waiting > 0 || self.free_percent.is_some_and(|free| u64::from(free) < least)
     }
 }
 

@@ -38,6 +38,11 @@ pub struct DiskSpace {
 }
 
 impl DiskSpace {
+    /// Bytes of all pages.
+    pub fn bytes(&self) -> Bytes {
+        Bytes::new(self.total * self.page_bytes)
+    }
+
     /// The share of the pages that is free, in whole percent.
     pub fn free_percent(&self) -> u32 {
         (self.free * 100 / self.total.max(1)) as u32
@@ -258,8 +263,12 @@ impl Osd {
 
     /// The owner of the map goes by the room on this disk.
     fn tell_room(&mut self, fx: &mut Effects) {
-        let free_percent = self.space().map(|space| space.free_percent());
-        let room = DiskRoom { free_percent, waiting: self.waits_for_room() };
+        let space = self.space();
+        let room = DiskRoom {
+            free_percent: space.map(|space| space.free_percent()),
+            bytes: space.map_or_else(Bytes::default, |space| space.bytes()),
+            waiting: self.waits_for_room(),
+        };
         if room != self.life.room {
             self.life.room = room;
             fx.owner.push(Notice::Room(room));
