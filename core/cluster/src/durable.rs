@@ -43,8 +43,6 @@ pub(crate) struct KnownDisks {
     pub fillable: OsdSet,
     /// The OSDs that take no part when their disk is open, until their world lets them.
     pub held: OsdSet,
-    /// Those whose open disk does not say durably yet whose it is: after a crash it would be an empty one.
-    pub nameless: OsdSet,
     /// Which disks are mended by themselves.
     pub healing: Healing,
 }

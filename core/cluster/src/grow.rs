@@ -72,12 +72,6 @@ impl Cluster {
         }
     }
 
-    /// Whether an OSD's open disk does not say durably yet whose it is. Who dies now leaves an empty disk, so nobody is told before
-    /// that a new one has come.
-    pub fn is_nameless(&self, osd: OsdId) -> bool {
-        self.durable.as_ref().is_some_and(|durable| durable.disks.nameless.contains(osd))
-    }
-
     /// Settings for an OSD that takes part in nothing yet, those that are read at its start included.
     pub fn renew_osd(
         &self,

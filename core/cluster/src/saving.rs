@@ -25,7 +25,6 @@ impl Cluster {
         let durable = self.durable();
         durable.disks.found.remove(&osd);
         durable.disks.faults.remove(&osd);
-        durable.disks.nameless.remove(osd);
         durable.disks.stores.note_found(osd, None);
         durable.disks.healing.is_over(osd);
         self.begin_to_open(osd, bytes, fx);
@@ -53,11 +52,8 @@ impl Cluster {
         if let Some(fault) = fault {
             return self.stopped(osd, fault, fx);
         }
-        if opened.identity.is_none() {
-            self.durable().disks.nameless.insert(osd);
-            if let Some(store) = opened.store {
-                self.expect_store(osd, store, fx);
-            }
+        if let Some(store) = opened.store.filter(|_| opened.identity.is_none()) {
+            self.expect_store(osd, store, fx);
         }
         self.map.give_number(osd);
         self.durable().disks.fillable.remove(osd);
@@ -84,7 +80,6 @@ impl Cluster {
         // An OSD on the direct store has no disk that could be opened again, but its drive may fail as well.
         if let Some(durable) = &mut self.durable {
             durable.disks.faults.insert(osd, fault);
-            durable.disks.nameless.remove(osd);
             if durable.saving.commit.is_none() {
                 durable.disks.found.insert(osd, Err(fault));
             }
@@ -168,9 +163,7 @@ impl Cluster {
         if commit.term().0 != term {
             return;
         }
-        durable.disks.nameless.remove(osd);
         let is_news = durable.disks.promised.insert(osd, Term(term)) != Some(Term(term));
-        let is_news = durable.disks.stores.learn(osd) || is_news;
         let might = commit.may_begin();
         match commit.promised(osd) && !might {
             true => self.write_map(fx),
@@ -182,6 +175,8 @@ impl Cluster {
     pub(crate) fn map_saved(&mut self, osd: OsdId, epoch: u32, fx: &mut OwnerEffects) {
         let durable = self.durable();
         durable.saving.holding.insert(osd);
+        // Until now it would have been an empty disk after a crash, which is filled without anybody's word as its OSD's next one.
+        let is_news = durable.disks.stores.learn(osd);
         let Some(commit) = &mut durable.saving.commit else { return };
         let was_serving = commit.committed().is_some();
         if commit.saved(osd, epoch) {
@@ -203,7 +198,7 @@ impl Cluster {
         let lags =
             durable.saving.newest.is_some_and(|newest| newest.holders != Holders::first(held));
         let commit = durable.saving.commit.as_ref().expect("it was there");
-        if commit.is_committed() && (durable.saving.is_changed() || lags) {
+        if is_news || commit.is_committed() && (durable.saving.is_changed() || lags) {
             self.save_map(fx);
         }
     }

@@ -71,8 +71,8 @@ pub(crate) struct Judged {
     pub(crate) acknowledged: u64,
     /// How often an operator had to say that an empty disk is to be filled.
     pub(crate) told_to_fill: u32,
-    /// The OSDs whose disks said durably whose they are when the node died, and that nothing has been done to since.
-    named: OsdSet,
+    /// The OSDs that a kept map told of when the node died, and whose disks nothing has been done to since.
+    told_of: OsdSet,
     /// Every stamp that was ever issued for a block.
     issued: BTreeMap<Block, BTreeSet<u64>>,
 }
@@ -202,7 +202,7 @@ impl Judged {
             stamp: 0,
             acknowledged: 0,
             told_to_fill: 0,
-            named: OsdSet::EMPTY,
+            told_of: OsdSet::EMPTY,
             issued: BTreeMap::new(),
         };
         let disks = (0..OSDS).map(|osd| judged.fresh_disk(seed ^ u64::from(osd + 1))).collect();
@@ -244,11 +244,11 @@ impl Judged {
         self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
         self.down.clear();
         self.node().open_again();
-        // Replaced, and then the node died before the disk knew whose it is: the operator says it once more.
-        let named = std::mem::take(&mut self.named);
+        // Replaced, and then the node died before the map told which disk that is: the operator says it once more.
+        let told_of = std::mem::take(&mut self.told_of);
         for osd in (0..OSDS).map(OsdId::new) {
             if self.node().cluster().fault(osd) == Some(DiskFault::Empty) {
-                assert!(!named.contains(osd), "{osd} had come, and its disk is empty");
+                assert!(!told_of.contains(osd), "{osd} had come, and its disk is empty");
                 self.told_to_fill += 1;
                 self.node().cluster().expect_new_disk(osd);
                 self.node().open(osd);
@@ -293,9 +293,11 @@ impl Judged {
 
     /// Dies, perhaps with the power, and starts again. What had no answer may have happened.
     pub(crate) fn crash(&mut self, power: Option<CutStyle>) {
-        let cluster = self.node().cluster();
-        let has_come = |osd: &OsdId| cluster.map().osds()[*osd].up && !cluster.is_nameless(*osd);
-        self.named = cluster.map().osds().ids().filter(has_come).collect();
+        if self.node().is_map_committed() {
+            let cluster = self.node().cluster();
+            let up = |osd: &OsdId| cluster.map().osds()[*osd].up;
+            self.told_of = cluster.map().osds().ids().filter(up).collect();
+        }
         self.crash_and(power, |_, _| {});
     }
 

@@ -205,7 +205,7 @@ impl Engine {
         self.admin.joining.iter().any(comes)
     }
 
-    /// Tells of the OSDs that are up by now with a disk that knows it durably, and of those that will not be.
+    /// Tells of the OSDs that are up by now, and of those that will not be.
     pub(super) fn join_settle(&mut self) {
         for joining in self.admin.joining.clone() {
             let Joining { osd, ticket, opening: Some(is), measured } = joining else { continue };
@@ -214,9 +214,6 @@ impl Engine {
                 continue;
             }
             let up = self.host.node.cluster().map().osds()[osd].up;
-            if up && self.host.node.cluster().is_nameless(osd) {
-                continue;
-            }
             if !up
                 && (self.host.disks.of[osd].reopen || self.host.node.cluster().is_opening_disk(osd))
             {
