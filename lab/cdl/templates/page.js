@@ -1,4 +1,12 @@
 "use strict";
+// A table that is wider than its place says so.
+for (const part of document.querySelectorAll(".scroll")) {
+  const cue = document.createElement("p");
+  cue.className = "cue";
+  cue.textContent = "more columns to the right →";
+  const look = () => part.scrollWidth > part.clientWidth + 1 ? part.before(cue) : cue.remove();
+  new ResizeObserver(look).observe(part);
+}
 const charts = JSON.parse(document.getElementById("points").textContent);
 const axis = frame => ({ x: frame.dataset.x.split(" ").map(Number), y: frame.dataset.y.split(" ").map(Number) });
 const shown = value => value.toLocaleString("en", value < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 });

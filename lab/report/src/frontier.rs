@@ -1,48 +1,108 @@
-//! What clients keep against how fast recovery goes: the frontier through Loadline's own setups, and who lies beyond it.
+//! What clients want against what else is wanted of the same disks: every setup a dot, the frontier through Loadline's own setups, or
+//! through all where nobody else's are there, and who lies beyond it.
 
+use crate::answer::{answer, goodness};
 use crate::charts::{Chart, Drawing};
 use crate::palette::looks;
-use crate::svg::{FrontierChart, FrontierPoint};
+use crate::repeats::interval;
+use crate::sheet::{MARGIN, Sheet, Trade};
+use crate::svg::{FrontierAxis, FrontierChart, FrontierPoint};
 use loadline_draw::number::percent;
-use loadline_study::{SetupResult, StudyResult};
+use loadline_study::{Better, Figure, SetupResult, StudyResult};
 
-/// What recovery wants, and what clients want.
-const OBJECTS_PER_S: &str = "recovery/objects_per_s";
-const IOPS: &str = "client/iops";
 /// The preset whose setups the frontier goes through.
 const OWN: &str = "loadline";
-/// Who lies beyond it by more lies beyond it; less is within what another seed moves a setup by.
-const MARGIN: f64 = 0.05;
 
-/// What a setup trades: objects per second, and clients' IOPS.
+/// What a setup trades, more of each being better: the figure across, and the clients', which stands upright.
 type Traded = (f64, f64);
 
-/// The chart, where at least two of Loadline's setups recovered something; its caption names who lies beyond.
-pub(crate) fn frontier_chart(result: &StudyResult) -> Option<Chart> {
-    let pair = |setup: &SetupResult| Some((setup.figure(OBJECTS_PER_S)?, setup.figure(IOPS)?));
-    let points: Vec<FrontierPoint> = result
-        .setups
-        .iter()
-        .zip(looks(result))
-        .filter_map(|(setup, look)| {
-            let at = pair(setup)?;
-            Some(FrontierPoint { label: setup.name().to_owned(), look, at })
-        })
-        .collect();
-    let own = result.setups.iter().filter(|setup| setup.setup.preset == OWN).filter_map(pair);
-    let frontier = frontier(own.collect());
-    if frontier.len() < 2 {
+/// The picture of the answer, where there is something to choose from.
+pub(crate) fn answer_chart(result: &StudyResult) -> Option<Chart> {
+    let trade = Sheet::of(result.kind).trade(result)?;
+    trade_chart(result, trade, answer(result).chosen)
+}
+
+/// The kind's other trades, where at least two setups take part.
+pub(crate) fn trade_charts(result: &StudyResult) -> Vec<Chart> {
+    let sheet = Sheet::of(result.kind);
+    let shown = sheet.trade(result).map(|trade| trade.id);
+    let others = sheet.trades.iter().filter(|trade| Some(trade.id) != shown);
+    others.filter_map(|trade| trade_chart(result, trade, None)).collect()
+}
+
+/// Which setups others beat in both figures, in the result's order. Who breaks a promise beats nobody.
+pub(crate) fn beaten(result: &StudyResult) -> Vec<bool> {
+    let trade = Sheet::of(result.kind).trade(result);
+    let figures = trade.and_then(|trade| trade.figures(result.kind));
+    let pair = |setup: &SetupResult| traded(figures?, setup);
+    let beats = |other: &SetupResult, (x, y): Traded| {
+        let better = pair(other).is_some_and(|(a, b)| a >= x && b >= y && (a, b) != (x, y));
+        better && other.is_kept() != Some(false)
+    };
+    let is_beaten = |setup: &SetupResult| {
+        pair(setup).is_some_and(|own| result.setups.iter().any(|other| beats(other, own)))
+    };
+    result.setups.iter().map(is_beaten).collect()
+}
+
+fn traded((clients, beside): (&Figure, &Figure), setup: &SetupResult) -> Option<Traded> {
+    Some((goodness(beside, setup)?, goodness(clients, setup)?))
+}
+
+/// What a measure of goodness stands for.
+fn value(figure: &Figure, goodness: f64) -> f64 {
+    match figure.better {
+        Better::Down => 1.0 / goodness,
+        Better::Up | Better::Neither => goodness,
+    }
+}
+
+fn trade_chart(result: &StudyResult, trade: &Trade, chosen: Option<usize>) -> Option<Chart> {
+    let (clients, beside) = trade.figures(result.kind)?;
+    let pair = |setup: &SetupResult| traded((clients, beside), setup);
+    let setups: Vec<_> = trade.setups(result).collect();
+    let looks = looks(result);
+    let ends = |figure: &Figure, setup: &SetupResult| {
+        interval(figure, setup).map(|found| (found.low(), found.high()))
+    };
+    let point = |&(place, setup): &(usize, &SetupResult)| FrontierPoint {
+        label: setup.name().to_owned(),
+        look: looks[place],
+        at: (setup.figure(beside.key).unwrap_or(0.0), setup.figure(clients.key).unwrap_or(0.0)),
+        intervals: (ends(beside, setup), ends(clients, setup)),
+        is_chosen: chosen == Some(place),
+        is_broken: setup.is_kept() == Some(false),
+    };
+    let points: Vec<FrontierPoint> = setups.iter().map(point).collect();
+    let of = |is_own: bool| {
+        let of = setups.iter().filter(|(_, setup)| !is_own || setup.setup.preset == OWN);
+        frontier(of.filter_map(|(_, setup)| pair(setup)).collect())
+    };
+    let (own, all) = (of(true), of(false));
+    let is_own = own.len() > 1;
+    let frontier = if is_own { own } else { all };
+    if points.len() < 2 {
         return None;
     }
-    let title = "Clients' throughput against recovery's speed";
+    let weighed: Vec<(&str, Traded)> =
+        setups.iter().filter_map(|(_, setup)| Some((setup.name(), pair(setup)?))).collect();
+    let axis = |figure: &Figure, unit| FrontierAxis { unit, falls: figure.better == Better::Down };
     Some(Chart {
-        id: "frontier".to_owned(),
-        title: title.to_owned(),
-        caption: caption(&frontier, &points),
+        id: trade.id.to_owned(),
+        title: trade.title.to_owned(),
+        caption: [
+            directions(clients, beside),
+            line_in_words(&frontier, &weighed, is_own),
+            signs(&points),
+        ]
+        .concat(),
         drawing: Drawing::Frontier(FrontierChart {
-            title: title.to_owned(),
-            units: ("objects recovered per second", "clients' IOPS"),
-            frontier,
+            title: trade.title.to_owned(),
+            axes: (axis(beside, trade.beside.1), axis(clients, trade.clients.1)),
+            frontier: frontier
+                .iter()
+                .map(|(x, y)| (value(beside, *x), value(clients, *y)))
+                .collect(),
             points,
         }),
     })
@@ -80,25 +140,49 @@ fn beyond(frontier: &[Traded], (x, y): Traded) -> f64 {
     x / last.0 - 1.0
 }
 
-fn caption(frontier: &[Traded], points: &[FrontierPoint]) -> String {
-    let far = |point: &FrontierPoint| {
-        let share = beyond(frontier, point.at);
-        (share > MARGIN).then(|| format!("{} lies {} beyond it", point.label, percent(share)))
+/// Where better lies.
+fn directions(clients: &Figure, beside: &Figure) -> String {
+    let up = if clients.better == Better::Down { "lower" } else { "higher" };
+    let across = if beside.better == Better::Down { "left" } else { "right" };
+    format!(
+        "Each dot is a setup; {up} is better for clients, further {across} for what else is wanted. "
+    )
+}
+
+/// What the line is, and who lies beyond it.
+fn line_in_words(frontier: &[Traded], points: &[(&str, Traded)], is_own: bool) -> String {
+    if !is_own {
+        return "The line joins those that no other beats in both. ".to_owned();
+    }
+    let far = |(label, at): &(&str, Traded)| {
+        let share = beyond(frontier, *at);
+        (share > MARGIN).then(|| format!("{label} lies {} beyond it", percent(share)))
     };
     let far: Vec<String> = points.iter().filter_map(far).collect();
     let found = match far.is_empty() {
-        true => format!("No setup lies more than {:.0} % beyond it.", 100.0 * MARGIN),
-        false => format!("{}.", far.join(", ")),
+        true => format!("No setup lies more than {:.0} % beyond it. ", 100.0 * MARGIN),
+        false => format!("{}. ", far.join(", ")),
     };
-    format!(
-        "Each dot is a setup; further up clients keep more, further right recovery is faster. The line is the frontier through Loadline's own setups. {found}"
-    )
+    format!("The line is the frontier through Loadline's own setups. {found}")
+}
+
+/// What rings, hollow dots and whiskers stand for, as far as they are there.
+fn signs(points: &[FrontierPoint]) -> String {
+    let has = |is: fn(&FrontierPoint) -> bool, text| if points.iter().any(is) { text } else { "" };
+    [
+        has(|point| point.is_chosen, "The ring marks the recommended one. "),
+        has(|point| point.is_broken, "A hollow dot did not keep what it promises clients. "),
+        has(|point| point.intervals.1.is_some(), "Whiskers are 95 % intervals over the repeats. "),
+    ]
+    .concat()
+    .trim_end()
+    .to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_study::{Configuration, Figures};
+    use loadline_study::{Configuration, Figures, PromiseResult};
 
     const OURS: [Traded; 3] = [(50.0, 20_000.0), (90.0, 17_000.0), (120.0, 15_000.0)];
 
@@ -124,32 +208,50 @@ mod tests {
         check((120.0, 400.0));
     }
 
-    #[test]
-    fn one_setup_makes_no_frontier() {
-        let setup = |place: f64| SetupResult {
+    fn setup(place: f64) -> SetupResult {
+        let (ms, seconds) = ("client/clat_ms/p99", "recovery/seconds");
+        SetupResult {
             setup: Configuration { preset: OWN.into(), ..Default::default() },
-            figures: Figures::default()
-                .with([(OBJECTS_PER_S, 10.0 * place), (IOPS, 100.0 / place)]),
+            figures: Figures::default().with([(seconds, 100.0 / place), (ms, 10.0 * place)]),
             ..Default::default()
-        };
+        }
+    }
+
+    #[test]
+    fn one_setup_makes_no_picture() {
         let of =
             |setups: &[SetupResult]| StudyResult { setups: setups.into(), ..Default::default() };
-        assert!(frontier_chart(&of(&[setup(1.0)])).is_none());
-        assert!(frontier_chart(&of(&[setup(1.0), setup(2.0)])).is_some());
+        assert!(answer_chart(&of(&[setup(1.0)])).is_none());
+        assert!(answer_chart(&of(&[setup(1.0), setup(2.0)])).is_some());
+    }
+
+    /// The second is as good for clients as the first and recovers later; what beats the third breaks its promise.
+    #[test]
+    fn who_is_beaten_in_both_figures_is_known() {
+        let with = |mut setup: SetupResult, seconds, is_kept| {
+            setup.figures.put("recovery/seconds", seconds);
+            let seconds_short = if is_kept { 0 } else { 1 };
+            let share = 0.5;
+            setup.promise = Some(PromiseResult { share, seconds_short, ..Default::default() });
+            setup
+        };
+        let setups = vec![
+            with(setup(1.0), 100.0, true),
+            with(setup(1.0), 101.0, true),
+            with(setup(2.0), 50.0, true),
+            with(setup(2.0), 49.0, false),
+        ];
+        let result = StudyResult { setups, ..Default::default() };
+        assert_eq!(beaten(&result), [false, true, false, false]);
     }
 
     #[test]
     fn who_lies_beyond_is_named() {
-        let looks =
-            looks(&StudyResult { setups: vec![SetupResult::default()], ..Default::default() });
-        let point = |label: &str, at| FrontierPoint { label: label.to_owned(), look: looks[0], at };
-        let near = [point("a", (52.0, 20_800.0)), point("b", (10.0, 10.0))];
-        let check = |points: &[FrontierPoint], end: &str| {
-            let caption = caption(&OURS, points).replace('\u{a0}', " ");
-            assert!(caption.ends_with(end), "{caption}");
+        let check = |at: Traded, end: &str| {
+            let words = line_in_words(&OURS, &[("a", at), ("b", (10.0, 10.0))], true);
+            assert!(words.ends_with(end), "{words}");
         };
-        check(&near, "No setup lies more than 5 % beyond it.");
-        let far = [point("a", (60.0, 24_000.0)), point("b", (10.0, 10.0))];
-        check(&far, " a lies 20 % beyond it.");
+        check((52.0, 20_800.0), "No setup lies more than 5 % beyond it. ");
+        check((60.0, 24_000.0), " a lies 20 % beyond it. ");
     }
 }

@@ -5,6 +5,7 @@
 //! repeats by `loadline-stats`, or refer to anything outside the page that it writes.
 
 mod admission;
+mod answer;
 mod charts;
 mod csv;
 mod frontier;
@@ -18,6 +19,7 @@ mod terminal;
 mod wrap;
 mod write;
 
+pub use answer::{answer_for_programs, answer_text};
 pub use reservation::reservation_text;
 pub use terminal::{terminal_table, told};
 pub use write::{ReportError, write_report};

@@ -2,14 +2,16 @@
 //! a section that a result has nothing for is left out.
 
 use crate::admission::admission;
+use crate::answer::answer;
 use crate::charts::{Chart, study_charts, wait_charts};
-use crate::frontier::frontier_chart;
+use crate::frontier::{answer_chart, beaten, trade_charts};
 use crate::palette::{self, looks};
 use crate::repeats::{self, PairRow};
 use crate::reservation::{self, ReservationRow};
 use crate::sheet::{Sheet, Verdict, compared_with};
 use crate::terminal::print;
 use askama::Template;
+use loadline_draw::escape;
 use loadline_draw::number::{self, plain};
 use loadline_stats::{CompareVerdict as Found, compare};
 use loadline_study::{
@@ -29,9 +31,8 @@ struct Page<'a> {
     result: &'a StudyResult,
     facts: &'a RunFacts,
     style: Style,
-    sentences: Vec<String>,
-    verdicts: Vec<Verdict>,
-    frontier: Vec<ChartView>,
+    answer: AnswerView,
+    warnings: Vec<String>,
     setups: Vec<SetupView<'a>>,
     columns: Vec<&'static Figure>,
     /// Figures that the table has no room for.
@@ -54,6 +55,22 @@ struct Page<'a> {
     is_real: bool,
 }
 
+/// The first screen, and why it is so.
+struct AnswerView {
+    /// Whom to take; where there is nothing to choose from, what the figures say.
+    lead: Vec<String>,
+    /// Whether what was expected and promised came, and what does not hold.
+    findings: Vec<String>,
+    picture: Option<ChartView>,
+    why: Vec<String>,
+    cards: Vec<Verdict>,
+    /// Setups that another beats in both figures of the picture, where all are too many.
+    beaten: Vec<Verdict>,
+}
+
+/// More cards than this are not read.
+const CARDS_MAX: usize = 8;
+
 /// How clients' reservations were kept.
 struct ReservationView {
     sentences: Vec<String>,
@@ -72,6 +89,8 @@ struct Style {
 
 struct SetupView<'a> {
     name: &'a str,
+    /// Text with marks.
+    about: String,
     preset: &'a str,
     classes: String,
     cells: Vec<CellView>,
@@ -132,21 +151,19 @@ struct SpreadRow {
 /// The whole page as text.
 pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, askama::Error> {
     let views = |charts: Vec<Chart>| charts.iter().map(chart_view).collect::<Vec<_>>();
-    let sheet = Sheet::of(result.kind);
     let page = Page {
         admission: admission(result),
         result,
         facts,
         style: Style::new(),
-        sentences: (sheet.sentences)(result),
-        verdicts: (sheet.verdicts)(result),
-        frontier: views(frontier_chart(result).into_iter().collect()),
+        answer: answer_view(result),
+        warnings: result.warnings.iter().map(|warning| marked(warning)).collect(),
         setups: setup_views(result),
         columns: columns(result, ShownIn::Table),
         more: columns(result, ShownIn::Page),
         ratios: result.ratios.iter().map(ratio_row).collect(),
         first: compared_with(result).map(SetupResult::name),
-        charts: views(study_charts(result)),
+        charts: views([trade_charts(result), study_charts(result)].into_iter().flatten().collect()),
         reservation: ReservationView {
             sentences: reservation::reservation_sentences(result),
             heads: &reservation::HEADS,
@@ -164,6 +181,44 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         is_real: result.is_real(),
     };
     page.render()
+}
+
+fn answer_view(result: &StudyResult) -> AnswerView {
+    let sheet = Sheet::of(result.kind);
+    let found = answer(result);
+    let sentences = (sheet.sentences)(result);
+    let (lead, why) = match found.advice.is_empty() {
+        true => (sentences, Vec::new()),
+        false => (found.advice, sentences),
+    };
+    let (mut cards, mut beaten_ones) = ((sheet.verdicts)(result), Vec::new());
+    if cards.len() > CARDS_MAX {
+        let beaten = beaten(result);
+        (beaten_ones, cards) = cards.into_iter().partition(|verdict| beaten[verdict.setup]);
+        let too_many = cards.split_off(cards.len().min(CARDS_MAX));
+        beaten_ones.splice(0..0, too_many);
+    }
+    AnswerView {
+        lead,
+        findings: found.findings.iter().map(|text| marked(text)).collect(),
+        picture: answer_chart(result).as_ref().map(chart_view),
+        why,
+        cards,
+        beaten: beaten_ones,
+    }
+}
+
+/// Text with what stands between backticks as code.
+fn marked(text: &str) -> String {
+    let mut parts = escape(text).split('`').map(str::to_owned).collect::<Vec<_>>();
+    // One without its partner is no mark.
+    if parts.len() % 2 == 0 {
+        return escape(text);
+    }
+    for code in parts.iter_mut().skip(1).step_by(2) {
+        *code = format!("<code>{code}</code>");
+    }
+    parts.concat()
 }
 
 /// The figures that are shown in such a place and that some setup has.
@@ -201,9 +256,10 @@ fn setup_views(result: &StudyResult) -> Vec<SetupView<'_>> {
         columns(result, seen).into_iter().map(|figure| cell(result, setup, figure)).collect()
     };
     let views = result.setups.iter().zip(looks(result)).map(|(setup, look)| {
-        let Configuration { name, preset, traits, settings, .. } = &setup.setup;
+        let Configuration { name, about, preset, traits, settings, .. } = &setup.setup;
         SetupView {
             name,
+            about: marked(about),
             preset,
             classes: look.classes(),
             cells: cells(setup, ShownIn::Table),
@@ -353,4 +409,15 @@ fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String
 
 fn runs_of_each(result: &StudyResult) -> usize {
     result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        assert_eq!(marked("take `a<b` or `c`"), "take <code>a&lt;b</code> or <code>c</code>");
+        assert_eq!(marked("one ` alone"), "one ` alone");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::charts::{study_charts, wait_charts};
 use crate::csv::files;
-use crate::frontier::frontier_chart;
+use crate::frontier::{answer_chart, trade_charts};
 use crate::page::page;
 use crate::reservation::reservation_charts;
 use crate::svg::standalone;
@@ -39,8 +39,14 @@ pub fn write_report(
     for part in [&plots, &csv] {
         fs::create_dir_all(part).map_err(|source| unwritable(part, source))?;
     }
-    let charts = [study_charts(result), reservation_charts(result), wait_charts(result)];
-    for chart in charts.iter().flatten().chain(&frontier_chart(result)) {
+    let charts = [
+        answer_chart(result).into_iter().collect(),
+        trade_charts(result),
+        study_charts(result),
+        reservation_charts(result),
+        wait_charts(result),
+    ];
+    for chart in charts.iter().flatten() {
         let svg = standalone(&chart.svg(FILE_WIDTH));
         write(&plots.join(format!("{}.svg", chart.id)), &svg)?;
     }

@@ -162,6 +162,9 @@ impl SetupResult {
 pub struct Configuration {
     /// The bar's label: `baseline`, `WPQ(Def)`, `high_client_ops`, ...
     pub name: String,
+    /// What it is, in half a sentence for who meets the label for the first time; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
     /// The preset: `quincy`, `reef` or `loadline`; empty where all setups share the study's.
     pub preset: String,
     /// The mClock profile, where there is one.

@@ -70,6 +70,7 @@ pub(crate) type TypedOptions = BTreeMap<Spanned<String>, SettingValue>;
 /// What a setup's section says of its OSDs.
 pub(crate) struct TypedSetup<'a> {
     pub(crate) name: &'a Spanned<String>,
+    pub(crate) about: &'a str,
     pub(crate) preset: &'a Spanned<String>,
     pub(crate) scheduler: SchedulerName,
     pub(crate) profile: Option<&'a Spanned<String>>,
@@ -152,6 +153,7 @@ impl SetupGround<'_> {
         Ok(OsdSetup {
             configuration: Configuration {
                 name: typed.name.get_ref().clone(),
+                about: typed.about.to_owned(),
                 preset: preset.name.to_owned(),
                 profile: is_mclock.then(|| in_force(&settings, "osd_mclock_profile").to_string()),
                 traits: traits(&settings, &settings_rows),

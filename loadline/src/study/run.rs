@@ -7,11 +7,14 @@ use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
-use loadline_report::{reservation_text, terminal_table, write_report};
+use loadline_report::{
+    answer_for_programs, answer_text, reservation_text, terminal_table, write_report,
+};
 use loadline_study::{
     Host, HostPlace, InputError, Library, Manifest, Order, Override, Place, RunFacts, RunFolder,
     Session, SessionError, StudyKind, StudyResult, build_id, summary_json,
 };
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -37,7 +40,7 @@ pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
     let result = session.conclude()?;
     write_report(&intent.folder, &result, session.facts())?;
     if intent.json {
-        show::json(&summary_json(&result, session.facts()))?;
+        show::json(&in_json(&result, session.facts()))?;
     } else {
         show::text(&in_words(&result, session.facts(), &intent.folder, args.trace))?;
     }
@@ -151,10 +154,24 @@ fn make_runs(
     })
 }
 
-/// The result table, and below it what else fits into sentences.
+/// The answer, the result table, and below it what else fits into sentences.
 pub(super) fn table(result: &StudyResult, width: usize) -> String {
-    terminal_table(result, width) + &reservation_text(result, width)
+    let answer = answer_text(result, width.min(ANSWER_WIDTH));
+    let gap = if answer.is_empty() { "" } else { "\n" };
+    answer + gap + &terminal_table(result, width) + &reservation_text(result, width)
 }
+
+/// The answer and every figure, as one object.
+pub(super) fn in_json(result: &StudyResult, facts: &RunFacts) -> Value {
+    let (recommended, answer) = answer_for_programs(result);
+    let mut object = summary_json(result, facts);
+    object["recommended"] = json!(recommended);
+    object["answer"] = json!(answer);
+    object
+}
+
+/// Sentences are read in lines of this many characters, however wide the terminal is.
+const ANSWER_WIDTH: usize = 120;
 
 fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool) -> String {
     let mut text = format!("{}\n\n{}", result.question, table(result, width()));
@@ -173,9 +190,6 @@ fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool)
             None => "not tested",
         };
         text += &format!("{mark:<14}{} ({})\n", statement.text, statement.detail);
-    }
-    for warning in &result.warnings {
-        text += &format!("note: {warning}\n");
     }
     let speed = match result.is_real() {
         true => format!("{} requests to real disks", facts.simulated_requests),

@@ -1,6 +1,7 @@
 //! Checkpoint studies: throughput, latency, buffer, checkpoints and throttle over time, and bytes by kind.
 
 use super::parts::{Course, PlannedChart, Sheet};
+use super::trades;
 use loadline_draw::number::{percent, plain};
 use loadline_study::{Figures, Series, StudyResult};
 
@@ -8,6 +9,7 @@ pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
     columns: &["puts_per_s", "clat_mean_ms", "clat_p99_ms", "buffer_share", "throttle_us_per_put"],
     background: None,
+    trades: &trades::CHECKPOINT,
     sentences,
     verdicts: |_| Vec::new(),
 };

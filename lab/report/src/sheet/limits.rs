@@ -1,6 +1,7 @@
 //! Studies of duration limits: both loads' rates, and the client's latency and its course.
 
 use super::parts::{Course, PlannedChart, Sheet};
+use super::trades;
 use loadline_draw::number::{difference, plain};
 use loadline_study::{SetupResult, StudyResult};
 
@@ -8,6 +9,7 @@ pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
     columns: &["client_iops", "clat_mean_ms", "clat_p99_ms", "background_iops"],
     background: None,
+    trades: &trades::LIMITS,
     sentences,
     verdicts: |_| Vec::new(),
 };

@@ -5,8 +5,9 @@ mod checkpoint;
 mod limits;
 mod parts;
 mod recovery;
+mod trades;
 
-pub(crate) use parts::{Course, FigurePart, PlannedChart, Sheet, Verdict};
+pub(crate) use parts::{Course, FigurePart, MARGIN, PlannedChart, Sheet, Trade, Verdict};
 
 use loadline_study::{SetupResult, StudyKind, StudyResult};
 

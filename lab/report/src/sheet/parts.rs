@@ -1,6 +1,9 @@
 //! Of what a sheet consists.
 
-use loadline_study::{Figures, Series, SetupResult, StudyResult};
+use loadline_study::{Figure, Figures, Series, SetupResult, StudyKind, StudyResult};
+
+/// Less than this is within what another seed moves a setup by.
+pub(crate) const MARGIN: f64 = 0.05;
 
 /// What a report shows of a kind.
 pub(crate) struct Sheet {
@@ -10,10 +13,59 @@ pub(crate) struct Sheet {
     pub(crate) columns: &'static [&'static str],
     /// The figure that only setups with background work have; the first without it is the baseline.
     pub(crate) background: Option<&'static str>,
-    /// The page's first sentences.
+    /// What is weighed against each other. The first that tells setups apart is the answer's.
+    pub(crate) trades: &'static [Trade],
+    /// Why it is so, in sentences.
     pub(crate) sentences: fn(&StudyResult) -> Vec<String>,
     /// A card for each setup that deserves one.
     pub(crate) verdicts: fn(&StudyResult) -> Vec<Verdict>,
+}
+
+/// Two things that are wanted of the same disks, and cannot both be had: what clients want, and what else is.
+pub(crate) struct Trade {
+    /// Name of its chart's file, without the ending.
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    /// The figure that clients go by, and the words at its axis.
+    pub(crate) clients: (&'static str, &'static str),
+    /// The figure that the other goes by, and the words at its axis.
+    pub(crate) beside: (&'static str, &'static str),
+    /// The other figure's unit in running text, where it is not that of tables.
+    pub(crate) beside_unit: &'static str,
+    /// What comes before the other figure in a sentence: "recovery takes".
+    pub(crate) tells: &'static str,
+    /// What more of it, and less of it, is called.
+    pub(crate) more: &'static str,
+    pub(crate) less: &'static str,
+    /// "nobody recovers sooner", in two parts.
+    pub(crate) nobody: &'static str,
+    pub(crate) better: &'static str,
+    /// For whom the best in the other figure is: "For a short recovery".
+    pub(crate) for_beside: &'static str,
+}
+
+impl Trade {
+    /// The clients' figure and the other, where the kind has both.
+    pub(crate) fn figures(&self, kind: StudyKind) -> Option<(&'static Figure, &'static Figure)> {
+        Some((kind.figure(self.clients.0)?, kind.figure(self.beside.0)?))
+    }
+
+    /// The setups that have both figures, with their places.
+    pub(crate) fn setups<'a>(
+        &self,
+        result: &'a StudyResult,
+    ) -> impl Iterator<Item = (usize, &'a SetupResult)> {
+        let has = |key| move |(_, setup): &(usize, &SetupResult)| setup.figure(key).is_some();
+        let setups = result.setups.iter().enumerate();
+        setups.filter(has(self.clients.0)).filter(has(self.beside.0))
+    }
+
+    /// Whether setups differ in the other figure at all.
+    fn tells_apart(&self, result: &StudyResult) -> bool {
+        let values = || self.setups(result).filter_map(|(_, setup)| setup.figure(self.beside.0));
+        let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        values().count() > 1 && least > 0.0 && most > least * (1.0 + MARGIN)
+    }
 }
 
 /// A setup's answer in a few words.
@@ -65,6 +117,11 @@ pub(crate) struct Course {
 }
 
 impl Sheet {
+    /// What the answer weighs; `None` where there is nothing to choose from.
+    pub(crate) fn trade(&self, result: &StudyResult) -> Option<&'static Trade> {
+        self.trades.iter().find(|trade| trade.tells_apart(result))
+    }
+
     /// Whether a setup has background work beside its clients.
     pub(crate) fn has_background(&self, setup: &SetupResult) -> bool {
         self.background.is_none_or(|figure| setup.figure(figure).is_some())

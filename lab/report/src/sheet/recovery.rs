@@ -1,6 +1,7 @@
 //! The answer in words, computed from the result: what recovery does to clients, and why.
 
 use super::parts::{Course, PlannedChart, Sheet, Verdict};
+use super::trades;
 use loadline_draw::number::{duration, percent, plain};
 use loadline_stats::{mean, quantile};
 use loadline_study::{ClassWaits, ImageResult, PromiseResult, SetupResult, StudyResult};
@@ -9,6 +10,7 @@ pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
     columns: &["client_iops", "clat_mean_ms", "clat_p99_ms", "objects_left", "objects_per_s"],
     background: Some(SECONDS),
+    trades: &trades::RECOVERY,
     sentences,
     verdicts,
 };

@@ -7,15 +7,25 @@ use crate::palette::Look;
 use loadline_draw::number::plain;
 use loadline_draw::{Anchor, Canvas, Scale};
 
-/// Dots on two linear axes from zero, and a line through some of them.
+/// Dots on two axes, and a line through some of them.
 pub(crate) struct FrontierChart {
     pub(crate) title: String,
     /// Of the figure across, and of the one up.
-    pub(crate) units: (&'static str, &'static str),
-    /// From the left to the right, each further down than the one before.
+    pub(crate) axes: (FrontierAxis, FrontierAxis),
+    /// From the best in the figure up to the best in the one across.
     pub(crate) frontier: Vec<(f64, f64)>,
     pub(crate) points: Vec<FrontierPoint>,
 }
+
+/// What an axis shows.
+pub(crate) struct FrontierAxis {
+    pub(crate) unit: &'static str,
+    /// Whether less is better.
+    pub(crate) falls: bool,
+}
+
+/// Where an interval begins and ends, if there is one.
+type IntervalEnds = Option<(f64, f64)>;
 
 /// One setup.
 pub(crate) struct FrontierPoint {
@@ -23,6 +33,25 @@ pub(crate) struct FrontierPoint {
     pub(crate) look: Look,
     /// Its figure across, and the one up.
     pub(crate) at: (f64, f64),
+    /// The ends of their intervals.
+    pub(crate) intervals: (IntervalEnds, IntervalEnds),
+    /// Whether it is recommended.
+    pub(crate) is_chosen: bool,
+    /// Whether it did not keep what it promises.
+    pub(crate) is_broken: bool,
+}
+
+/// Values further apart than this lie on a logarithmic axis: on one from zero those that matter most would touch it.
+const LINEAR_TO: f64 = 12.0;
+
+/// From zero, or logarithmic where values lie far apart.
+fn scale(values: impl Iterator<Item = f64> + Clone) -> Scale {
+    let most = values.clone().fold(0.0, f64::max);
+    let least = values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    match most > least * LINEAR_TO {
+        true => Scale::log(least, most),
+        false => Scale::linear(most, 6),
+    }
 }
 
 impl FrontierChart {
@@ -38,20 +67,32 @@ impl FrontierChart {
             24.0
         };
         let plot = Plot { left: 58.0, right: width - 10.0, top, bottom: top + 290.0 };
-        let most = |of: fn(&(f64, f64)) -> f64| {
-            self.points.iter().map(|point| of(&point.at)).fold(1.0, f64::max)
-        };
-        let x = Scale::linear(most(|at| at.0), 6).between(plot.left, plot.right);
-        let y = Scale::linear(most(|at| at.1), 6).between(plot.bottom, plot.top);
-        let height = time_axes(&mut canvas, &plot, &x, &y, self.units.0);
-        canvas.text("q", 2.0, plot.top - 10.0, Anchor::Start, self.units.1);
+        let across = self.points.iter().map(|point| point.at.0);
+        let up = self.points.iter().map(|point| point.at.1);
+        let x = scale(across).between(plot.left, plot.right);
+        let y = scale(up).between(plot.bottom, plot.top);
+        let height = time_axes(&mut canvas, &plot, &x, &y, self.axes.0.unit);
+        canvas.text("q", 2.0, plot.top - 10.0, Anchor::Start, self.axes.1.unit);
         self.draw_frontier(&mut canvas, &plot, &x, &y);
         let dots: Vec<(f64, f64)> =
             self.points.iter().map(|point| (x.at(point.at.0), y.at(point.at.1))).collect();
         for (point, (left, up)) in self.points.iter().zip(&dots) {
             let class = format!("row {}", point.look.classes());
             canvas.open_group(&class, Some(point.look.setup), &self.told(point));
-            canvas.circle("dot", *left, *up, 5.5);
+            let within =
+                |value: f64, low: f64, high: f64| value.clamp(low.min(high), low.max(high));
+            if let Some((low, high)) = point.intervals.0 {
+                let end = |value| (within(x.at(value), plot.left, plot.right), *up);
+                canvas.line("whisker", end(low), end(high));
+            }
+            if let Some((low, high)) = point.intervals.1 {
+                let end = |value| (*left, within(y.at(value), plot.bottom, plot.top));
+                canvas.line("whisker", end(low), end(high));
+            }
+            canvas.circle(if point.is_broken { "dot hollow" } else { "dot" }, *left, *up, 5.5);
+            if point.is_chosen {
+                canvas.circle("ring", *left, *up, 11.0);
+            }
             canvas.close_group();
         }
         if !narrow {
@@ -61,15 +102,18 @@ impl FrontierChart {
     }
 
     fn told(&self, point: &FrontierPoint) -> String {
-        let ((across, up), (objects, iops)) = (point.at, self.units);
-        format!("{}: {} {objects}, {} {iops}", point.label, plain(across), plain(up))
+        let ((across, up), (of_x, of_y)) = (point.at, &self.axes);
+        format!("{}: {} {}, {} {}", point.label, plain(up), of_y.unit, plain(across), of_x.unit)
     }
 
-    /// Level from the left edge to its first point, and straight down from its last.
+    /// Level from the worse edge to its first point, and upright from its last to the worse edge.
     fn draw_frontier(&self, canvas: &mut Canvas, plot: &Plot, x: &Scale, y: &Scale) {
         let inside: Vec<_> = self.frontier.iter().map(|(a, b)| (x.at(*a), y.at(*b))).collect();
         let (Some(first), Some(last)) = (inside.first(), inside.last()) else { return };
-        let ends = ((plot.left, first.1), (last.0, plot.bottom));
+        let (of_x, of_y) = &self.axes;
+        let side = if of_x.falls { plot.right } else { plot.left };
+        let edge = if of_y.falls { plot.top } else { plot.bottom };
+        let ends = ((side, first.1), (last.0, edge));
         let all: Vec<_> =
             [ends.0].into_iter().chain(inside.iter().copied()).chain([ends.1]).collect();
         for pair in all.windows(2) {
@@ -78,15 +122,21 @@ impl FrontierChart {
     }
 
     fn draw_labels(&self, canvas: &mut Canvas, plot: &Plot, dots: &[(f64, f64)]) {
-        let names: Vec<&str> = self.points.iter().map(|point| point.label.as_str()).collect();
+        let name = |point: &FrontierPoint| match point.is_chosen {
+            true => format!("{}: recommended", point.label),
+            false => point.label.clone(),
+        };
+        let names: Vec<String> = self.points.iter().map(name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         // A course of two points as wide as a dot, so that names keep off the dots.
-        let around = |(x, y): &(f64, f64)| vec![Some((x - 5.0, *y)), Some((x + 5.0, *y))];
+        let around = |(x, y): &(f64, f64)| vec![Some((x - 7.0, *y)), Some((x + 7.0, *y))];
         let courses: Vec<_> = dots.iter().map(around).collect();
-        for (point, place) in self.points.iter().zip(place_labels(plot, &names, &courses)) {
+        let places = place_labels(plot, &names, &courses);
+        for ((point, name), place) in self.points.iter().zip(&names).zip(places) {
             let Some((x, y)) = place else { continue };
             let class = format!("name {}", point.look.classes());
             canvas.open_group(&class, Some(point.look.setup), &point.label);
-            canvas.text("ink halo", x, y, Anchor::Start, &point.label);
+            canvas.text("ink halo", x, y, Anchor::Start, name);
             canvas.close_group();
         }
     }

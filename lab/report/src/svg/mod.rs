@@ -15,7 +15,7 @@ mod stacks;
 pub(crate) use alone::{SHAPES, standalone};
 pub(crate) use bars::{Bar, BarChart, Mark};
 pub(crate) use dots::{DotChart, DotRow};
-pub(crate) use frontier::{FrontierChart, FrontierPoint};
+pub(crate) use frontier::{FrontierAxis, FrontierChart, FrontierPoint};
 pub(crate) use lines::{LineChart, SetupLine};
 pub(crate) use stacks::{StackChart, StackRow};
 

@@ -79,6 +79,9 @@ impl Default for QueueSection {
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckpointSetupSection {
     pub(super) name: Spanned<String>,
+    /// What it is, in half a sentence.
+    #[serde(default)]
+    pub(super) about: String,
     pub(super) protection: Spanned<String>,
     #[serde(default = "log_only")]
     pub(super) log_mode: Spanned<String>,

@@ -141,7 +141,7 @@ fn read_setups(
     refuse_twins(source, sections.iter().map(|section| &section.get_ref().name))?;
     let mut setups: Vec<CheckpointSetup> = Vec::new();
     for section in sections {
-        let CheckpointSetupSection { name, protection, log_mode, compression, throttle } =
+        let CheckpointSetupSection { name, about, protection, log_mode, compression, throttle } =
             section.get_ref();
         let protection: Protection = word(protection, source)?;
         let log_mode: LogMode = word(log_mode, source)?;
@@ -155,6 +155,7 @@ fn read_setups(
         ];
         let configuration = Configuration {
             name: name.get_ref().clone(),
+            about: about.clone(),
             traits: traits.map(NamedValue::from).into(),
             ..Configuration::default()
         };

@@ -73,10 +73,15 @@ impl Script for CheckpointStudy {
                     "{name}: {failed} puts ended with an error; give the store more room."
                 ));
             }
-            if of("checkpoint/checkpoints") < 3.0 {
-                warnings
-                    .push(format!("{name}: fewer than three checkpoints ended; raise `periods`."));
-            }
+        }
+        let is_short =
+            |setup: &&SetupResult| setup.figure("checkpoint/checkpoints").unwrap_or(0.0) < 3.0;
+        let short: Vec<&str> = setups.iter().filter(is_short).map(SetupResult::name).collect();
+        if !short.is_empty() {
+            let names = short.join(", ");
+            warnings.push(format!(
+                "Fewer than three checkpoints ended under {names}; raise `periods`."
+            ));
         }
         warnings
     }

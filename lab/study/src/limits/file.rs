@@ -70,6 +70,9 @@ pub(super) enum PolicyWord {
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsSetupSection {
     pub(super) name: Spanned<String>,
+    /// What it is, in half a sentence.
+    #[serde(default)]
+    pub(super) about: String,
     pub(super) preset: Spanned<String>,
     pub(super) scheduler: SchedulerName,
     pub(super) profile: Option<Spanned<String>>,

@@ -43,16 +43,18 @@ impl Script for LimitsStudy {
              with `loadline cdl bench` before relying on a number."
                 .to_owned(),
         ];
-        for setup in setups {
+        let few = setups.iter().filter_map(|setup| {
             let first = records.iter().find(|record| record.setup == setup.name());
             let completed: f64 = first
                 .map_or(0.0, |record| record.series.column("client_iops").iter().flatten().sum());
-            if completed < ENOUGH {
-                warnings.push(format!(
-                    "{}: {completed} client operations are few for a 99.9th percentile; raise `measured`.",
-                    setup.name()
-                ));
-            }
+            (completed < ENOUGH).then(|| format!("{} ({completed})", setup.name()))
+        });
+        let few: Vec<String> = few.collect();
+        if !few.is_empty() {
+            let names = few.join(", ");
+            warnings.push(format!(
+                "Too few client operations for a 99.9th percentile under {names}; raise `measured`."
+            ));
         }
         warnings
     }

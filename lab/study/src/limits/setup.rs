@@ -55,6 +55,7 @@ fn read(
     let window = section.window.unwrap_or(file.steps.window);
     let typed = TypedSetup {
         name: &section.name,
+        about: &section.about,
         preset: &section.preset,
         scheduler: section.scheduler,
         profile: section.profile.as_ref(),

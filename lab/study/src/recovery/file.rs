@@ -140,6 +140,9 @@ impl Default for Companions {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecoverySetupSection {
     pub(crate) name: Spanned<String>,
+    /// What it is, in half a sentence.
+    #[serde(default)]
+    pub(crate) about: String,
     pub(crate) preset: Spanned<String>,
     #[serde(default = "mclock")]
     pub(crate) scheduler: SchedulerName,

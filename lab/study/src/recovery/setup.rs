@@ -147,6 +147,7 @@ fn read(
     let preset = ground.preset(&section.preset)?;
     let typed = TypedSetup {
         name: &section.name,
+        about: &section.about,
         preset: &section.preset,
         scheduler: section.scheduler,
         profile: section.profile.as_ref(),

@@ -1,0 +1,418 @@
+//! The answer in a sentence or two: which setup to take for clients, which for what else is wanted of the disks, and what each
+//! costs the other; whether what was expected and promised came; and what does not hold.
+//!
+//! Nobody is recommended who does not keep what it promises clients; who promises nothing breaks nothing, and it is said. Where repeats do not show that two setups differ they count as
+//! alike, and the other figure decides between them; where each ran once, so do setups within [`MARGIN`].
+
+use crate::repeats;
+use crate::sheet::{MARGIN, Sheet, Trade};
+use crate::terminal::{print, told};
+use crate::wrap::wrapped;
+use loadline_draw::number::{duration, percent};
+use loadline_stats::{CompareVerdict, compare};
+use loadline_study::{
+    Better, Figure, Print, PromiseResult, SetupResult, Statement, StudyKind, StudyResult,
+};
+
+/// What a result answers.
+pub(crate) struct StudyAnswer {
+    /// Whom to take: a sentence or two, or the one that says why nobody is recommended. Empty where there is nothing to choose from.
+    pub(crate) advice: Vec<String>,
+    /// The place of the setup that is recommended to clients.
+    pub(crate) chosen: Option<usize>,
+    /// Whether what was expected and promised came, and what does not hold.
+    pub(crate) findings: Vec<String>,
+}
+
+/// What the figures allow to say.
+pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
+    let expected = result.expected.iter().filter_map(expectation);
+    let unheld = result.statements.iter().filter(|statement| statement.holds == Some(false));
+    let findings = expected.chain(promises(result)).chain(unheld.map(not_here)).collect();
+    let choice =
+        Sheet::of(result.kind).trade(result).and_then(|trade| Recommendation::of(result, trade));
+    let advice = choice.as_ref().map_or_else(Vec::new, Recommendation::in_words);
+    let chosen = choice.and_then(|choice| Some(choice.for_clients?.0));
+    StudyAnswer { advice, chosen, findings }
+}
+
+/// The setup that is recommended to clients, and the answer in sentences, for programs.
+pub fn answer_for_programs(result: &StudyResult) -> (Option<&str>, Vec<String>) {
+    let StudyAnswer { advice, chosen, findings } = answer(result);
+    let name = chosen.map(|place| result.setups[place].name());
+    (name, advice.into_iter().chain(findings).collect())
+}
+
+/// The answer for a terminal, none of its lines wider than `width` where words allow it; what a reader must know follows at once.
+pub fn answer_text(result: &StudyResult, width: usize) -> String {
+    let StudyAnswer { advice, findings, .. } = answer(result);
+    let notes = result.warnings.iter().map(|warning| format!("note: {warning}"));
+    advice.into_iter().chain(findings).chain(notes).map(|text| wrapped(&text, width)).collect()
+}
+
+/// A setup with its place in the result.
+type PlacedSetup<'a> = (usize, &'a SetupResult);
+
+/// Who is recommended, by which two figures.
+struct Recommendation<'a> {
+    trade: &'a Trade,
+    clients: &'static Figure,
+    beside: &'static Figure,
+    /// Nobody kept what it promised.
+    all_broke: bool,
+    /// Whether somebody kept a promise.
+    is_promised: bool,
+    for_clients: Option<PlacedSetup<'a>>,
+    /// The best for clients of those that are better in the other figure.
+    next: Option<&'a SetupResult>,
+    /// The best in the other figure, if that is somebody else.
+    for_beside: Option<&'a SetupResult>,
+    alone: Option<&'a SetupResult>,
+}
+
+impl<'a> Recommendation<'a> {
+    fn of(result: &'a StudyResult, trade: &'a Trade) -> Option<Recommendation<'a>> {
+        let (clients, beside) = trade.figures(result.kind)?;
+        let all: Vec<PlacedSetup<'_>> = trade.setups(result).collect();
+        let that = |kept: Option<bool>| -> Vec<PlacedSetup<'a>> {
+            all.iter().filter(|(_, setup)| setup.is_kept() == kept).copied().collect()
+        };
+        let is_promised = !that(Some(true)).is_empty();
+        let candidates = [that(Some(true)), that(None)].concat();
+        let all_broke = !is_promised && !that(Some(false)).is_empty();
+        // One that promises nothing, and is the only one left, is no choice.
+        let is_choice = !all_broke || candidates.len() > 1;
+        let for_clients = best(&candidates, clients, beside).filter(|_| is_choice);
+        let better_beside = |chosen: &SetupResult| -> Vec<PlacedSetup<'a>> {
+            candidates.iter().filter(|(_, of)| is_better(beside, of, chosen)).copied().collect()
+        };
+        let others = for_clients.map_or_else(Vec::new, |(_, chosen)| better_beside(chosen));
+        Some(Recommendation {
+            trade,
+            clients,
+            beside,
+            all_broke,
+            is_promised,
+            for_clients,
+            next: best(&others, clients, beside).map(|(_, setup)| setup),
+            for_beside: best(&others, beside, clients).map(|(_, setup)| setup),
+            alone: Sheet::of(result.kind).baseline(result),
+        })
+    }
+
+    fn in_words(&self) -> Vec<String> {
+        let broke = "No setup kept what it promised clients in every second";
+        let Some((_, chosen)) = self.for_clients else {
+            return vec![format!("{broke}, so none is recommended.")];
+        };
+        let whose = match self.all_broke {
+            true => format!("{broke}; of those that promise nothing, for clients take"),
+            false => "For clients take".to_owned(),
+        };
+        let alone = self.alone.and_then(|alone| alone.figure(self.clients.key));
+        let alone = alone.map_or_else(String::new, |alone| {
+            format!(" beside {} alone", with_unit(self.clients, alone))
+        });
+        let kept = match (chosen.is_kept(), self.is_promised) {
+            (Some(true), _) => ", its promise kept",
+            (_, true) => ", though it promises them nothing",
+            _ => "",
+        };
+        let figure = told(self.clients, &chosen.figures).unwrap_or_default();
+        let interval = repeats::interval(self.clients, chosen);
+        let interval = interval.map_or_else(String::new, |found| {
+            format!(" ± {}", print(self.clients, found.half_width))
+        });
+        let (tells, costs) = (self.tells(chosen), self.costs(chosen));
+        let first =
+            format!("{whose} {}: {figure}{interval}{alone}{kept}; {tells}{costs}.", chosen.name());
+        [Some(first), self.second()].into_iter().flatten().collect()
+    }
+
+    /// How a setup fares in the other figure.
+    fn tells(&self, setup: &SetupResult) -> String {
+        let value = setup.figure(self.beside.key).unwrap_or(0.0);
+        format!("{} {}", self.trade.tells, self.trade.beside_value(self.beside, value))
+    }
+
+    /// What clients' good costs: beside the setup that comes next.
+    fn costs(&self, chosen: &SetupResult) -> String {
+        let Some(next) = self.next else {
+            return format!(", and {} {}", self.trade.nobody, self.trade.better);
+        };
+        let of = |figure: &Figure| {
+            let (ours, theirs) = (chosen.figure(figure.key), next.figure(figure.key));
+            ours.zip(theirs).map_or(0.0, |(ours, theirs)| ours / theirs - 1.0)
+        };
+        let beside = percent(of(self.beside).abs());
+        let way = if of(self.beside) > 0.0 { self.trade.more } else { self.trade.less };
+        let change = 1.0 / (1.0 + of(self.clients)) - 1.0;
+        let higher = if change > 0.0 { "higher" } else { "lower" };
+        let clients = match is_better(self.clients, chosen, next) {
+            true => format!("whose {} is {} {higher}", self.clients.name, percent(change.abs())),
+            false => format!("whose {} is no different", self.clients.name),
+        };
+        format!(", {beside} {way} than under {}, {clients}", next.name())
+    }
+
+    fn second(&self) -> Option<String> {
+        let setup = self.for_beside?;
+        let value = self.trade.beside_value(self.beside, setup.figure(self.beside.key)?);
+        let clients = with_unit(self.clients, setup.figure(self.clients.key)?);
+        Some(format!(
+            "{} take {}: {value}, with a {} of {clients}.",
+            self.trade.for_beside,
+            setup.name(),
+            self.clients.name
+        ))
+    }
+}
+
+fn with_unit(figure: &Figure, value: f64) -> String {
+    match figure.print {
+        Print::Plain => format!("{} {}", print(figure, value), figure.unit),
+        _ => print(figure, value),
+    }
+}
+
+/// The best in a figure; of those that are not shown to be worse, the one that is best in the other.
+fn best<'a>(of: &[PlacedSetup<'a>], first: &Figure, second: &Figure) -> Option<PlacedSetup<'a>> {
+    let by = |figure: &Figure, of: &[PlacedSetup<'a>]| {
+        let value = |(_, setup): &PlacedSetup<'a>| goodness(figure, setup).unwrap_or(0.0);
+        // Of equals the first in the study's order.
+        of.iter().rev().max_by(|a, b| value(a).total_cmp(&value(b))).copied()
+    };
+    let (_, top) = by(first, of)?;
+    let alike: Vec<PlacedSetup<'_>> =
+        of.iter().filter(|(_, other)| !is_better(first, top, other)).copied().collect();
+    by(second, &alike)
+}
+
+/// A figure as something of which more is better.
+pub(crate) fn goodness(figure: &Figure, setup: &SetupResult) -> Option<f64> {
+    let value = setup.figure(figure.key)?;
+    Some(match figure.better {
+        Better::Down => 1.0 / value.max(f64::MIN_POSITIVE),
+        Better::Up | Better::Neither => value,
+    })
+}
+
+/// Whether a setup is shown to be better than another.
+fn is_better(figure: &Figure, of: &SetupResult, than: &SetupResult) -> bool {
+    match compare(&than.in_repeats(figure), &of.in_repeats(figure)) {
+        Some(found) => match figure.better {
+            Better::Down => found.verdict == CompareVerdict::Lower,
+            Better::Up | Better::Neither => found.verdict == CompareVerdict::Higher,
+        },
+        None => match (goodness(figure, of), goodness(figure, than)) {
+            (Some(of), Some(than)) => of > than * (1.0 + MARGIN),
+            _ => false,
+        },
+    }
+}
+
+/// Whether what a study expects came, with the numbers.
+fn expectation(of: &Statement) -> Option<String> {
+    let text = of.text.trim_end_matches('.');
+    let numbers = of.detail.split("; stated").next().unwrap_or_default();
+    Some(match of.holds? {
+        true => format!("Yes: {text} ({numbers})."),
+        false => format!("No, this is not so: {text} ({}).", of.detail),
+    })
+}
+
+fn not_here(statement: &Statement) -> String {
+    format!("Does not hold here: {}", statement.text)
+}
+
+/// Who kept what clients and images were promised, and who did not, with how often.
+fn promises(result: &StudyResult) -> Option<String> {
+    let (mut kept, mut broken) = (Vec::new(), Vec::new());
+    for setup in &result.setups {
+        match setup.is_kept() {
+            Some(true) => kept.push(setup.name().to_owned()),
+            Some(false) => {
+                let of_images = setup.images.iter().filter_map(|image| image.promise.as_ref());
+                let all = setup.promise.iter().chain(of_images);
+                let worst = all.max_by_key(|promise| promise.seconds_short)?;
+                let PromiseResult { seconds_short, seconds, .. } = worst;
+                broken.push(format!("{} ({seconds_short} of {seconds} s short)", setup.name()));
+            }
+            None => {}
+        }
+    }
+    let what = match result.kind {
+        StudyKind::Recovery => "In every second clients got what is reserved for them",
+        StudyKind::Checkpoint | StudyKind::Limits => "Every second kept what was promised",
+    };
+    match (kept.is_empty(), broken.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(format!("{what} under no setup: {}.", listed(&broken))),
+        (false, true) => Some(format!("{what} under {}.", listed(&kept))),
+        (false, false) => {
+            Some(format!("{what} under {}, but not under {}.", listed(&kept), listed(&broken)))
+        }
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+impl Trade {
+    /// The other figure's value in running text.
+    fn beside_value(&self, figure: &Figure, value: f64) -> String {
+        match (figure.print, self.beside_unit) {
+            (Print::Seconds, _) => duration(value),
+            (_, "") => with_unit(figure, value),
+            (_, unit) => format!("{} {unit}", print(figure, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_study::{Configuration, Figures, Repeat};
+
+    /// Name, p99 in ms, seconds, and whether the promise was kept.
+    type Row = (&'static str, f64, f64, Option<bool>);
+
+    fn setup((name, p99, seconds, kept): Row) -> SetupResult {
+        let figures = Figures::default().with([
+            ("client/clat_ms/p99", p99),
+            ("recovery/seconds", seconds),
+            ("client/iops", 1.0),
+            ("recovery/objects_per_s", 1.0),
+        ]);
+        let promise = kept.map(|kept| PromiseResult {
+            share: 0.5,
+            owed_iops: 100.0,
+            seconds: 40,
+            seconds_short: if kept { 0 } else { 7 },
+            ..PromiseResult::default()
+        });
+        let setup = Configuration { name: name.to_owned(), ..Configuration::default() };
+        SetupResult { setup, figures, promise, ..SetupResult::default() }
+    }
+
+    fn alone() -> SetupResult {
+        let figures = Figures::default().with([("client/clat_ms/p99", 3.8)]);
+        let setup = Configuration { name: "baseline".to_owned(), ..Configuration::default() };
+        SetupResult { setup, figures, ..SetupResult::default() }
+    }
+
+    fn check(rows: &[Row], wanted: &[&str]) {
+        let setups = [alone()].into_iter().chain(rows.iter().copied().map(setup)).collect();
+        let found = answer(&StudyResult { setups, ..StudyResult::default() });
+        let plain = |text: &String| text.replace('\u{a0}', " ");
+        let advice: Vec<String> = found.advice.iter().map(plain).collect();
+        assert_eq!(advice, wanted);
+    }
+
+    #[test]
+    fn who_breaks_a_promise_is_not_recommended_however_good() {
+        check(
+            &[
+                ("a", 5.0, 90.0, Some(true)),
+                ("b", 6.0, 60.0, Some(true)),
+                ("c", 30.0, 24.0, Some(true)),
+                ("broken", 4.0, 20.0, Some(false)),
+                ("nothing promised", 6.0, 70.0, None),
+            ],
+            &[
+                "For clients take a: p99 5.00 ms beside 3.80 ms alone, its promise kept; recovery takes 1 min 30 s, \
+                 50 % longer than under b, whose p99 is 20 % higher.",
+                "For a short recovery take c: 24 s, with a p99 of 30.0 ms.",
+            ],
+        );
+        check(
+            &[("a", 5.0, 90.0, Some(true)), ("nothing promised", 4.0, 100.0, None)],
+            &[
+                "For clients take nothing promised: p99 4.00 ms beside 3.80 ms alone, though it promises them nothing; \
+                 recovery takes 1 min 40 s, 11 % longer than under a, whose p99 is 25 % higher.",
+                "For a short recovery take a: 1 min 30 s, with a p99 of 5.00 ms.",
+            ],
+        );
+        check(
+            &[("a", 5.0, 90.0, Some(false)), ("b", 6.0, 60.0, Some(false))],
+            &["No setup kept what it promised clients in every second, so none is recommended."],
+        );
+        check(
+            &[("a", 5.0, 90.0, Some(false)), ("b", 6.0, 60.0, None)],
+            &["No setup kept what it promised clients in every second, so none is recommended."],
+        );
+        check(
+            &[("a", 5.0, 90.0, Some(false)), ("b", 6.0, 60.0, None), ("c", 9.0, 70.0, None)],
+            &[
+                "No setup kept what it promised clients in every second; of those that promise nothing, for clients take b: \
+                 p99 6.00 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody recovers sooner.",
+            ],
+        );
+    }
+
+    /// Each ran once: 4 % are no difference, and the shorter recovery decides.
+    #[test]
+    fn setups_that_do_not_differ_are_told_apart_by_the_other_figure() {
+        check(
+            &[("a", 5.0, 90.0, None), ("b", 5.2, 60.0, None)],
+            &[
+                "For clients take b: p99 5.20 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody recovers sooner.",
+            ],
+        );
+    }
+
+    #[test]
+    fn repeats_decide_what_is_different() {
+        let repeated = |row: Row, p99s: [f64; 3]| {
+            let mut of = setup(row);
+            let repeat = |p99| Repeat {
+                seed: 1,
+                figures: of.figures.clone().with([("client/clat_ms/p99", p99)]),
+            };
+            of.repeats = p99s.map(repeat).into();
+            of
+        };
+        let sure = |name, p99, seconds| repeated((name, p99, seconds, None), [p99; 3]);
+        let unsure = repeated(("b", 6.0, 60.0, None), [4.0, 6.0, 8.0]);
+        let chosen = |setups: Vec<SetupResult>| {
+            let result = StudyResult { setups, ..StudyResult::default() };
+            let place = answer(&result).chosen.expect("somebody is recommended");
+            result.setups[place].name().to_owned()
+        };
+        assert_eq!(chosen(vec![alone(), sure("a", 5.0, 90.0), sure("b", 5.1, 60.0)]), "a");
+        assert_eq!(chosen(vec![alone(), sure("a", 5.0, 90.0), unsure]), "b");
+    }
+
+    #[test]
+    fn what_was_expected_promised_and_published_is_answered() {
+        let of = |text: &str, holds, detail: &str| Statement {
+            text: text.to_owned(),
+            holds,
+            detail: detail.to_owned(),
+        };
+        let rows = [("a", 5.0, 90.0, Some(true)), ("b", 6.0, 60.0, Some(false))];
+        let result = StudyResult {
+            setups: rows.map(setup).into(),
+            expected: vec![
+                of("It is so.", Some(true), "a 0.1; stated: at most 1"),
+                of("It is not.", Some(false), "a 2; stated: at most 1"),
+                of("Who knows.", None, "needs the setup c"),
+            ],
+            statements: vec![of("They said.", Some(false), ""), of("Too.", Some(true), "")],
+            ..StudyResult::default()
+        };
+        let wanted = [
+            "Yes: It is so (a 0.1).",
+            "No, this is not so: It is not (a 2; stated: at most 1).",
+            "In every second clients got what is reserved for them under a, but not under b (7 of 40 s short).",
+            "Does not hold here: They said.",
+        ];
+        assert_eq!(answer(&result).findings, wanted);
+    }
+}
