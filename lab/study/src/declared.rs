@@ -15,6 +15,8 @@ pub(crate) struct Declared {
     pub named_in: fn(&Source, &[Override]) -> Result<NamedFiles, InputError>,
     /// What `--quick` sets.
     pub quick: fn(&Source) -> Result<(&'static str, String), InputError>,
+    /// A study file to begin with: sound as it stands, with a comment on every field, and `NAME` for its title.
+    pub template: &'static str,
     /// Why it does not run on real disks, if it does not.
     pub not_on_disks: Option<&'static str>,
     /// Why its ops cannot be traced, if they cannot.

@@ -16,6 +16,11 @@ pub(crate) fn declared(kind: StudyKind) -> &'static Declared {
 }
 
 impl StudyKind {
+    /// The text of a study file of this kind to begin with, under a title.
+    pub fn new_file(self, title: &str) -> String {
+        declared(self).template.replacen("NAME", title, 1)
+    }
+
     /// Whether it runs on real disks; the error says why not.
     ///
     /// # Errors
@@ -40,5 +45,31 @@ impl Study {
     /// [`InputError`] naming file, line and field for anything that cannot be used.
     pub fn new(inputs: &Inputs) -> Result<Study, InputError> {
         (declared(inputs.kind()?).read)(inputs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Source;
+    use crate::library::Library;
+    use crate::shelf::Shelf;
+
+    /// Somebody begins with it: it is a study as it stands, and every setup says what it is.
+    #[test]
+    fn a_file_to_begin_with_is_a_sound_study() {
+        let library = Library::built_in();
+        for kind in [StudyKind::Recovery, StudyKind::Checkpoint, StudyKind::Limits] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("own.toml");
+            std::fs::write(&path, kind.new_file("My own")).expect("it can be written");
+            let path = path.to_str().expect("a path in UTF-8");
+            let Source { file, .. } = library.find(Shelf::Studies, path).expect("it was written");
+            let inputs = library.inputs(path, Vec::new()).expect("its drive is there");
+            let study = Study::new(&inputs).unwrap_or_else(|error| panic!("{file}: {error}"));
+            assert_eq!((study.kind, study.title.as_str()), (kind, "My own"));
+            assert!(study.setups.iter().all(|setup| !setup.about.is_empty()), "{kind:?}");
+            assert!(library.quick(path).is_ok(), "{kind:?}");
+        }
     }
 }

@@ -140,7 +140,7 @@ impl Study {
         let setup = |(place, setup): (usize, &Configuration)| {
             let traits = setup.traits.iter().map(|of| (of.name.clone(), json!(of.value)));
             let common = json!({
-                "name": setup.name, "preset": setup.preset, "profile": setup.profile,
+                "name": setup.name, "about": setup.about, "preset": setup.preset, "profile": setup.profile,
                 "traits": traits.collect::<Map<_, _>>(), "settings": setup.settings,
             });
             merged(common, self.script.setup_in_json(place))

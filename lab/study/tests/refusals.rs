@@ -20,6 +20,27 @@ fn check(from: &str, to: &str, wanted: &str) {
     assert!(found.contains(&expected), "`{found}` should contain `{expected}`");
 }
 
+/// A figure that `--set` can change and nobody tells of is found by nobody.
+#[test]
+fn the_document_of_study_files_tells_every_figure() {
+    let document = include_str!("../../../docs/study-file.md");
+    let (_, section) = document.split_once("## `--set`").expect("a section about --set");
+    let lines: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+    let check = |kind: &str, keys: Vec<&str>| {
+        let begins = format!("| `{kind}` | ");
+        let line =
+            lines.iter().find(|line| line.starts_with(&begins)).expect("a line for each kind");
+        let mut told: Vec<&str> = line[begins.len()..].split('`').skip(1).step_by(2).collect();
+        let mut keys = keys;
+        told.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(told, keys, "{kind}");
+    };
+    check("recovery", loadline_study::STUDY_KEYS.iter().map(|key| key.name).collect());
+    check("checkpoint", loadline_study::CHECKPOINT_KEYS.iter().map(|key| key.name).collect());
+    check("limits", loadline_study::LIMITS_KEYS.iter().map(|key| key.name).collect());
+}
+
 #[test]
 fn wrong_study_files() {
     check("title =", "titel =", "s.toml:LINE: unknown field `titel`");

@@ -27,6 +27,7 @@ pub(crate) const DECLARED: Declared = Declared {
         let periods = read::read_file(source, &[])?.work.periods;
         Ok(("periods", (periods / 4).max(2).to_string()))
     },
+    template: include_str!("../../new/checkpoint.toml"),
     not_on_disks: Some(
         "its drive and its processor are modelled after the published node's, at a fraction of its size, and a disk is \
          not: leave --on out",

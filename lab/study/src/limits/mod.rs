@@ -29,6 +29,7 @@ pub(crate) const DECLARED: Declared = Declared {
         let measured = read::read_file(source, &[])?.steps.measured;
         Ok(("measured", (measured / 10).max(Span::from_secs(1)).to_string()))
     },
+    template: include_str!("../../new/limits.toml"),
     not_on_disks: Some(
         "what a duration limit does is modelled, and a run of the engine on files has none to show; \
          measure a real drive with `loadline cdl bench`, and leave --on out",
