@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-full study-real test test-ceph test-drive soak bench bench-qos bench-ceph setup setup-tests fuzz bare mutate
+.PHONY: study study-full study-real test test-ceph test-drive soak bench bench-qos bench-ceph setup setup-tests setup-dist fuzz bare mutate dist test-dist
 
 # A first report in two and a half minutes from the clone: the profile `study` is built sooner than a release and simulates more
 # slowly, and a tenth of the published amount of work gives the same rates and latencies.
@@ -90,8 +90,19 @@ bare:
 mutate: setup-tests
 	scripts/mutate $(CRATES)
 
+# What is handed to others, in dist/: an archive with the stripped program, its manual pages and completions, and a Debian package.
+dist: setup-dist
+	scripts/dist
+
+# The package installed, and a node started, under a fresh Debian root: needs root, debootstrap and 1 GiB for as long as it takes.
+test-dist: dist
+	scripts/test-deb
+
 setup:
 	@scripts/setup
 
 setup-tests:
 	@scripts/setup tests
+
+setup-dist: setup
+	@scripts/setup dist

@@ -10,17 +10,24 @@ use loadline_device::Medium;
 use loadline_sim::soak::SeedReplay;
 use loadline_store::paged::{LogMode, ObjectId};
 use loadline_store::{CollectionId, ObjectNo};
-use loadline_study::{ClientKind, Override, RealDisks};
+use loadline_study::{ClientKind, Override, RealDisks, StudyKind};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Storage quality of service, end to end: schedulers, an engine, and a lab that shows what they do to clients.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(version = VERSION, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: CliCommand,
 }
+
+/// Version, commit and what can be left out when the program is built.
+const VERSION: &str = if cfg!(feature = "png") {
+    concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("LOADLINE_COMMIT"), ", features: png)")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("LOADLINE_COMMIT"), ", features: none)")
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -85,6 +92,24 @@ pub(crate) enum CliCommand {
     Soak(SoakArgs),
     /// What this machine has and lacks for Loadline
     Doctor(JsonArg),
+    /// What a shell loads to complete these commands
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a folder
+    Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Which shell: e.g. `loadline completions bash > /etc/bash_completion.d/loadline`
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The folder; it is made if it is missing
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
 }
 
 #[derive(Debug, Args)]
@@ -100,6 +125,8 @@ pub(crate) enum StudyCommand {
     List(JsonArg),
     /// A study's question, steps and setups
     Show(NameArg),
+    /// Write a study file of one's own, ready to run and to change
+    New(NewArgs),
     /// Run a study, or continue one that was interrupted, and write its report
     Run(RunArgs),
     /// Write the report again from a study's folder alone
@@ -117,9 +144,55 @@ pub(crate) struct NameArg {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Its name; NAME.toml is written into the current folder
+    pub(crate) name: String,
+    /// Which steps it takes
+    #[arg(long, default_value = "recovery")]
+    pub(crate) kind: KindArg,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum KindArg {
+    /// An OSD comes back and is filled beside clients
+    Recovery,
+    /// Clients put keys while a store makes checkpoints
+    Checkpoint,
+    /// A client reads beside background work on a drive with duration limits
+    Limits,
+}
+
+impl KindArg {
+    pub(crate) fn kind(self) -> StudyKind {
+        match self {
+            KindArg::Recovery => StudyKind::Recovery,
+            KindArg::Checkpoint => StudyKind::Checkpoint,
+            KindArg::Limits => StudyKind::Limits,
+        }
+    }
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  loadline study run recovery-nvme --quick                      a tenth of the work: rates and latencies as of all of it
+  loadline study run recovery-nvme --repeat 3                   three runs a setup, so that every figure has an interval
+  loadline study run recovery-nvme --setups 'baseline,WPQ(BST),balanced (loadline)'
+  loadline study run recovery-nvme --set depth=16 --set osd_max_backfills=4
+                                                                other clients, and an option of every OSD (docs/settings.md)
+  loadline study run recovery-nvme --load oltp.fio              clients as a fio job file has them
+  loadline study run recovery-nvme --drive hdd-constellation    another drive (`loadline drive list`)
+  loadline study run recovery-nvme --drive mine.toml            one that `loadline drive measure` has written
+  loadline study run mine.toml                                  a study of one's own (`loadline study new mine`)
+
+docs/study-file.md tells the figures that --set can change, and what of a fio job file is read.";
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// The study's name, or the path of its file
-    pub(crate) study: String,
+    /// The study's name, or the path of its file; without one the studies are listed
+    pub(crate) study: Option<String>,
     /// What to compare: default, all, or setups separated by commas
     #[arg(long, default_value = "default")]
     pub(crate) setups: String,

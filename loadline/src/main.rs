@@ -12,8 +12,10 @@ mod failure;
 mod inspect;
 mod interrupt;
 mod node;
+mod notify;
 mod profile;
 mod serve;
+mod shell;
 mod show;
 mod soak;
 mod store;
@@ -57,6 +59,8 @@ fn main() -> ExitCode {
         CliCommand::Store(command) => store::carry_out(command),
         CliCommand::Soak(args) => soak::carry_out(&args),
         CliCommand::Doctor(args) => doctor::carry_out(&args),
+        CliCommand::Completions(args) => shell::completions(&args),
+        CliCommand::Man(args) => shell::man(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 use crate::cli::ServeCommand;
 use crate::failure::Failure;
 use crate::node::config::{NodeConfig, ServeArgs};
+use crate::notify;
 use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
 use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan};
@@ -39,6 +40,7 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
         started => started.map_err(failure)?,
     };
     tracing::info!("ready");
+    notify::ready();
     engine.run();
     Ok(())
 }

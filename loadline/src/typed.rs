@@ -12,6 +12,7 @@ const FIRST_STEPS: &str = "\
 Loadline is storage quality of service: it schedules background work, simulates it, measures it and explains it.
 
   loadline study run recovery-nvme --quick                             what recovery does to clients under each profile
+  loadline study list                                                  what else can be asked
   loadline serve --dir node --osds 4 --size 10GiB --image vol0=2GiB    a node of your own, served over NBD
   loadline status --dir node                                           how it is
   loadline doctor                                                      what this machine has and lacks

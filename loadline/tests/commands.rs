@@ -85,6 +85,11 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&["study", "run", "recovery-nvme", "--repeat", "-3"], "`-3` is negative");
     check(&["image", "create", "vol", "--size", "-5GiB"], "`-5GiB` is negative");
     check(&[], "loadline study run recovery-nvme --quick");
+    check(&["study", "run"], "error: name a study, or the path of a study file");
+    check(&["study", "run"], "noisy-neighbour");
+    check(&["study", "new", "recovery-nvme"], "a study of this name is there already");
+    check(&["study", "new", "../mine"], "a study's name is made of letters, digits");
+    check(&["completions", "cmd"], "possible values: bash");
     assert!(!folder.path().join("runs").exists(), "nothing was begun");
 }
 
@@ -99,6 +104,63 @@ fn a_study_file_of_ones_own_is_refused_with_its_line() {
     let wanted = format!("error: own.toml:{line}: unknown field `copys`");
     assert!(stderr(&output).starts_with(&wanted), "{}", stderr(&output));
     assert!(stderr(&output).contains("did you mean `copies`?"), "{}", stderr(&output));
+}
+
+/// Somebody begins with the file that the program writes, and it is run as it stands.
+#[test]
+fn a_study_of_ones_own_begins_with_one_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = loadline(folder.path(), &["study", "new", "mine"]);
+    assert!(stdout(&new).contains("loadline study run mine.toml --quick"), "{}", stderr(&new));
+    let again = loadline(folder.path(), &["study", "new", "mine"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(stderr(&again).contains("mine.toml: is there already"), "{}", stderr(&again));
+    let run = ["study", "run", "mine.toml", "--set", "scale=0.02", "--setups=baseline,balanced"];
+    let ran = loadline(folder.path(), &run);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert!(folder.path().join("runs/mine-1/report.html").is_file());
+    for kind in ["checkpoint", "limits"] {
+        let name = format!("my-{kind}");
+        let new = loadline(folder.path(), &["study", "new", &name, "--kind", kind, "--json"]);
+        assert!(stdout(&new).contains(&format!("{name}.toml")), "{}", stderr(&new));
+        let show = loadline(folder.path(), &["study", "show", &format!("{name}.toml")]);
+        assert!(show.status.success(), "{}", stderr(&show));
+    }
+}
+
+/// Published figures stood beside clients that did something else.
+#[test]
+fn published_figures_stand_beside_the_published_load_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = ["study", "run", "recovery-nvme", "--set", "scale=0.0005", "--setups=baseline"];
+    let run = |more: &[&str]| {
+        let output = loadline(folder.path(), &[&small[..], more, &["--json"]].concat());
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let published = object["setups"][0]["published"]["client"]["iops"].is_f64();
+        (published, object["statements"].is_array())
+    };
+    assert_eq!(run(&[]), (true, true));
+    assert_eq!(run(&["--set", "depth=16"]), (false, false));
+    fs::write(folder.path().join("job.fio"), "[job]\nrw=randwrite\nbs=8k\niodepth=16\n").unwrap();
+    assert_eq!(run(&["--load", "job.fio"]), (false, false));
+}
+
+/// What a package is made of comes from the program itself.
+#[test]
+fn a_package_finds_what_it_needs_in_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let version = stdout(&loadline(folder.path(), &["--version"]));
+    let wanted = concat!("loadline ", env!("CARGO_PKG_VERSION"), " (commit ");
+    assert!(version.starts_with(wanted) && version.contains(", features: "), "{version}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout(&loadline(folder.path(), &["completions", shell]));
+        assert!(script.contains("study"), "{shell}");
+    }
+    assert!(loadline(folder.path(), &["man", "man"]).status.success());
+    for page in ["loadline.1", "loadline-serve.1", "loadline-study-run.1"] {
+        let page = fs::read_to_string(folder.path().join("man").join(page)).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+    }
 }
 
 const SMALL: [&str; 6] =
@@ -120,6 +182,8 @@ fn a_study_prints_one_object_and_leaves_its_folder() {
     assert!(balanced["client"]["clat_ms"]["p99.5"].is_f64(), "{balanced}");
     assert!(balanced["recovery"]["objects_per_s"].is_f64(), "{balanced}");
     assert_eq!(balanced["published"]["client"]["iops"], 11_017.0);
+    assert!(object["recommended"].is_null(), "there is one setup beside the baseline");
+    assert!(object["answer"].is_array());
     assert!(object["simulated_requests_per_s_per_core"].as_f64().unwrap() > 0.0);
     let out = folder.path().join("runs/recovery-nvme-1");
     for file in ["manifest.json", "runs.jsonl", "results.json", "report.html", "trace.json"] {
@@ -239,7 +303,8 @@ fn errors_have_a_form_for_programs() {
     check(&["status", "--dir", "none", "--json"], 1, "no node answers at none/admin.sock");
     check(&["study", "run", "recovery-nvme", "--repeat", "-3", "--json"], 2, "`-3` is negative");
     check(&["stduy", "--json"], 2, "unrecognized subcommand 'stduy'");
-    check(&["study", "run", "--json"], 2, "required arguments were not provided");
+    check(&["study", "show", "--json"], 2, "required arguments were not provided");
+    check(&["study", "run", "--json"], 2, "name a study");
 }
 
 /// Files that are not there, folders in their place, and empty ones.

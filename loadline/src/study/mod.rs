@@ -2,6 +2,7 @@
 
 mod compare;
 mod dry;
+mod new;
 mod progress;
 mod report;
 mod run;
@@ -19,6 +20,7 @@ pub(crate) fn carry_out(command: StudyCommand) -> Result<(), Failure> {
     match command {
         StudyCommand::List(args) => list(args.json),
         StudyCommand::Show(args) => show_one(&args),
+        StudyCommand::New(args) => new::carry_out(&args),
         StudyCommand::Run(args) => run::carry_out(&args),
         StudyCommand::Report(args) => report::carry_out(&args),
         StudyCommand::Compare(args) => compare::carry_out(&args),
@@ -49,11 +51,27 @@ fn list(as_json: bool) -> Result<(), Failure> {
         });
         return show::json(&json!({ "studies": studies.collect::<Vec<_>>() }));
     }
+    show::text(&table(&studies))
+}
+
+fn table(studies: &[Study]) -> String {
     let rows: Vec<[String; 3]> = studies
         .iter()
         .map(|study| [&study.name, &study.drive, &study.title].map(String::clone))
         .collect();
-    show::text(&show::table(["study", "drive", "title"], &[1, 2], &rows))
+    show::table(["study", "drive", "title"], &[1, 2], &rows)
+}
+
+/// What somebody sees who names no study.
+fn which(library: &Library) -> Failure {
+    let names = library.names(Shelf::Studies);
+    let studies: Vec<Study> = names.iter().filter_map(|name| load(library, name).ok()).collect();
+    Failure::Input(format!(
+        "name a study, or the path of a study file\n\n{}\n  loadline study run recovery-nvme --quick    the first of them, a tenth of its work\n  \
+         loadline study show recovery-nvme           what it asks, and of which setups\n  \
+         loadline study new mine                     a study file of one's own",
+        table(&studies)
+    ))
 }
 
 fn show_one(args: &NameArg) -> Result<(), Failure> {
@@ -84,5 +102,8 @@ fn in_words(study: &Study) -> String {
     let names = study.setups.iter().take(1).flat_map(|setup| &setup.traits);
     let head: Vec<&str> = ["setup"].into_iter().chain(names.map(|of| of.name.as_str())).collect();
     let left: Vec<usize> = (1..head.len()).collect();
-    text + "\n" + &show::table(head, &left, &rows)
+    let about = study.setups.iter().filter(|setup| !setup.about.is_empty());
+    let about =
+        about.map(|setup| format!("  {}: {}\n", setup.name, setup.about)).collect::<String>();
+    text + "\n" + &show::table(head, &left, &rows) + "\n" + &about
 }

@@ -7,6 +7,7 @@ use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
+use crate::typed;
 use loadline_report::{
     answer_for_programs, answer_text, reservation_text, terminal_table, write_report,
 };
@@ -52,14 +53,22 @@ pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
 
 impl Intent {
     fn of(args: &RunArgs) -> Result<Intent, Failure> {
+        let Some(study) = args.study.as_deref() else {
+            return Err(match typed::wants_json() {
+                true => Failure::Input(
+                    "name a study: `loadline study list --json` tells them".to_owned(),
+                ),
+                false => super::which(&super::library()),
+            });
+        };
         let mut overrides = Vec::new();
         if args.quick {
-            overrides.push(super::library().quick(&args.study)?);
+            overrides.push(super::library().quick(study)?);
         }
         overrides
             .extend(args.drive.clone().map(|value| Override { key: "drive".to_owned(), value }));
         overrides.extend(args.set.iter().cloned());
-        let mut inputs = super::library().inputs(&args.study, overrides)?;
+        let mut inputs = super::library().inputs(study, overrides)?;
         inputs.load = args.load.as_deref().map(Library::job_file).transpose()?;
         inputs.place = place(args, inputs.kind()?)?;
         let is_real = inputs.place != Place::Sim;
@@ -120,7 +129,7 @@ fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
 fn facts(workers: u32) -> RunFacts {
     RunFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: option_env!("LOADLINE_COMMIT").map(str::to_owned),
+        commit: Some(env!("LOADLINE_COMMIT").to_owned()),
         host: Host::here(),
         command: std::env::args().collect::<Vec<_>>().join(" "),
         started_at: rfc3339(SystemTime::now()),

@@ -38,6 +38,12 @@ impl Node {
         self.serve(&[&["--dir", "node", "--set", CAPACITY][..], flags].concat());
     }
 
+    /// Starts it as a service manager does that listens on a socket.
+    pub(super) fn start_under(&mut self, socket: &Path, flags: &[&str]) {
+        let flags = [&["--dir", "node", "--set", CAPACITY][..], flags].concat();
+        self.serve_with(&[("NOTIFY_SOCKET", socket)], &flags);
+    }
+
     /// Starts it as its file says.
     pub(super) fn start_from(&mut self, file: &str) {
         std::fs::write(self.folder().join("node.toml"), file).unwrap();
@@ -50,8 +56,12 @@ impl Node {
     }
 
     fn serve(&mut self, flags: &[&str]) {
+        self.serve_with(&[], flags);
+    }
+
+    fn serve_with(&mut self, environment: &[(&str, &Path)], flags: &[&str]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-        command.arg("serve").args(flags);
+        command.arg("serve").args(flags).envs(environment.iter().copied());
         let mut appending = std::fs::File::options();
         let log = appending.create(true).append(true).open(self.folder().join("log")).unwrap();
         command.current_dir(self.folder()).stderr(Stdio::from(log));

@@ -24,6 +24,21 @@ fn a_node_tells_how_it_is() {
     node.refuses(&["status"], 1, "no node answers at node/admin.sock");
 }
 
+/// What a service manager waits for: the word comes when the node answers, and not before.
+#[test]
+fn a_node_says_to_its_service_manager_that_it_serves() {
+    let mut node = Node::without_disks();
+    let socket = node.folder().join("notify");
+    let manager = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
+    manager.set_nonblocking(true).unwrap();
+    node.start_under(&socket, &["--osds", "1", "--size", "64MiB", "--pgs", "8"]);
+    let mut word = [0; 64];
+    // It is said when the node listens, which is before anybody could be answered.
+    let length = manager.recv(&mut word).expect("the node has said it");
+    assert_eq!(&word[..length], b"READY=1");
+    node.stop();
+}
+
 /// The log's disk is full: a node that could not write a line there was ended by that, at its start or in the middle of its life.
 #[test]
 fn a_log_that_cannot_be_written_ends_no_node() {
