@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 __all__ = ["FigureRow", "NoResult", "Run", "Setup", "Statement", "UnknownVersion", "read"]
 
-VERSIONS = (2,)
+VERSIONS = (3,)
 """The forms of results that this package reads (docs/results.md)."""
 
 
