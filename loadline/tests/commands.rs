@@ -181,7 +181,7 @@ fn a_study_prints_one_object_and_leaves_its_folder() {
     let balanced = &object["setups"][1];
     assert!(balanced["client"]["clat_ms"]["p99.5"].is_f64(), "{balanced}");
     assert!(balanced["recovery"]["objects_per_s"].is_f64(), "{balanced}");
-    assert_eq!(balanced["published"]["client"]["iops"], 11_017.0);
+    assert_eq!(balanced["published"]["client"]["iops"], 11_017.017);
     assert!(object["recommended"].is_null(), "there is one setup beside the baseline");
     assert!(object["answer"].is_array());
     assert!(object["simulated_requests_per_s_per_core"].as_f64().unwrap() > 0.0);
@@ -281,7 +281,7 @@ fn every_command_has_a_form_for_programs() {
     check(&["profile", "list"], "presets");
     check(&["profile", "show", "balanced", "--drive", "hdd-constellation"], "classes");
     check(&["drive", "list"], "drives");
-    check(&["drive", "show", "hdd-constellation"], "fitted");
+    check(&["drive", "show", "hdd-constellation"], "calibration");
     check(&["drive", "show", "hdd-22tb-cdl"], "seek_random_mean_ns");
     check(&["doctor"], "findings");
 }
