@@ -84,7 +84,10 @@ impl<'a> Recommendation<'a> {
         let is_choice = !all_broke || candidates.len() > 1;
         let for_clients = best(&candidates, clients, beside).filter(|_| is_choice);
         let better_beside = |chosen: &SetupResult| -> Vec<PlacedSetup<'a>> {
-            candidates.iter().filter(|(_, of)| is_better(beside, of, chosen)).copied().collect()
+            // What is taken for something else than clients promises them something all the same, where anything does.
+            let may = |of: &SetupResult| !is_promised || of.is_kept() == Some(true);
+            let of = candidates.iter().filter(|(_, of)| may(of) && is_better(beside, of, chosen));
+            of.copied().collect()
         };
         let others = for_clients.map_or_else(Vec::new, |(_, chosen)| better_beside(chosen));
         Some(Recommendation {
@@ -323,7 +326,7 @@ mod tests {
                 ("b", 6.0, 60.0, Some(true)),
                 ("c", 30.0, 24.0, Some(true)),
                 ("broken", 4.0, 20.0, Some(false)),
-                ("nothing promised", 6.0, 70.0, None),
+                ("nothing promised", 6.0, 20.0, None),
             ],
             &[
                 "For clients take a: p99 5.00 ms beside 3.80 ms alone, its promise kept; recovery takes 1 min 30 s, \
