@@ -91,7 +91,13 @@ fn keys_are_ordered_and_survive(world: &mut impl ContractWorld) {
     change(world, vec![Edit::Delete { key: vec![10, 9] }, put(b"long", &[5; 5000])]);
     world.crash();
     let pairs = vec![(vec![9, 9], vec![8; 30]), (vec![11, 9], vec![10; 30])];
-    assert_eq!(ask(world, Ask::Scan { from: vec![9], most: 2 }), Ok(Answer::Pairs(pairs)));
+    assert_eq!(ask(world, Ask::Scan { from: vec![9], most: 2 }), Ok(Answer::Pairs(pairs.clone())));
+    let pairs = pairs.into_iter().rev().collect();
+    let back = Ask::ScanBack { until: vec![12], most: 2 };
+    assert_eq!(ask(world, back), Ok(Answer::Pairs(pairs)));
+    let first = vec![(vec![1, 9], vec![0; 30])];
+    let back = Ask::ScanBack { until: vec![2], most: 9 };
+    assert_eq!(ask(world, back), Ok(Answer::Pairs(first)));
     assert_eq!(ask(world, Ask::Get(b"long".to_vec())), Ok(Answer::Value(Some(vec![5; 5000]))));
     assert_eq!(ask(world, Ask::Get(vec![10, 9])), Ok(Answer::Value(None)));
 }

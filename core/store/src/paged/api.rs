@@ -121,6 +121,13 @@ pub enum Ask {
         /// How many at most.
         most: usize,
     },
+    /// Up to `most` keys below `until` with their values, the greatest first.
+    ScanBack {
+        /// The key above the first one, exclusive.
+        until: Vec<u8>,
+        /// How many at most.
+        most: usize,
+    },
     /// Bytes of an object; holes read as zeros, and what is past its end is left out.
     Read {
         /// The object.

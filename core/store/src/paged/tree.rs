@@ -131,6 +131,17 @@ impl Tree {
         visit_below(pages, self.root, self.height, from, &mut f).map(|_| ())
     }
 
+    /// Shows `f` the entries whose keys are below `to`, the greatest first, until it says `false`. After [`Missing`] the
+    /// entries behind that page have been shown.
+    pub fn visit_back<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        to: &[u8],
+        mut f: impl FnMut(&'p [u8], &'p [u8]) -> bool,
+    ) -> Result<(), Missing> {
+        visit_back_below(pages, self.root, self.height, to, &mut f).map(|_| ())
+    }
+
     /// Shows `f` every entry whose key is from `from` on and below `to`, as long as it answers that it wants more. Only the
     /// nodes that may hold such keys need to be resident.
     pub fn visit_range<'p, P: TreePages>(
@@ -234,7 +245,28 @@ fn visit_below<'p, P: TreePages>(
     Ok(true)
 }
 
-/// The same, but no child is looked at that holds only keys from `to` on.
+/// The same the other way: what is below `to`, the greatest first.
+fn visit_back_below<'p, P: TreePages>(
+    pages: &'p P,
+    child: Child,
+    levels: u8,
+    to: &[u8],
+    f: &mut impl FnMut(&'p [u8], &'p [u8]) -> bool,
+) -> Result<bool, Missing> {
+    let node = node(pages, child)?;
+    if levels == 1 {
+        let end = node.search(to).unwrap_or_else(|at| at);
+        return Ok((0..end).rev().all(|at| f(node.key(at), node.value(at))));
+    }
+    for at in (0..=node.route(to)).rev() {
+        if !visit_back_below(pages, node.child(at), levels - 1, to, f)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// As [`visit_below`], but no child is looked at that holds only keys from `to` on.
 fn visit_below_end<'p, P: TreePages>(
     pages: &'p P,
     child: Child,

@@ -281,12 +281,18 @@ impl Expectation {
 /// Compares an answer with the lane's state; what it should be is the error.
 fn check(lane: u32, ask: &Ask, answer: &Answer, state: &Contents) -> Result<(), String> {
     let wanted = match ask {
-        Ask::Scan { from, most } => {
+        Ask::Scan { .. } | Ask::ScanBack { .. } => {
             let Answer::Pairs(found) = answer else { return Err("pairs".to_owned()) };
             let own = prefix(lane);
             // What follows belongs to another lane, of whose order nothing is known.
             let found: Vec<_> = found.iter().filter(|(key, _)| key.starts_with(&own)).collect();
-            let wanted: Vec<_> = state.keys.range(from.clone()..).take(*most).collect();
+            let wanted: Vec<_> = match ask {
+                Ask::ScanBack { until, most } => {
+                    state.keys.range(..until.clone()).rev().take(*most).collect()
+                }
+                Ask::Scan { from, most } => state.keys.range(from.clone()..).take(*most).collect(),
+                _ => unreachable!("it is a scan"),
+            };
             let same = found.len() == wanted.len()
                 && found
                     .iter()

@@ -232,7 +232,13 @@ impl OpSource {
         let object = self.object(lane, rng);
         match rng.below(9) {
             0 | 1 => Ask::Get(self.key(lane, rng)),
-            2 => Ask::Scan { from: self.key(lane, rng), most: rng.between(1, 8) as usize },
+            2 => {
+                let (key, most) = (self.key(lane, rng), rng.between(1, 8) as usize);
+                match most % 2 {
+                    0 => Ask::ScanBack { until: key, most },
+                    _ => Ask::Scan { from: key, most },
+                }
+            }
             3 => {
                 let range = self.range(rng);
                 Ask::Read { object, offset: range.start, length: range.end - range.start }

@@ -11,6 +11,7 @@ pub(super) fn of_ask(ask: &Ask) -> String {
         }
         Ask::Get(key) => format!("get {}", of_key(key)),
         Ask::Scan { from, most } => format!("scan {most} from {}", of_key(from)),
+        Ask::ScanBack { until, most } => format!("scan {most} back from {}", of_key(until)),
         Ask::Read { object, offset, length } => {
             format!("read {} {offset}+{length}", of_object(*object))
         }

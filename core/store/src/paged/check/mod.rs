@@ -30,6 +30,7 @@ pub use report::{CheckReport, ContentTotals};
 pub use superblocks::{SuperblockSlot, newest, slots};
 
 use super::superblock::Superblock;
+use std::ops::Range;
 
 /// Checks everything on these devices.
 pub fn check(devices: &dyn ReadAt) -> CheckReport {
@@ -45,12 +46,33 @@ pub fn check(devices: &dyn ReadAt) -> CheckReport {
     report
 }
 
+/// Checks what the last completed checkpoint has left: superblocks, tree, cells, free map, and not the log. A store that runs may be
+/// looked at so while it begins no checkpoint ([`PagedStore::hold_checkpoints`](super::PagedStore::hold_checkpoints)): only the log is
+/// written meanwhile.
+pub fn check_pages(devices: &dyn ReadAt) -> CheckReport {
+    let mut report = CheckReport::default();
+    if let Some(superblock) = superblocks::check(devices, &mut report) {
+        check_tree(devices, &superblock, &mut report);
+    }
+    report
+}
+
 fn check_contents(devices: &dyn ReadAt, superblock: &Superblock, report: &mut CheckReport) {
+    let used = check_tree(devices, superblock, report);
+    log::check(devices, superblock, &used, report);
+}
+
+/// Every page that the tree and its objects have, and the free map. Answers which pages are used.
+fn check_tree(
+    devices: &dyn ReadAt,
+    superblock: &Superblock,
+    report: &mut CheckReport,
+) -> Vec<Range<u64>> {
     let mut cells = cells::Cells::new(devices, superblock.layout);
     // Below a damaged node everything would be called missing or leaked.
     let is_whole = tree::check(devices, superblock, &mut cells, report);
     let (runs, ranges) = cells.finish(is_whole, report);
     let used = ownership::check(runs, ranges, report);
     free_map::check(devices, superblock, &used, is_whole, report);
-    log::check(devices, superblock, &used, report);
+    used
 }

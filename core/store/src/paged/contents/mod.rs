@@ -14,7 +14,8 @@ mod survey;
 pub use cells::meta;
 pub use kv::place_for;
 pub use read::{
-    QueryFindings, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value,
+    QueryFindings, attributes, digest_attributes, list, read_plan, scan, scan_back, sparse_plan,
+    value,
 };
 pub use step::{Carried, DataPage, Miss, StepUnderWay};
 pub use survey::{Survey, survey};

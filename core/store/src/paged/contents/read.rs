@@ -61,8 +61,8 @@ pub fn scan(
     most: usize,
     found: &mut QueryFindings,
 ) -> Result<Pairs, Miss> {
-    let QueryFindings { keys, pairs, value, .. } = found;
-    if !found.is_listed {
+    let QueryFindings { keys, is_listed, .. } = found;
+    if !*is_listed {
         let behind = keys.last().map(|last| [last, &[0][..]].concat());
         let mut buffer = keys::KeyBuffer::default();
         let from = buffer.user(behind.as_deref().unwrap_or(from));
@@ -71,8 +71,36 @@ pub fn scan(
             keys.extend(user.map(<[u8]>::to_vec));
             user.is_some()
         })?;
-        found.is_listed = true;
+        *is_listed = true;
     }
+    with_values(space, found)
+}
+
+/// Up to `most` keys below `until` with their values, the greatest first.
+pub fn scan_back(
+    space: &Space,
+    until: &[u8],
+    most: usize,
+    found: &mut QueryFindings,
+) -> Result<Pairs, Miss> {
+    let QueryFindings { keys, is_listed, .. } = found;
+    if !*is_listed {
+        let last = keys.last().cloned();
+        let mut buffer = keys::KeyBuffer::default();
+        let until = buffer.user(last.as_deref().unwrap_or(until));
+        space.tree.visit_back(&space.pages, until, |key, _| {
+            let user = kv::user_key(key).filter(|_| keys.len() < most);
+            keys.extend(user.map(<[u8]>::to_vec));
+            user.is_some()
+        })?;
+        *is_listed = true;
+    }
+    with_values(space, found)
+}
+
+/// The keys that were found, each with its value.
+fn with_values(space: &Space, found: &mut QueryFindings) -> Result<Pairs, Miss> {
+    let QueryFindings { keys, pairs, value, .. } = found;
     for key in &mut keys[pairs.len()..] {
         let of_key = kv::get(space, key, value)?.unwrap_or_default();
         pairs.push((std::mem::take(key), of_key));

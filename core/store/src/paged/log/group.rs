@@ -85,9 +85,9 @@ impl CommitGroups {
         self.committed
     }
 
-    /// Everything before may be answered.
-    pub fn answered(&self, log: &Log) -> Lsn {
-        match self.settings.mode {
+    /// Everything before may be answered to whoever was promised that.
+    pub fn answered(&self, promise: LogMode, log: &Log) -> Lsn {
+        match promise {
             LogMode::Fsync => self.proven,
             LogMode::LogOnly => log.written(),
             LogMode::Background | LogMode::None => log.head(),

@@ -82,7 +82,7 @@ fn a_flush_covers_what_was_written_when_it_began_and_no_more() {
         group.look_for_proof(NOW, &log);
         assert_eq!(group.proven(), before);
         let promised = if mode == LogMode::Fsync { before } else { log.written() };
-        assert_eq!(group.answered(&log), promised);
+        assert_eq!(group.answered(mode, &log), promised);
     }
 }
 

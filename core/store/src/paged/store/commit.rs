@@ -27,6 +27,7 @@ struct Committing<T> {
     position: Lsn,
     token: T,
     stages: Stages,
+    promise: LogMode,
 }
 
 /// The log and its end of the store.
@@ -170,16 +171,19 @@ impl<T: Copy> CommitLog<T> {
     pub(super) fn commit(
         &mut self,
         now: Time,
-        (token, stages): (T, Stages),
+        (token, stages, promise): (T, Stages, LogMode),
         position: Lsn,
         ops: &mut Ops<T>,
     ) {
         self.group.committed(now, position);
-        if matches!(self.mode, LogMode::Background | LogMode::None) {
-            ops.end(token, stages, Ok(Answer::Done));
-        } else {
-            self.committing.push_back(Committing { position, token, stages });
+        if matches!(promise, LogMode::Background | LogMode::None) {
+            return ops.end(token, stages, Ok(Answer::Done));
         }
+        // What is more than the mode would do by itself has to be asked for.
+        if promise < self.mode {
+            self.group.demand(position);
+        }
+        self.committing.push_back(Committing { position, token, stages, promise });
     }
 
     /// Somebody waits until the log is durable up to its head.
@@ -187,8 +191,8 @@ impl<T: Copy> CommitLog<T> {
         let position = self.group.demand_commits();
         self.witness.demand(position);
         ops.leave_lane(running.lane);
-        let RunningOp { token, stages, .. } = running;
-        self.syncing.push_back(Committing { position, token, stages });
+        let RunningOp { token, stages, promise, .. } = running;
+        self.syncing.push_back(Committing { position, token, stages, promise });
     }
 
     /// Somebody needs the log to be durable up to `position`.
@@ -291,8 +295,9 @@ impl<T: Copy> CommitLog<T> {
 
     /// Answers the commits that the log now keeps its promise for, in their order.
     pub(super) fn answer(&mut self, ops: &mut Ops<T>) {
-        let answered = self.group.answered(&self.log);
-        while self.committing.front().is_some_and(|first| first.position <= answered) {
+        let is_kept =
+            |first: &Committing<T>| first.position <= self.group.answered(first.promise, &self.log);
+        while self.committing.front().is_some_and(is_kept) {
             let first = self.committing.pop_front().expect("it was there");
             ops.end(first.token, first.stages, Ok(Answer::Done));
         }

@@ -27,7 +27,7 @@ use super::bounds::{Room, StoreLimits, limits};
 use super::ids::{Child, StoreId};
 use super::layout::Layout;
 use super::metrics::Metrics;
-use super::options::Options;
+use super::options::{LogMode, Options};
 use super::seed::Seed;
 use super::space::{Pages, Space};
 use super::superblock::Superblock;
@@ -98,10 +98,17 @@ impl<T: Copy> PagedStore<T> {
 
     /// Takes an op. Its completion comes now or later, exactly once.
     pub fn submit(&mut self, now: Time, op: Op<T>, out: &mut Outbox<T>) {
+        self.submit_promised(now, op, self.options.log_mode, out);
+    }
+
+    /// The same, but a transaction is answered when `promise` is kept, whatever the store's log mode. Answers keep the order of the log,
+    /// so one that asks for less may wait for one before it that asks for more. A store without a log promises nothing before a
+    /// checkpoint, and none takes [`LogMode::None`] for less than [`LogMode::Background`].
+    pub fn submit_promised(&mut self, now: Time, op: Op<T>, promise: LogMode, out: &mut Outbox<T>) {
         self.now = now;
         self.metrics.totals.ops += 1;
         let at_once = self.answer_at_once(&op);
-        let running = RunningOp::new(now, op);
+        let running = RunningOp::new(now, op, promise);
         if let Some(answer) = at_once {
             self.ops.end(running.token, running.stages, Ok(answer));
         } else if self.fault.is_some() {
@@ -122,6 +129,18 @@ impl<T: Copy> PagedStore<T> {
             self.upkeep();
         }
         self.hand_over(out);
+    }
+
+    /// Begins no checkpoint any more, so that what the last one has left at home stays as it is: one that runs goes on to its end
+    /// ([`checkpoint_step`](Self::checkpoint_step)). Updates that need a checkpoint to make room wait meanwhile.
+    pub fn hold_checkpoints(&mut self) {
+        self.checkpoint.hold();
+    }
+
+    /// Checkpoints may begin again.
+    pub fn release_checkpoints(&mut self, now: Time, out: &mut Outbox<T>) {
+        self.checkpoint.release();
+        self.tick(now, out);
     }
 
     /// Takes a device's answer.

@@ -4,6 +4,7 @@ use super::super::api::{Ask, Op, OpError, OpLane, Ranges, Stages};
 use super::super::change::Change;
 use super::super::contents::{Carried, DataPage, QueryFindings};
 use super::super::ids::{Lsn, PageNo};
+use super::super::options::LogMode;
 use super::super::space::PageRun;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
@@ -87,6 +88,8 @@ pub(super) struct RunningOp<T> {
     pub lane: Option<OpLane>,
     pub class: ClassTag,
     pub wait: Wait,
+    /// When it may be answered, if it is an update.
+    pub promise: LogMode,
     /// The throttle has let it pass.
     pub admitted: bool,
     pub stages: Stages,
@@ -168,7 +171,7 @@ pub(super) struct Digested {
 
 impl<T> RunningOp<T> {
     /// An op that has just come.
-    pub(super) fn new(now: Time, op: Op<T>) -> RunningOp<T> {
+    pub(super) fn new(now: Time, op: Op<T>, promise: LogMode) -> RunningOp<T> {
         let stages = Stages {
             submitted: now,
             planned: now,
@@ -181,6 +184,7 @@ impl<T> RunningOp<T> {
             lane: op.lane,
             class: op.class,
             wait: Wait::Nothing,
+            promise,
             admitted: false,
             stages,
             record: Lsn(0),

@@ -52,6 +52,9 @@ impl<T: Copy> PagedStore<T> {
             Ask::Scan { from, most } => {
                 contents::scan(space, from, *most, &mut found).map(Answer::Pairs)
             }
+            Ask::ScanBack { until, most } => {
+                contents::scan_back(space, until, *most, &mut found).map(Answer::Pairs)
+            }
             Ask::Stat(id) => contents::meta(space, *id).map(Answer::Meta).map_err(Miss::from),
             Ask::Attribute(id, name) => {
                 let key = crate::paged::keys::attribute(*id, name);

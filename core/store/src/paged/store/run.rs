@@ -238,7 +238,7 @@ impl<T: Copy> PagedStore<T> {
         if self.options.log_mode == LogMode::None {
             self.ops.end(running.token, running.stages, Ok(Answer::Done));
         } else {
-            let whose = (running.token, running.stages);
+            let whose = (running.token, running.stages, running.promise);
             self.log.commit(self.now, whose, running.record, &mut self.ops);
         }
         self.ops.leave_lane(running.lane);

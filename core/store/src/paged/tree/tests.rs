@@ -217,6 +217,13 @@ fn assert_finds(tree: &Tree, pages: &Pages, model: &Model, key: &[u8]) {
     assert_eq!(tree.get(pages, key), Ok(model.get(key).map(Vec::as_slice)));
     let after = tree.at_or_after(pages, key).map(owned);
     assert_eq!(after, Ok(from_model(model.range(key.to_vec()..).next())));
+    let mut below = model.range(..key.to_vec()).rev();
+    tree.visit_back(pages, key, |key, value| {
+        assert_eq!(below.next(), Some((&key.to_vec(), &value.to_vec())));
+        true
+    })
+    .expect("everything is resident");
+    assert_eq!(below.next(), None);
     let mut before = model.range(..=key.to_vec()).rev();
     let last = before.next();
     for from in [b"".to_vec(), key.to_vec(), before.nth(5).map_or(key.to_vec(), |(k, _)| k.clone())]

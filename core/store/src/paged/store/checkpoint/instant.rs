@@ -29,7 +29,8 @@ impl<T: Copy> PagedStore<T> {
 
     /// When the clock alone begins one.
     pub(in crate::paged::store) fn next_checkpoint(&self) -> Option<Time> {
-        let due = self.checkpoint.job.is_none() && self.space.pages.counts().dirty > 0;
+        let may_begin = self.checkpoint.job.is_none() && !self.checkpoint.held;
+        let due = may_begin && self.space.pages.counts().dirty > 0;
         due.then(|| self.checkpoint.last_instant + self.options.checkpoint_interval)
     }
 

@@ -65,6 +65,8 @@ pub(in crate::paged::store) struct CheckpointJob {
 pub(in crate::paged::store) struct Checkpoints<T> {
     pub(super) job: Option<CheckpointJob>,
     pub(super) wanted: Option<CheckpointReason>,
+    /// None begins: somebody looks at what the last one has left on the device.
+    pub(super) held: bool,
     /// Ops that wait for the end of this checkpoint.
     pub(super) waiters: Vec<(CheckpointId, RunningOp<T>)>,
     pub(super) last_instant: Time,
@@ -79,6 +81,7 @@ impl<T> Checkpoints<T> {
         Checkpoints {
             job: None,
             wanted: None,
+            held: false,
             waiters: Vec::new(),
             last_instant: now,
             interval_is_logged: false,
@@ -90,6 +93,16 @@ impl<T> Checkpoints<T> {
     /// Asks for a checkpoint, if none is asked for.
     pub(in crate::paged::store) fn want(&mut self, reason: CheckpointReason) {
         self.wanted.get_or_insert(reason);
+    }
+
+    /// None begins any more.
+    pub(in crate::paged::store) fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// They may begin again.
+    pub(in crate::paged::store) fn release(&mut self) {
+        self.held = false;
     }
 
     /// Whether one is under way.

@@ -67,6 +67,9 @@ impl<T: Copy> PagedStore<T> {
     /// Begins a checkpoint if one is due, and takes the running one as far as it goes. Answers whether it has ended one.
     pub(super) fn advance_checkpoint(&mut self) -> bool {
         if self.checkpoint.job.is_none() {
+            if self.checkpoint.held {
+                return false;
+            }
             self.look_for_reason();
             if !self.take_instant() {
                 return false;
