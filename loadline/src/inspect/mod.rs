@@ -3,7 +3,7 @@
 mod files;
 mod parts;
 
-pub(crate) use files::{Files, open};
+pub(crate) use files::{open, open_store};
 
 use crate::cli::{InspectArgs, InspectWhat};
 use crate::failure::Failure;
@@ -16,11 +16,11 @@ use loadline_store::paged::superblock::SuperblockFault;
 use serde_json::json;
 
 pub(crate) fn carry_out(args: InspectArgs) -> Result<(), Failure> {
-    let files = Files::open(&args.file, args.log_device.as_deref())?;
+    let files = open_store(&args.file, args.log_device.as_deref())?;
     let trouble = |trouble| failure(&args, trouble);
     let inspector = Inspector::open(&files).map_err(trouble)?;
     if let Some(InspectWhat::Check) = args.what {
-        return show_report(&args, &check(&files));
+        return show_findings(&check(&files), args.json.json);
     }
     let parts = parts_of(&args, &inspector).map_err(trouble)?;
     match args.json.json {
@@ -46,12 +46,13 @@ fn parts_of(args: &InspectArgs, store: &Inspector<'_>) -> Result<Vec<Part>, Insp
     }
 }
 
-fn show_report(args: &InspectArgs, report: &CheckReport) -> Result<(), Failure> {
+/// What the checker has found, and as an error how much of it is wrong.
+pub(crate) fn show_findings(report: &CheckReport, in_json: bool) -> Result<(), Failure> {
     let sentences = |list: &[Finding]| list.iter().map(Finding::to_string).collect::<Vec<_>>();
     let findings = sentences(&report.findings);
     let remarks: Vec<String> = report.remarks.iter().map(|remark| remark.to_string()).collect();
     let totals = totals(&report.totals);
-    if args.json.json {
+    if in_json {
         show::json(&json!({
             "clean": report.is_clean(), "findings": findings, "more_findings": report.more,
             "remarks": remarks, "totals": parts::json_of(&totals),

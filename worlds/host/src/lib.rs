@@ -4,11 +4,20 @@
 //! answer through it. It carries requests out and moves bytes; it may not know what a byte means, which class
 //! a request belongs to beyond the priority word that it carries, or who owns a disk. This crate may not name
 //! `lab/` or another world.
+//!
+//! Without the feature `engine` there is the loop with its disks alone, for who turns a store of its own and no node.
 
+#![cfg_attr(
+    not(feature = "engine"),
+    allow(dead_code, reason = "the loop has doors that only the engine goes through")
+)]
+
+#[cfg(feature = "engine")]
 pub mod admin;
 mod backend;
 mod clock;
 mod disk;
+#[cfg(feature = "engine")]
 mod engine;
 mod event_loop;
 mod new_store;
@@ -16,15 +25,16 @@ mod new_store;
 pub use clock::Clock;
 pub use disk::{
     Direct, Discards, DiskClaim, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem,
-    DriveFacts, Holding, OpenedDisk, wipe_ends,
+    DriveFacts, Holding, OpenedDisk, StoreFiles, wipe_ends,
 };
+#[cfg(feature = "engine")]
 pub use engine::{
     BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage,
     DirectModes, DirectOp, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec, Mail, MemoryPlan,
-    NodeGone, TooLittleMemory, write_empty_store,
+    NodeGone, TooLittleMemory,
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
     LoopEvent, LoopOptions, Mailbox, Mode, Peer, Signal,
 };
-pub use new_store::write_new_store;
+pub use new_store::{NewStoreError, write_empty_store, write_new_store, write_store};

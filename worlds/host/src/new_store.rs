@@ -1,11 +1,78 @@
 //! Writing an empty store onto files or block devices.
 
-use loadline_store::paged::{FormatPiece, Formatting, StoreDevice};
+use crate::{DiskOpen, DiskOpenError};
+use loadline_base::Bytes;
+use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::{
+    Format, FormatError, FormatPiece, Formatting, Protection, StoreDevice, format,
+};
 use rustix::fs::{Advice, fadvise};
-use std::fs::{File, Metadata};
-use std::io;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Why a disk could not be made a store.
+#[derive(Debug, thiserror::Error)]
+pub enum NewStoreError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Disk(#[from] DiskOpenError),
+    /// It cannot be written.
+    #[error("{0}: a new store cannot be written there: {1}")]
+    Write(PathBuf, io::Error),
+    /// It is too small.
+    #[error("{0}: {1} leave no room for a store; an OSD takes at least 64 MiB")]
+    TooSmall(PathBuf, Bytes),
+    /// Randomness cannot be had.
+    #[error("no random number for the new store: {0}")]
+    Random(io::Error),
+}
+
+/// Writes an empty store over whatever a disk holds. It is locked meanwhile, so that nobody else's is destroyed.
+///
+/// # Errors
+/// [`NewStoreError`] with one sentence.
+pub fn write_empty_store(path: &Path, protection: Protection) -> Result<(), NewStoreError> {
+    let held = DiskOpen::existing(path).open()?;
+    write_store(path, held.size(), protection)
+}
+
+/// Writes an empty store that nobody has seen before over whatever a disk holds, which the caller has opened for itself.
+///
+/// # Errors
+/// [`NewStoreError`] with one sentence.
+pub fn write_store(path: &Path, size: Bytes, protection: Protection) -> Result<(), NewStoreError> {
+    write_store_as(new_store_id()?, path, size, protection)
+}
+
+/// Writes this store, empty.
+pub(crate) fn write_store_as(
+    id: StoreId,
+    path: &Path,
+    size: Bytes,
+    protection: Protection,
+) -> Result<(), NewStoreError> {
+    let cannot = |error| NewStoreError::Write(path.to_owned(), error);
+    let store = format(&Format::of_disk(id.get(), size), protection)
+        .map_err(|_: FormatError| NewStoreError::TooSmall(path.to_owned(), size))?;
+    let file = OpenOptions::new().write(true).open(path).map_err(cannot)?;
+    write_new_store(&store, &file, None).map_err(cannot)
+}
+
+/// A number for a store that is to be written.
+pub(crate) fn new_store_id() -> Result<StoreId, NewStoreError> {
+    let drawn = random_u128().map_err(NewStoreError::Random)?;
+    Ok(StoreId::new(drawn as u64).expect("64 random bits are not all zero"))
+}
+
+/// 128 random bits of the system's.
+pub(crate) fn random_u128() -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u128::from_le_bytes(bytes))
+}
 
 /// Writes an empty store onto a data device, and a log device if the store has one, stage by stage: what one stage wrote is
 /// durable before the next begins, so that a crash leaves what was there, or nothing, or the new store.
@@ -66,9 +133,7 @@ fn has_its_blocks(facts: &Metadata) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_base::Bytes;
     use loadline_store::paged::ids::PageSize;
-    use loadline_store::paged::{Format, Protection, format};
     use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 
     const SIZE: u64 = 16 << 20;

@@ -4,6 +4,7 @@ mod facts;
 mod holding;
 mod open;
 mod problem;
+mod store_files;
 
 pub use facts::DriveFacts;
 pub use holding::{Holding, wipe_ends};
@@ -15,6 +16,7 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub use store_files::StoreFiles;
 
 /// Whether requests shall pass the page cache by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,18 +14,16 @@ use super::mail::Mail;
 use super::nbd::NbdConnections;
 use super::settings::NodeSettings;
 use super::{Engine, Stopping};
+use crate::new_store::random_u128;
 use crate::{
-    DiskOpen, DiskOpenError, Holding, ListenError, Loop, LoopError, LoopOptions, OpenedDisk,
-    write_new_store,
+    DiskOpen, DiskOpenError, Holding, ListenError, Loop, LoopError, LoopOptions, NewStoreError,
+    OpenedDisk, write_store,
 };
-use loadline_base::{Agenda, Bytes, Span};
+use loadline_base::{Agenda, Span};
 use loadline_cluster::settings::Refused;
 use loadline_cluster::{PoolSpec, StartError};
 use loadline_node::{Delays, Node};
-use loadline_store::paged::ids::StoreId;
-use loadline_store::paged::{Format, FormatError, Protection, format};
 use std::io;
-use std::path::PathBuf;
 
 /// The pool that a new node has.
 const POOL: &str = "data";
@@ -62,12 +60,9 @@ pub enum BootError {
         "no disk here belongs to a node yet, so there is no OSD to be given up: leave out --give-up"
     )]
     NothingToGiveUp,
-    /// A new disk cannot be written.
-    #[error("{0}: a new store cannot be written there: {1}")]
-    Format(PathBuf, io::Error),
-    /// A new disk is too small.
-    #[error("{0}: {1} leave no room for a store; an OSD takes at least 64 MiB")]
-    TooSmall(PathBuf, Bytes),
+    /// A new disk cannot be made a store.
+    #[error(transparent)]
+    NewStore(#[from] NewStoreError),
     /// The loop cannot be made.
     #[error(transparent)]
     Loop(#[from] LoopError),
@@ -246,48 +241,4 @@ pub(super) fn open_or_make(
         write_store(&spec.path, opened.size(), protection)?;
     }
     Ok(opened)
-}
-
-/// Writes an empty store over whatever a disk holds. It is locked meanwhile, so that nobody else's is destroyed.
-///
-/// # Errors
-/// [`BootError`] with one sentence.
-pub fn write_empty_store(path: &std::path::Path, protection: Protection) -> Result<(), BootError> {
-    let held = DiskOpen::existing(path).open()?;
-    write_store(path, held.size(), protection)
-}
-
-/// Writes an empty store that nobody has seen before.
-pub(super) fn write_store(
-    path: &std::path::Path,
-    size: Bytes,
-    protection: Protection,
-) -> Result<(), BootError> {
-    write_store_as(new_store_id()?, path, size, protection)
-}
-
-/// A number for a store that is to be written.
-pub(super) fn new_store_id() -> Result<StoreId, BootError> {
-    let drawn = random_u128().map_err(BootError::Random)?;
-    Ok(StoreId::new(drawn as u64).expect("64 random bits are not all zero"))
-}
-
-/// Writes this store, empty.
-pub(super) fn write_store_as(
-    id: StoreId,
-    path: &std::path::Path,
-    size: Bytes,
-    protection: Protection,
-) -> Result<(), BootError> {
-    let cannot = |error| BootError::Format(path.to_owned(), error);
-    let store = format(&Format::of_disk(id.get(), size), protection)
-        .map_err(|_: FormatError| BootError::TooSmall(path.to_owned(), size))?;
-    let file = std::fs::OpenOptions::new().write(true).open(path).map_err(cannot)?;
-    write_new_store(&store, &file, None).map_err(cannot)
-}
-
-fn random_u128() -> io::Result<u128> {
-    let mut bytes = [0; 16];
-    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
-    Ok(u128::from_le_bytes(bytes))
 }

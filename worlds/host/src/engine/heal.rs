@@ -1,10 +1,10 @@
 //! OSDs whose stores have stopped: a disk that may be good at a second look is opened once more. Those whose stores are damaged are made
 //! empty and filled again, where the others have all that they had.
 
-use super::boot::{new_store_id, write_store_as};
 use super::host_node::HostNode;
 use super::mail::{DiskEmptied, Mail};
 use crate::DiskOpen;
+use crate::new_store::{new_store_id, write_store_as};
 use loadline_osd::OsdId;
 
 impl HostNode {

@@ -33,7 +33,7 @@ mod settings;
 mod stop;
 mod terms;
 
-pub use boot::{BootError, write_empty_store};
+pub use boot::BootError;
 pub use budget::{MemoryPlan, TooLittleMemory};
 pub use config::{DiskSpec, EngineConfig, ImageSpec};
 pub use direct_client::{

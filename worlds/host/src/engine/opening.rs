@@ -3,11 +3,11 @@
 
 use super::Engine;
 use super::absence::Absence;
-use super::boot::{BootError, open_or_make, write_store};
+use super::boot::{BootError, open_or_make};
 use super::config::DiskSpec;
 use super::disk_table::EngineDisk;
 use super::host_node::HostNode;
-use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk};
+use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk, write_store};
 use loadline_cluster::StartError;
 use loadline_osd::{OsdId, OsdSet};
 use std::collections::{BTreeMap, BTreeSet};

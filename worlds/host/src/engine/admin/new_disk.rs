@@ -7,10 +7,10 @@ use super::desk::{CommandOutcome, DONE, DiskReady, Executed, Is, Joining, Ticket
 use super::osds::size_of;
 use crate::admin::api::{Added, AdminAnswer, AdminRefusal, OsdAsked};
 use crate::engine::Engine;
-use crate::engine::boot::write_store;
 use crate::engine::disk_table::EngineDisk;
 use crate::engine::host_node::HostNode;
 use crate::engine::mail::Mail;
+use crate::write_store;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
 use loadline_cluster::OsdState;
 use loadline_osd::{OsdId, OsdSet};
