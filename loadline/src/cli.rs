@@ -3,6 +3,7 @@
 use crate::cdl::CdlCommand;
 use crate::ceph::CephCommand;
 use crate::drive::{BootArgs, DriveServeArgs, MeasureArgs};
+use crate::kv::KvCommand;
 use crate::node;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadline_base::Bytes;
@@ -88,6 +89,9 @@ pub(crate) enum CliCommand {
     /// Make a store on a file or a block device
     #[command(subcommand)]
     Store(StoreCommand),
+    /// A key-value database that programs embed: keys, backups, checks
+    #[command(subcommand)]
+    Kv(KvCommand),
     /// Prove the store: random loads, crashes and faults in the simulated world
     Soak(SoakArgs),
     /// What this machine has and lacks for Loadline

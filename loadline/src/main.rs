@@ -11,6 +11,7 @@ mod drive;
 mod failure;
 mod inspect;
 mod interrupt;
+mod kv;
 mod node;
 mod notify;
 mod profile;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         CliCommand::Drive(command) => drive::carry_out(command),
         CliCommand::Inspect(args) => inspect::carry_out(args),
         CliCommand::Store(command) => store::carry_out(command),
+        CliCommand::Kv(command) => kv::carry_out(command),
         CliCommand::Soak(args) => soak::carry_out(&args),
         CliCommand::Doctor(args) => doctor::carry_out(&args),
         CliCommand::Completions(args) => shell::completions(&args),

@@ -1,0 +1,239 @@
+//! `loadline kv`: the database that programs embed, from a shell.
+
+mod args;
+
+pub(crate) use args::KvCommand;
+
+use crate::failure::Failure;
+use crate::inspect::show_findings;
+use crate::show;
+use args::{DbArgs, KeyspaceArgs, ScanArgs};
+use loadline_base::{Bytes, Span};
+use loadline_kv::{
+    BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
+    verify_backup,
+};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+pub(crate) fn carry_out(command: KvCommand) -> Result<(), Failure> {
+    match command {
+        KvCommand::Get { key, of } => get(&key, &of),
+        KvCommand::Put { key, value, ttl, of } => put(&key, &value, ttl, &of),
+        KvCommand::Remove { key, of } => remove(&key, &of),
+        KvCommand::Scan(args) => scan(args),
+        KvCommand::Show(args) => tell(&args),
+        KvCommand::Verify(args) => verify(&args),
+        KvCommand::Backup { to, db } => backup(&to, &db),
+        KvCommand::Restore { from, dir, size, json } => {
+            bring_back(&from, dir.as_deref(), size, json)
+        }
+        KvCommand::Grow { size, db } => give_room(size, &db),
+    }
+}
+
+/// A database that is there.
+fn open(args: &DbArgs) -> Result<Db, Failure> {
+    let options = DbOptions { create: false, cache: args.cache, ..DbOptions::default() };
+    Ok(Db::open(&args.dir, options)?)
+}
+
+fn open_keyspace(of: &KeyspaceArgs, create: bool) -> Result<(Db, Keyspace), Failure> {
+    let (cache, size, log_mode) = (of.db.cache, of.size, of.log_mode);
+    let options = DbOptions { create, cache, size, log_mode, ..DbOptions::default() };
+    let keyspace = Keyspace::new(&of.keyspace)?;
+    Ok((Db::open(&of.db.dir, options)?, keyspace))
+}
+
+fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
+    let (db, keyspace) = open_keyspace(of, false)?;
+    let value = db.get(&keyspace, key.as_bytes())?;
+    if of.db.json {
+        let value = value.as_deref().map(shown);
+        return show::json(&json!({ "key": key, "value": value }));
+    }
+    match value {
+        Some(value) => print_line(&value),
+        None => Err(Failure::Environment(format!("keyspace {} has no key {key}", of.keyspace))),
+    }
+}
+
+fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(), Failure> {
+    let mut given = Vec::new();
+    match value {
+        "-" => drop(io::stdin().lock().read_to_end(&mut given)?),
+        value => given.extend_from_slice(value.as_bytes()),
+    }
+    let (db, keyspace) = open_keyspace(of, true)?;
+    let mut batch = WriteBatch::new();
+    match ttl {
+        Some(lives) => batch.put_for(&keyspace, key.as_bytes(), &given, lives),
+        None => batch.put(&keyspace, key.as_bytes(), &given),
+    };
+    commit(&db, batch, of)
+}
+
+fn remove(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
+    let (db, keyspace) = open_keyspace(of, false)?;
+    let mut batch = WriteBatch::new();
+    batch.remove(&keyspace, key.as_bytes());
+    commit(&db, batch, of)
+}
+
+fn commit(db: &Db, batch: WriteBatch, of: &KeyspaceArgs) -> Result<(), Failure> {
+    let number = db.write(batch)?;
+    db.sync()?;
+    if of.db.json { show::json(&json!({ "commit": number })) } else { Ok(()) }
+}
+
+fn scan(args: ScanArgs) -> Result<(), Failure> {
+    let ScanArgs { prefix, from, until, backward, most, keyspace, db: of } = args;
+    let keyspace = Keyspace::new(&keyspace)?;
+    let db = open(&of)?;
+    let mut scan = db.snapshot()?.scan(&keyspace).prefix(prefix.as_bytes());
+    scan = from.into_iter().fold(scan, |scan, key| scan.from(key.as_bytes()));
+    scan = until.into_iter().fold(scan, |scan, key| scan.until(key.as_bytes()));
+    let scan = if backward { scan.backward() } else { scan };
+    let found = scan.iter().take(most.unwrap_or(usize::MAX));
+    if of.json {
+        let pairs = found.map(|pair| {
+            pair.map(|(key, value)| json!({ "key": shown(&key), "value": shown(&value) }))
+        });
+        let pairs: Vec<Value> = pairs.collect::<Result<_, DbError>>()?;
+        return show::json(&json!({ "pairs": pairs }));
+    }
+    for pair in found {
+        let (key, value) = pair?;
+        print_line(&[&key[..], b"\t", &value].concat())?;
+    }
+    Ok(())
+}
+
+fn tell(args: &DbArgs) -> Result<(), Failure> {
+    let db = open(args)?;
+    let keyspaces = db.keyspaces()?;
+    let names: Vec<Value> = keyspaces.iter().map(|keyspace| shown(keyspace.name())).collect();
+    let counts = db.statistics()?;
+    if args.json {
+        return show::json(&json!({
+            "file_bytes": counts.file_bytes, "page_bytes": counts.page_bytes,
+            "free_bytes": counts.free_bytes, "keyspaces": names,
+            "longest_key": db.limits().key_bytes, "longest_value": db.limits().value_bytes,
+        }));
+    }
+    let names: Vec<String> = keyspaces
+        .iter()
+        .map(|keyspace| String::from_utf8_lossy(keyspace.name()).into_owned())
+        .collect();
+    show::text(&format!(
+        "file {}, pages {}, free {}\nkeyspaces {}\n",
+        Bytes::new(counts.file_bytes),
+        Bytes::new(counts.page_bytes),
+        Bytes::new(counts.free_bytes),
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") },
+    ))
+}
+
+fn verify(args: &DbArgs) -> Result<(), Failure> {
+    let report = open(args)?.verify()?;
+    show_findings(&report, args.json)
+}
+
+fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
+    let db = open(args)?;
+    if to == Path::new("-") {
+        db.backup(io::stdout().lock())?;
+        return Ok(());
+    }
+    let keys = db.backup_to(to)?;
+    told(args.json, keys, &format!("{}: {keys} keys", to.display()))
+}
+
+fn bring_back(from: &Path, dir: Option<&Path>, size: Bytes, in_json: bool) -> Result<(), Failure> {
+    let stream: Box<dyn Read> = match from {
+        from if from == Path::new("-") => Box::new(io::stdin().lock()),
+        from => Box::new(File::open(from).map_err(|error| Failure::unreadable(from, &error))?),
+    };
+    let stream = BufReader::with_capacity(1 << 20, stream);
+    let Some(dir) = dir else {
+        let keys = verify_backup(stream)?;
+        return told(in_json, keys, &format!("{}: whole, {keys} keys", from.display()));
+    };
+    let cache = Bytes::from_mib(64);
+    let db = restore(stream, dir, DbOptions { size, cache, ..DbOptions::default() })?;
+    let free = db.statistics()?.free_bytes;
+    match in_json {
+        true => show::json(&json!({ "free_bytes": free })),
+        false => show::text(&format!("{}: restored, {} free\n", dir.display(), Bytes::new(free))),
+    }
+}
+
+fn give_room(size: Bytes, args: &DbArgs) -> Result<(), Failure> {
+    let options = DbOptions { create: false, cache: args.cache, ..DbOptions::default() };
+    grow(&args.dir, size, options)?;
+    tell(args)
+}
+
+/// Says how many keys there are, with a line for people.
+fn told(in_json: bool, keys: u64, line: &str) -> Result<(), Failure> {
+    match in_json {
+        true => show::json(&json!({ "keys": keys })),
+        false => show::text(&format!("{line}\n")),
+    }
+}
+
+/// Bytes as they are, with an end of line behind them.
+fn print_line(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
+}
+
+/// Bytes for a JSON object: text, or an object with their digits where they are none.
+fn shown(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => json!(text),
+        Err(_) => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "hex": digits })
+        }
+    }
+}
+
+impl From<DbError> for Failure {
+    fn from(error: DbError) -> Failure {
+        match error {
+            DbError::Damaged => Failure::Damaged(error.to_string()),
+            DbError::KeyspaceName | DbError::Exceeds(_) => Failure::Input(error.to_string()),
+            _ => Failure::Environment(error.to_string()),
+        }
+    }
+}
+
+impl From<DbOpenError> for Failure {
+    fn from(error: DbOpenError) -> Failure {
+        match error {
+            DbOpenError::Missing { .. }
+            | DbOpenError::Exists { .. }
+            | DbOpenError::NotLarger { .. } => Failure::Input(error.to_string()),
+            DbOpenError::Store { .. } => Failure::Damaged(error.to_string()),
+            _ => Failure::Environment(error.to_string()),
+        }
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Failure {
+        match error {
+            BackupError::Db(error) => error.into(),
+            BackupError::Open(error) => error.into(),
+            BackupError::Stream(_) | BackupError::CopyDamaged => {
+                Failure::Damaged(error.to_string())
+            }
+            BackupError::Io(error) => error.into(),
+        }
+    }
+}

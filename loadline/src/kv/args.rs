@@ -1,0 +1,125 @@
+//! What can be typed about databases.
+
+use clap::{Args, Subcommand};
+use loadline_base::{Bytes, Span};
+use loadline_kv::LogMode;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KvCommand {
+    /// Print the value of a key
+    Get {
+        /// The key
+        key: String,
+        #[command(flatten)]
+        of: KeyspaceArgs,
+    },
+    /// Set a key; the database is made if there is none
+    Put {
+        /// The key
+        key: String,
+        /// Its value; - reads it from the standard input
+        value: String,
+        /// It is gone when so much time has passed
+        #[arg(long, value_name = "TIME")]
+        ttl: Option<Span>,
+        #[command(flatten)]
+        of: KeyspaceArgs,
+    },
+    /// Remove a key, if it is there
+    Remove {
+        /// The key
+        key: String,
+        #[command(flatten)]
+        of: KeyspaceArgs,
+    },
+    /// Print keys with their values, in order
+    Scan(ScanArgs),
+    /// What a database holds, and its keyspaces
+    Show(DbArgs),
+    /// Read everything that the last checkpoint has left, and check it
+    Verify(DbArgs),
+    /// Write a backup
+    Backup {
+        /// Where it goes; - is the standard output
+        #[arg(long, value_name = "FILE")]
+        to: PathBuf,
+        #[command(flatten)]
+        db: DbArgs,
+    },
+    /// Read a backup and check every frame of it; with --dir make a database of it
+    Restore {
+        /// Where it is; - is the standard input
+        #[arg(long, value_name = "FILE")]
+        from: PathBuf,
+        /// The folder of the database that is made; without it the backup is only checked
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        /// Size of its file
+        #[arg(long, value_name = "SIZE", requires = "dir", default_value = "1GiB")]
+        size: Bytes,
+        /// Print one JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a database a larger file; meanwhile the disk holds both
+    Grow {
+        /// Size of the new file
+        #[arg(long, value_name = "SIZE")]
+        size: Bytes,
+        #[command(flatten)]
+        db: DbArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DbArgs {
+    /// The folder of the database
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Memory for pages
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub(crate) cache: Bytes,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyspaceArgs {
+    /// The keyspace's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) keyspace: String,
+    /// When a change is answered: fsync, log-only, background or none. The command ends with a sync in any case
+    #[arg(long, value_name = "MODE", default_value = "log-only")]
+    pub(crate) log_mode: LogMode,
+    /// Size of the file of a database that is made
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) size: Bytes,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScanArgs {
+    /// Only keys that begin so
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) prefix: String,
+    /// Only keys from this one on
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<String>,
+    /// Only keys below this one
+    #[arg(long, value_name = "KEY")]
+    pub(crate) until: Option<String>,
+    /// The greatest key first
+    #[arg(long)]
+    pub(crate) backward: bool,
+    /// So many keys at most
+    #[arg(long, value_name = "N")]
+    pub(crate) most: Option<usize>,
+    /// The keyspace's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) keyspace: String,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}

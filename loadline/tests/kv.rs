@@ -1,0 +1,51 @@
+//! `loadline kv` as people and scripts meet it.
+
+mod program;
+
+use program::{check, loadline, text};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn a_database_is_made_read_backed_up_restored_and_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    check(folder, "kv get ada --dir db", 2, "db/data: there is no database");
+    check(folder, "kv put ada 1815 --dir db --size 32MiB", 0, "");
+    check(folder, "kv put alan 1912 --dir db", 0, "");
+    check(folder, "kv put other 1 --dir db --keyspace more --ttl 1h", 0, "");
+    check(folder, "kv get ada --dir db", 0, "1815\n");
+    check(folder, "kv get eve --dir db", 1, "keyspace default has no key eve");
+    let scan = |flags: &str| text(&loadline(folder, &format!("kv scan --dir db {flags}")).stdout);
+    assert_eq!(scan(""), "ada\t1815\nalan\t1912\n");
+    assert_eq!(scan("--backward --most 1"), "alan\t1912\n");
+    assert_eq!(scan("--from al"), "alan\t1912\n");
+    assert_eq!(scan("--until al"), "ada\t1815\n");
+    assert_eq!(scan("--keyspace more --prefix o"), "other\t1\n");
+    let json: Value = serde_json::from_str(&scan("--json")).expect("one JSON object");
+    assert_eq!(
+        (&json["pairs"][0]["key"], &json["pairs"][0]["value"]),
+        (&"ada".into(), &"1815".into())
+    );
+    check(folder, "kv show --dir db", 0, "keyspaces more, default");
+    check(folder, "kv verify --dir db", 0, "free pages");
+    check(folder, "inspect db/data check", 0, "free pages");
+
+    check(folder, "kv backup --to b --dir db", 0, "b: 3 keys");
+    check(folder, "kv restore --from b", 0, "b: whole, 3 keys");
+    check(folder, "kv restore --from b --dir copy --size 16MiB", 0, "copy: restored");
+    check(folder, "kv restore --from b --dir copy", 2, "there is a database already");
+    check(folder, "kv get alan --dir copy", 0, "1912\n");
+    check(folder, "kv remove alan --dir copy", 0, "");
+    check(folder, "kv get alan --dir copy", 1, "no key alan");
+    check(folder, "kv grow --size 16MiB --dir copy", 2, "which is not less than 16 MiB");
+    check(folder, "kv grow --size 24MiB --dir copy", 0, "file 24 MiB");
+    check(folder, "kv get ada --dir copy", 0, "1815\n");
+
+    let whole = fs::read(folder.join("b")).expect("it is there");
+    fs::write(folder.join("cut"), &whole[..whole.len() - 1]).expect("it can be written");
+    check(folder, "kv restore --from cut", 1, "the backup is not whole: it ends in frame 1");
+    check(folder, "kv restore --from none", 1, "cannot read none");
+    let long = "n".repeat(33);
+    check(folder, &format!("kv get a --dir db --keyspace {long}"), 2, "1 to 32 bytes");
+}

@@ -1,0 +1,333 @@
+//! The front door: a database that many threads share.
+
+use crate::backup::{BackupError, BackupWriter};
+use crate::batch::WriteBatch;
+use crate::error::{DbError, DbOpenError};
+use crate::handle::DbHandle;
+use crate::keyspace::Keyspace;
+use crate::options::DbOptions;
+use crate::owner::{DATA_FILE, DbAsk, DbStatistics, ScanAsk, ScanOrder, ScanPart, start};
+use crate::pending::Pending;
+use crate::record;
+use crate::snapshot::DbSnapshot;
+use crate::transaction::DbTransaction;
+use loadline_base::Span;
+use loadline_host::StoreFiles;
+use loadline_store::paged::bounds::StoreLimits;
+use loadline_store::paged::check::{CheckReport, check_pages};
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open database. Copies are cheap and lead to the same one; dropping the last of them and of what was made of it (snapshots, transactions, iterators) closes it,
+/// which waits until everything that was asked is carried out and synced.
+#[derive(Clone)]
+pub struct Db {
+    handle: Arc<DbHandle>,
+}
+
+impl Db {
+    /// Opens the database in this folder, or makes one where there is none. Nobody else can have it open meanwhile.
+    ///
+    /// # Errors
+    /// [`DbOpenError`] with one sentence: the folder, the file or the store in it cannot be used.
+    pub fn open(path: impl AsRef<Path>, options: DbOptions) -> Result<Db, DbOpenError> {
+        let path = path.as_ref();
+        if options.create {
+            fs::create_dir_all(path)
+                .map_err(|error| DbOpenError::Folder { path: path.to_owned(), error })?;
+        }
+        Db::open_file(&path.join(DATA_FILE), options)
+    }
+
+    /// Opens, or makes, the database in this file.
+    pub(crate) fn open_file(file: &Path, options: DbOptions) -> Result<Db, DbOpenError> {
+        let started = start(file.to_owned(), options)?;
+        Ok(Db { handle: DbHandle::new(started, options.log_mode, file.to_owned()) })
+    }
+
+    /// A keyspace of this name: see [`Keyspace::new`].
+    ///
+    /// # Errors
+    /// [`DbError::KeyspaceName`].
+    pub fn keyspace(&self, name: impl AsRef<[u8]>) -> Result<Keyspace, DbError> {
+        Keyspace::new(name)
+    }
+
+    /// The keyspaces that have keys, in the order of their names' lengths, then of their names.
+    ///
+    /// # Errors
+    /// What the disk does not let.
+    pub fn keyspaces(&self) -> Result<Vec<Keyspace>, DbError> {
+        let snapshot = self.snapshot()?;
+        let mut rest = record::all_keys();
+        let mut found: Vec<Keyspace> = Vec::new();
+        loop {
+            let part = self.part(&snapshot, rest.clone(), 1).wait()?;
+            if let Some((key, _)) = part.pairs.first() {
+                let (name, _) = record::split(key).unwrap_or_default();
+                let keyspace = Keyspace::new(name)?;
+                rest.start = keyspace.behind();
+                found.push(keyspace);
+            } else if let Some(left) = part.rest {
+                rest = left;
+            } else {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// What the disk does not let.
+    pub fn get(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+        self.get_later(keyspace, key).wait()
+    }
+
+    /// The same, to be awaited.
+    pub fn get_later(&self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<Vec<u8>>> {
+        let key = keyspace.key(key);
+        self.handle.ask(|answer| DbAsk::Get { key, at: None, answer })
+    }
+
+    /// Sets a key. Answers the commit's number.
+    ///
+    /// # Errors
+    /// [`DbError::Full`], and what exceeds [`limits`](Self::limits).
+    pub fn put(&self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<u64, DbError> {
+        let mut batch = WriteBatch::new();
+        batch.put(keyspace, key, value);
+        self.write(batch)
+    }
+
+    /// Sets a key that is gone when so much time has passed, whether or not the database is open meanwhile.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_for(
+        &self,
+        keyspace: &Keyspace,
+        key: &[u8],
+        value: &[u8],
+        lives: Span,
+    ) -> Result<u64, DbError> {
+        let mut batch = WriteBatch::new();
+        batch.put_for(keyspace, key, value, lives);
+        self.write(batch)
+    }
+
+    /// Removes a key, if it is there.
+    ///
+    /// # Errors
+    /// What the disk does not let.
+    pub fn remove(&self, keyspace: &Keyspace, key: &[u8]) -> Result<u64, DbError> {
+        let mut batch = WriteBatch::new();
+        batch.remove(keyspace, key);
+        self.write(batch)
+    }
+
+    /// Carries all changes of a batch out, or none. Answers the commit's number.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn write(&self, batch: WriteBatch) -> Result<u64, DbError> {
+        self.write_later(batch).wait()
+    }
+
+    /// The same, to be awaited. It is carried out also if nobody awaits it.
+    pub fn write_later(&self, batch: WriteBatch) -> Pending<u64> {
+        self.handle.commit(batch.into_parts(), None)
+    }
+
+    /// A state of the database that stays as it is while others write.
+    ///
+    /// # Errors
+    /// [`DbError::Closed`].
+    pub fn snapshot(&self) -> Result<DbSnapshot, DbError> {
+        let lease = self.handle.ask(DbAsk::Begin).wait()?;
+        Ok(DbSnapshot::new(self.handle.clone(), lease))
+    }
+
+    /// The same, to be awaited.
+    ///
+    /// # Errors
+    /// [`DbError::Closed`].
+    pub async fn snapshot_later(&self) -> Result<DbSnapshot, DbError> {
+        let lease = self.handle.ask(DbAsk::Begin).await?;
+        Ok(DbSnapshot::new(self.handle.clone(), lease))
+    }
+
+    /// A read-write transaction.
+    ///
+    /// # Errors
+    /// [`DbError::Closed`].
+    pub fn begin(&self) -> Result<DbTransaction, DbError> {
+        let lease = self.handle.ask(DbAsk::Begin).wait()?;
+        Ok(DbTransaction::new(self.handle.clone(), lease))
+    }
+
+    /// The same, to be awaited.
+    ///
+    /// # Errors
+    /// [`DbError::Closed`].
+    pub async fn begin_later(&self) -> Result<DbTransaction, DbError> {
+        let lease = self.handle.ask(DbAsk::Begin).await?;
+        Ok(DbTransaction::new(self.handle.clone(), lease))
+    }
+
+    /// Carries a transaction out, again and again until it meets no conflict: with each one another transaction has come through. Answers what `work`
+    /// answered the last time.
+    ///
+    /// # Errors
+    /// Everything but [`DbError::Conflict`]; an error of `work` ends it without a commit.
+    pub fn transact<T>(
+        &self,
+        mut work: impl FnMut(&mut DbTransaction) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        loop {
+            let mut transaction = self.begin()?;
+            let answer = work(&mut transaction)?;
+            match transaction.commit() {
+                Ok(_) => return Ok(answer),
+                Err(DbError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Makes everything that was answered before survive a power cut, whatever the log mode.
+    ///
+    /// # Errors
+    /// [`DbError::Stopped`].
+    pub fn sync(&self) -> Result<(), DbError> {
+        self.sync_later().wait()
+    }
+
+    /// The same, to be awaited.
+    pub fn sync_later(&self) -> Pending<()> {
+        self.handle.ask(DbAsk::Sync)
+    }
+
+    /// Makes a checkpoint and waits for its end: what a restart reads of the log becomes short.
+    ///
+    /// # Errors
+    /// [`DbError::Stopped`].
+    pub fn checkpoint(&self) -> Result<(), DbError> {
+        self.handle.ask(DbAsk::Checkpoint).wait()
+    }
+
+    /// What was counted, and what there is.
+    ///
+    /// # Errors
+    /// [`DbError::Closed`].
+    pub fn statistics(&self) -> Result<DbStatistics, DbError> {
+        self.handle.ask(DbAsk::Statistics).wait()
+    }
+
+    /// The largest things that it takes, in bytes of the store: a key with its keyspace's name has `key_bytes` less 1 (10 if it expires), a value `value_bytes` less 1
+    /// (9).
+    pub fn limits(&self) -> StoreLimits {
+        self.handle.limits()
+    }
+
+    /// Makes a checkpoint and reads everything that it has left on the disk: superblocks, every page of the tree and every key in it, the free map. Others read and write
+    /// meanwhile, and no checkpoint begins: commits wait if they use up the memory for changed pages before it is over. The log is not looked at,
+    /// since it is being written; opening proves it, as `loadline inspect FILE check` does of a database at rest.
+    ///
+    /// # Errors
+    /// [`DbError::DeviceFailed`] if the file cannot be opened once more. Damage is in the report.
+    pub fn verify(&self) -> Result<CheckReport, DbError> {
+        self.checkpoint()?;
+        self.handle.ask(DbAsk::Hold).wait()?;
+        let report = read_store(self.handle.file()).map(|files| check_pages(&files));
+        self.handle.tell(DbAsk::Release);
+        report.map_err(|_| DbError::DeviceFailed)
+    }
+
+    /// Writes a backup: every key as of now, while others read and write. Answers how many keys it has. [`restore`](crate::restore) makes a database of it.
+    ///
+    /// # Errors
+    /// [`BackupError`]; what was written by then is no backup, and its reader sees that.
+    pub fn backup(&self, to: impl Write) -> Result<u64, BackupError> {
+        let snapshot = self.snapshot()?;
+        let mut writer = BackupWriter::new(to)?;
+        self.each_stored(&snapshot, |key, value| {
+            writer.push(key, value).map_err(BackupError::from)
+        })?;
+        Ok(writer.finish()?)
+    }
+
+    /// The same into a file, which is there when it is whole and durable and not before.
+    ///
+    /// # Errors
+    /// As [`backup`](Self::backup).
+    pub fn backup_to(&self, file: impl AsRef<Path>) -> Result<u64, BackupError> {
+        let file = file.as_ref();
+        let part = file.with_added_extension("part");
+        let made = File::create(&part).map_err(BackupError::from).and_then(|to| {
+            let mut buffered = std::io::BufWriter::with_capacity(1 << 20, to);
+            let pairs = self.backup(&mut buffered)?;
+            buffered.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+            Ok(pairs)
+        });
+        match made {
+            Ok(pairs) => {
+                rename_durably(&part, file)?;
+                Ok(pairs)
+            }
+            Err(error) => {
+                // What is left of it is of no use, and the error says why there is nothing.
+                drop(fs::remove_file(&part));
+                Err(error)
+            }
+        }
+    }
+
+    /// Shows every key of the store that a snapshot sees, with its value and tail.
+    pub(crate) fn each_stored<E: From<DbError>>(
+        &self,
+        snapshot: &DbSnapshot,
+        mut show: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        /// Two parts of this are under way at a time.
+        const PART: usize = 256;
+        let mut next = Some(self.part(snapshot, record::all_keys(), PART));
+        while let Some(part) = next.take() {
+            let ScanPart { pairs, rest } = part.wait()?;
+            if let Some(rest) = rest {
+                // What is in front of it was read, and need not be kept for this snapshot any more.
+                self.handle.tell(DbAsk::Advance(snapshot.held().lease().id(), rest.start.clone()));
+                next = Some(self.part(snapshot, rest, PART));
+            }
+            pairs.iter().try_for_each(|(key, value)| show(key, value))?;
+        }
+        Ok(())
+    }
+
+    fn part(
+        &self,
+        snapshot: &DbSnapshot,
+        range: std::ops::Range<Vec<u8>>,
+        most: usize,
+    ) -> Pending<ScanPart> {
+        let snapshot = snapshot.held().lease().id();
+        let scan = ScanAsk { snapshot, now_ms: None, range, order: ScanOrder::Ascending, most };
+        self.handle.ask(|answer| DbAsk::Scan { scan, answer })
+    }
+}
+
+/// The file of a database, to read.
+pub(crate) fn read_store(file: &Path) -> std::io::Result<StoreFiles> {
+    let mut opened = File::open(file)?;
+    let size = opened.seek(SeekFrom::End(0))?;
+    Ok(StoreFiles::new((opened, size), None))
+}
+
+/// Gives a file its name, so that it keeps it after a power cut.
+pub(crate) fn rename_durably(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::rename(from, to)?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}

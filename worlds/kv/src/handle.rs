@@ -1,0 +1,122 @@
+//! What every handle of a database has in common: the way to its owner, which ends with the last of them; and snapshots that live.
+
+use crate::batch::BatchParts;
+use crate::owner::{DbAsk, NewCommit, ReadSet, SeenAt, SnapshotLease, StartedOwner};
+use crate::pending::{Answerer, Pending, pending};
+use crate::record;
+use crate::wall;
+use loadline_host::Mailbox;
+use loadline_store::paged::bounds::StoreLimits;
+use loadline_store::paged::{Edit, LogMode};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// The way to an owner.
+pub(crate) struct DbHandle {
+    mailbox: Mailbox<DbAsk>,
+    thread: Option<JoinHandle<()>>,
+    limits: StoreLimits,
+    log_mode: LogMode,
+    file: PathBuf,
+}
+
+impl DbHandle {
+    /// The way to an owner that has this file open.
+    pub(crate) fn new(started: StartedOwner, log_mode: LogMode, file: PathBuf) -> Arc<DbHandle> {
+        let StartedOwner { mailbox, thread, limits } = started;
+        Arc::new(DbHandle { mailbox, thread: Some(thread), limits, log_mode, file })
+    }
+
+    /// Asks the owner. One that is gone answers that the database is closed.
+    pub(crate) fn ask<T>(&self, ask: impl FnOnce(Answerer<T>) -> DbAsk) -> Pending<T> {
+        let (pending, answerer) = pending();
+        self.tell(ask(answerer));
+        pending
+    }
+
+    /// Tells the owner something. What an owner that is gone would have answered is answered by the dropping of it.
+    pub(crate) fn tell(&self, ask: DbAsk) {
+        drop(self.mailbox.post(ask));
+    }
+
+    /// Asks for a commit; the answer is its number.
+    pub(crate) fn commit(&self, parts: BatchParts, reads: Option<ReadSet>) -> Pending<u64> {
+        let BatchParts { edits, promise, first_expiry_ms } = parts;
+        let users = edits.iter().filter_map(|edit| match edit {
+            Edit::Put { key, .. } | Edit::Delete { key } => Some(key),
+            _ => None,
+        });
+        let mut keys: Vec<Vec<u8>> = users.filter(|key| record::is_users(key)).cloned().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let promise = promise.unwrap_or(self.log_mode);
+        self.ask(|answer| {
+            let answer = Some(answer);
+            let expires = Vec::new();
+            DbAsk::Commit(Box::new(NewCommit {
+                edits,
+                keys,
+                reads,
+                promise,
+                expires,
+                first_expiry_ms,
+                answer,
+            }))
+        })
+    }
+
+    /// The largest things that its store takes.
+    pub(crate) fn limits(&self) -> StoreLimits {
+        self.limits
+    }
+
+    /// Its file.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+}
+
+impl Drop for DbHandle {
+    /// Waits until everything that was asked is carried out and as durable as a sync makes it.
+    fn drop(&mut self) {
+        self.tell(DbAsk::Close);
+        if let Some(thread) = self.thread.take() {
+            // An owner that has panicked has said so, and there is nobody here to tell.
+            drop(thread.join());
+        }
+    }
+}
+
+/// A snapshot that lives, as long as this does.
+pub(crate) struct HeldSnapshot {
+    handle: Arc<DbHandle>,
+    lease: SnapshotLease,
+    now_ms: u64,
+}
+
+impl HeldSnapshot {
+    /// A snapshot of this database.
+    pub(crate) fn new(handle: Arc<DbHandle>, lease: SnapshotLease) -> Arc<HeldSnapshot> {
+        Arc::new(HeldSnapshot { handle, lease, now_ms: wall::now_ms() })
+    }
+
+    pub(crate) fn handle(&self) -> &Arc<DbHandle> {
+        &self.handle
+    }
+
+    pub(crate) fn lease(&self) -> &SnapshotLease {
+        &self.lease
+    }
+
+    /// What it sees, without what had expired when it began.
+    pub(crate) fn seen_at(&self) -> SeenAt {
+        SeenAt { snapshot: self.lease.id(), now_ms: self.now_ms }
+    }
+
+    /// A key of the store as it sees it, without its tail.
+    pub(crate) fn get(&self, key: Vec<u8>) -> Pending<Option<Vec<u8>>> {
+        let at = Some(self.seen_at());
+        self.handle.ask(|answer| DbAsk::Get { key, at, answer })
+    }
+}

@@ -1,0 +1,84 @@
+//! When the next key expires, and when to look.
+
+use crate::record;
+use loadline_base::{Span, Time};
+
+/// Entries that one look takes, so that what it removes is a small transaction.
+pub(super) const SWEEP_MOST: usize = 64;
+/// How long a sweep rests that failed, or that came to its end.
+const REST: Span = Span::from_millis(100);
+
+/// The next look at the entries that say when keys expire.
+pub(super) struct Expiries {
+    /// No entry is due before; `None` if there is none.
+    next_ms: Option<u64>,
+    is_under_way: bool,
+    rest_until: Time,
+}
+
+/// Entries that are due: the key of each, its key in the store, and its time.
+#[derive(Default)]
+pub(super) struct DueEntries {
+    pub(super) entries: Vec<Vec<u8>>,
+    pub(super) expires: Vec<(Vec<u8>, u64)>,
+}
+
+impl Expiries {
+    /// Nothing is known: the first look finds out.
+    pub(super) fn unknown() -> Expiries {
+        Expiries { next_ms: Some(0), is_under_way: false, rest_until: Time::ZERO }
+    }
+
+    /// A key will expire then.
+    pub(super) fn note(&mut self, at_ms: u64) {
+        self.next_ms = Some(self.next_ms.map_or(at_ms, |next| next.min(at_ms)));
+    }
+
+    /// When to look next, if nothing else happens before.
+    pub(super) fn due(&self, now: Time, wall_ms: u64) -> Option<Time> {
+        let at_ms = self.next_ms.filter(|_| !self.is_under_way)?;
+        let wait = Span::from_nanos(at_ms.saturating_sub(wall_ms).saturating_mul(1_000_000));
+        // A calendar may be set back and forth: it is read again every minute.
+        Some((now + wait.min(Span::from_secs(60))).max(self.rest_until))
+    }
+
+    /// Whether a look begins now.
+    pub(super) fn begins(&mut self, now: Time, wall_ms: u64) -> bool {
+        let is_due = self.next_ms.is_some_and(|at| at <= wall_ms) && now >= self.rest_until;
+        if is_due && !self.is_under_way {
+            (self.next_ms, self.is_under_way) = (None, true);
+            return true;
+        }
+        false
+    }
+
+    /// What a look has found: what is due of it.
+    pub(super) fn found(&mut self, entries: Vec<Vec<u8>>, wall_ms: u64) -> DueEntries {
+        let is_full = entries.len() == SWEEP_MOST;
+        let mut due = DueEntries::default();
+        for entry in entries {
+            match record::read_expiry(&entry).map(|(at, key)| (at, key.to_vec())) {
+                Some((at, _)) if at > wall_ms => {
+                    self.note(at);
+                    return due;
+                }
+                Some((at, key)) => due.expires.push((key, at)),
+                None => continue,
+            }
+            due.entries.push(entry);
+        }
+        if is_full {
+            self.note(0);
+        }
+        due
+    }
+
+    /// A look is over. One that failed is made again.
+    pub(super) fn ended(&mut self, now: Time, is_good: bool) {
+        self.is_under_way = false;
+        self.rest_until = now + REST;
+        if !is_good {
+            self.note(0);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What threads ask of the owner.
+
+use super::commits::NewCommit;
+use super::statistics::DbStatistics;
+use super::versions::LiveSnapshotId;
+use crate::pending::Answerer;
+use loadline_host::Mailbox;
+use std::ops::Range;
+
+/// One question.
+pub(crate) enum DbAsk {
+    /// The value of a key of the store, without its tail.
+    Get { key: Vec<u8>, at: Option<SeenAt>, answer: Answerer<Option<Vec<u8>>> },
+    /// Some of what a snapshot sees in a range.
+    Scan { scan: ScanAsk, answer: Answerer<ScanPart> },
+    /// A snapshot.
+    Begin(Answerer<SnapshotLease>),
+    /// It is read from front to back, and what is before this key was read.
+    Advance(LiveSnapshotId, Vec<u8>),
+    /// Nobody reads it any more.
+    End(LiveSnapshotId),
+    /// Changes.
+    Commit(Box<NewCommit>),
+    /// Everything that was answered is to survive a power cut.
+    Sync(Answerer<()>),
+    /// A checkpoint, and its end.
+    Checkpoint(Answerer<()>),
+    /// No checkpoint runs or begins after the answer, until as many have released it.
+    Hold(Answerer<()>),
+    /// See above.
+    Release,
+    /// What was counted.
+    Statistics(Answerer<DbStatistics>),
+    /// The last handle is gone.
+    Close,
+}
+
+/// As of when something is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenAt {
+    /// What a snapshot sees,
+    pub(crate) snapshot: LiveSnapshotId,
+    /// without what had expired by then.
+    pub(crate) now_ms: u64,
+}
+
+/// A snapshot that has begun, until this is dropped: also where nobody has waited for it any more.
+pub(crate) struct SnapshotLease {
+    id: LiveSnapshotId,
+    sees: u64,
+    mailbox: Mailbox<DbAsk>,
+}
+
+impl SnapshotLease {
+    /// A snapshot of the owner with this mailbox.
+    pub(super) fn new(id: LiveSnapshotId, sees: u64, mailbox: Mailbox<DbAsk>) -> SnapshotLease {
+        SnapshotLease { id, sees, mailbox }
+    }
+
+    /// Which one.
+    pub(crate) fn id(&self) -> LiveSnapshotId {
+        self.id
+    }
+
+    /// The last commit that it sees.
+    pub(crate) fn sees(&self) -> u64 {
+        self.sees
+    }
+}
+
+impl Drop for SnapshotLease {
+    fn drop(&mut self) {
+        // An owner that is gone keeps nothing for it.
+        drop(self.mailbox.post(DbAsk::End(self.id)));
+    }
+}
+
+/// Which way a range is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScanOrder {
+    /// The least key first.
+    Ascending,
+    /// The greatest key first.
+    Descending,
+}
+
+/// A part of a scan.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanAsk {
+    pub(crate) snapshot: LiveSnapshotId,
+    /// Values are cut and expired ones left out as of this time; without it they come with their tails.
+    pub(crate) now_ms: Option<u64>,
+    /// Keys of the store.
+    pub(crate) range: Range<Vec<u8>>,
+    pub(crate) order: ScanOrder,
+    /// How many keys are looked at, at most.
+    pub(crate) most: usize,
+}
+
+/// What a part of a scan has found.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanPart {
+    /// Keys of the store with values, in the scan's order.
+    pub(crate) pairs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What of the range is left; `None` if nothing is.
+    pub(crate) rest: Option<Range<Vec<u8>>>,
+}

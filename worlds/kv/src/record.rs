@@ -1,0 +1,136 @@
+//! How keys and values stand in the store.
+//!
+//! | first byte of the store's key | what follows | value |
+//! |---|---|---|
+//! | 1 to 32: length of the keyspace's name | the name, then the user's key | the user's value, then its *tail* |
+//! | 254 | when it expires (ms since 1970, big-endian, 8 bytes), then the whole key above | nothing |
+//!
+//! The tail says when the value expires: one byte 0 if never, else the time (8 bytes, big-endian) and one byte 1. It stands behind the
+//! value, so that reading cuts it off and moves nothing. An entry of the second sort is only a hint of when to look: one whose key has
+//! another time by then is dropped.
+
+use crate::error::DbError;
+use std::ops::Range;
+
+/// Keys of the store with their values and tails.
+pub(crate) type StoredPairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Bytes of a keyspace's name at most.
+pub const KEYSPACE_BYTES_MAX: usize = 32;
+/// Bytes of a value's tail at most.
+pub(crate) const TAIL_MAX: usize = 9;
+/// First byte of entries that say when a key expires.
+const EXPIRES: u8 = 254;
+/// Bytes of a key and a value together that any backup may have: what its reader is ready to keep in memory at once.
+pub const ENTRY_BYTES_MAX: usize = 4 << 20;
+
+/// The beginning of every key of a keyspace.
+pub(crate) fn prefix(name: &[u8]) -> Result<Vec<u8>, DbError> {
+    match name.len() {
+        length @ 1..=KEYSPACE_BYTES_MAX => Ok([&[length as u8][..], name].concat()),
+        _ => Err(DbError::KeyspaceName),
+    }
+}
+
+/// Every key of every keyspace, and nothing else.
+pub(crate) fn all_keys() -> Range<Vec<u8>> {
+    vec![1]..vec![KEYSPACE_BYTES_MAX as u8 + 1]
+}
+
+/// Whether a key of the store is a user's.
+pub(crate) fn is_users(key: &[u8]) -> bool {
+    key.first().is_some_and(|first| (1..=KEYSPACE_BYTES_MAX as u8).contains(first))
+}
+
+/// The keyspace's name and the user's key in a key of the store.
+pub(crate) fn split(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = key.split_first().filter(|_| is_users(key))?;
+    rest.split_at_checked(usize::from(*length))
+}
+
+/// The least key that is greater than all that begin so; `None` if there is no such.
+pub(crate) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut behind = prefix[..=kept].to_vec();
+    behind[kept] += 1;
+    Some(behind)
+}
+
+/// A value with its tail.
+pub(crate) fn with_tail(value: &[u8], expires_ms: Option<u64>) -> Vec<u8> {
+    let mut stored = Vec::with_capacity(value.len() + TAIL_MAX);
+    stored.extend_from_slice(value);
+    match expires_ms {
+        None => stored.push(0),
+        Some(at) => {
+            stored.extend_from_slice(&at.to_be_bytes());
+            stored.push(1);
+        }
+    }
+    stored
+}
+
+/// Where the tail of a stored value begins, and when it expires. `None` if it has no tail that means anything.
+pub(crate) fn tail(stored: &[u8]) -> Option<(usize, Option<u64>)> {
+    match stored {
+        [value @ .., 0] => Some((value.len(), None)),
+        [rest @ .., 1] => {
+            let (value, at) = rest.split_last_chunk::<8>()?;
+            Some((value.len(), Some(u64::from_be_bytes(*at))))
+        }
+        _ => None,
+    }
+}
+
+/// The value as it is to be seen at that time: `None` once it has expired.
+pub(crate) fn live(mut stored: Vec<u8>, now_ms: u64) -> Option<Vec<u8>> {
+    let (length, expires) = tail(&stored)?;
+    stored.truncate(length);
+    expires.is_none_or(|at| now_ms < at).then_some(stored)
+}
+
+/// The entry that says when a key expires.
+pub(crate) fn expiry_entry(at_ms: u64, key: &[u8]) -> Vec<u8> {
+    [&[EXPIRES][..], &at_ms.to_be_bytes(), key].concat()
+}
+
+/// First key of all entries that say when keys expire.
+pub(crate) fn first_expiry() -> Vec<u8> {
+    vec![EXPIRES]
+}
+
+/// The time and the key of such an entry.
+pub(crate) fn read_expiry(entry: &[u8]) -> Option<(u64, &[u8])> {
+    let (at, key) = entry.strip_prefix(&[EXPIRES])?.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*at), key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_reads_back() {
+        for (value, expires) in [(&b""[..], None), (b"v", Some(5)), (&[1; 9], None), (b"x", None)] {
+            let stored = with_tail(value, expires);
+            assert_eq!(tail(&stored), Some((value.len(), expires)));
+            assert_eq!(live(stored.clone(), 4), Some(value.to_vec()));
+            assert_eq!(live(stored, 5), expires.is_none().then(|| value.to_vec()));
+        }
+        assert_eq!((tail(b""), tail(&[7]), tail(&[3, 1])), (None, None, None));
+        let key = [&prefix(b"space").expect("a name")[..], b"key"].concat();
+        assert_eq!(split(&key), Some((&b"space"[..], &b"key"[..])));
+        let entry = expiry_entry(9, &key);
+        assert_eq!(read_expiry(&entry), Some((9, &key[..])));
+        assert!(is_users(&key) && !is_users(&entry) && all_keys().contains(&key));
+        assert!(!all_keys().contains(&entry));
+    }
+
+    #[test]
+    fn names_and_prefixes_have_their_bounds() {
+        assert!(prefix(b"").is_err() && prefix(&[1; 33]).is_err() && prefix(&[1; 32]).is_ok());
+        assert_eq!(behind_prefix(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(behind_prefix(&[1, 255, 255]), Some(vec![2]));
+        assert_eq!(behind_prefix(&[255]), None);
+    }
+}

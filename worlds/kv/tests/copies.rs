@@ -1,0 +1,140 @@
+//! Backups, restores, larger files and full ones, while others read and write.
+
+use loadline_kv::{
+    BackupError, Bytes, Db, DbError, DbOpenError, DbOptions, Keyspace, Span, WriteBatch, grow,
+    restore, verify_backup,
+};
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
+}
+
+fn put_pair(db: &Db, keyspace: &Keyspace, number: u32, value: u32) {
+    let mut batch = WriteBatch::new();
+    for side in ["left", "right"] {
+        let key = format!("{side}{number:05}");
+        batch.put(keyspace, key.as_bytes(), &value.to_le_bytes().repeat(20));
+    }
+    db.write(batch).expect("it commits");
+}
+
+/// Each pair is equal, and there are so many.
+fn assert_pairs(db: &Db, keyspace: &Keyspace, count: usize) {
+    let snapshot = db.snapshot().expect("a snapshot");
+    let side = |prefix: &[u8]| {
+        let pairs = snapshot.scan(keyspace).prefix(prefix).iter();
+        pairs.map(|pair| pair.expect("it reads").1).collect::<Vec<_>>()
+    };
+    let (left, right) = (side(b"left"), side(b"right"));
+    assert_eq!((left.len(), left == right), (count, true));
+}
+
+#[test]
+fn a_backup_is_one_state_while_load_runs_and_comes_back() {
+    const PAIRS: u32 = 1500;
+    let folder = folder();
+    let options = DbOptions { checkpoint_interval: Span::from_millis(30), ..DbOptions::small() };
+    let db = Db::open(folder.path().join("db"), options).expect("it opens");
+    let keyspace = db.keyspace("pairs").expect("a name");
+    (0..PAIRS).for_each(|number| put_pair(&db, &keyspace, number, 0));
+    db.put_for(&keyspace, b"short", b"x", Span::from_secs(3600)).expect("it commits");
+    let over = AtomicBool::new(false);
+    let file = folder.path().join("backup");
+    std::thread::scope(|scope| {
+        for thread in 0..2u32 {
+            let (db, keyspace, over) = (&db, &keyspace, &over);
+            scope.spawn(move || {
+                let mut number = thread;
+                while !over.load(Ordering::Relaxed) {
+                    put_pair(db, keyspace, number % PAIRS, number);
+                    number += 1237;
+                }
+            });
+        }
+        for _ in 0..3 {
+            let keys = db.backup_to(&file).expect("it is written");
+            assert_eq!(keys, u64::from(2 * PAIRS + 1));
+            let read = verify_backup(File::open(&file).expect("it is there"));
+            assert_eq!(read.expect("it is whole"), keys);
+            let report = db.verify().expect("it can be read");
+            assert!(report.is_clean(), "{report:?}");
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    assert_pairs(&db, &keyspace, PAIRS as usize);
+
+    let restored = folder.path().join("restored");
+    let open = |path| restore(File::open(&file).expect("it is there"), path, options);
+    let copy = open(&restored).expect("it is restored");
+    assert_pairs(&copy, &keyspace, PAIRS as usize);
+    assert_eq!(copy.get(&keyspace, b"short"), Ok(Some(b"x".to_vec())));
+    assert!(copy.verify().expect("it can be read").is_clean());
+    drop(copy);
+    let refused = open(&restored);
+    assert!(matches!(refused, Err(BackupError::Open(DbOpenError::Exists { .. }))));
+
+    // A stream that was cut leaves nothing that could be taken for a database.
+    let bytes = std::fs::read(&file).expect("it is there");
+    let cut = folder.path().join("cut");
+    let refused = restore(&bytes[..bytes.len() - 3], &cut, options);
+    assert!(matches!(refused, Err(BackupError::Stream(_))));
+    assert_eq!(std::fs::read_dir(&cut).expect("the folder is there").count(), 0);
+}
+
+#[test]
+fn a_full_database_refuses_writes_reads_go_on_and_it_grows() {
+    let folder = folder();
+    let options = DbOptions { size: Bytes::from_mib(16), ..DbOptions::small() };
+    let db = Db::open(folder.path(), options).expect("it opens");
+    let keyspace = db.keyspace("keys").expect("a name");
+    let key = |number: u32| format!("{number:06}").into_bytes();
+    let mut count = 0;
+    let full = loop {
+        match db.put(&keyspace, &key(count), &[count as u8; 20_000]) {
+            Ok(_) => count += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full, DbError::Full);
+    let assert_there = |db: &Db| {
+        for number in (0..count).step_by(7) {
+            assert_eq!(db.get(&keyspace, &key(number)), Ok(Some(vec![number as u8; 20_000])));
+        }
+        assert!(db.verify().expect("it can be read").is_clean());
+    };
+    assert_there(&db);
+    drop(db);
+    let db = Db::open(folder.path(), options).expect("a full one opens");
+    assert_there(&db);
+    drop(db);
+
+    let refused = grow(folder.path(), Bytes::from_mib(16), options);
+    assert!(matches!(refused, Err(BackupError::Open(DbOpenError::NotLarger { .. }))));
+    grow(folder.path(), Bytes::from_mib(32), options).expect("there is room");
+    let db = Db::open(folder.path(), options).expect("it opens");
+    assert_eq!(db.statistics().expect("it counts").file_bytes, 32 << 20);
+    assert_there(&db);
+    db.put(&keyspace, &key(count), &[1; 20_000]).expect("there is room now");
+
+    // What is removed makes room as well.
+    (0..count).for_each(|number| {
+        db.remove(&keyspace, &key(number)).expect("removals need no room");
+    });
+    db.checkpoint().expect("a checkpoint");
+    assert_eq!(db.snapshot().expect("a snapshot").scan(&keyspace).iter().count(), 1);
+}
+
+#[test]
+fn a_file_system_without_room_says_so() {
+    let folder = folder();
+    let options = DbOptions { size: Bytes::new(1 << 50), ..DbOptions::small() };
+    let refused = Db::open(folder.path().join("db"), options).err().expect("nothing holds that");
+    assert!(matches!(refused, DbOpenError::Disk(_)), "{refused}");
+    let file = folder.path().join("other");
+    std::fs::create_dir(&file).expect("a folder");
+    std::fs::write(file.join("data"), vec![7; 4 << 20]).expect("a file");
+    let refused = Db::open(&file, DbOptions::small()).err().expect("it holds something else");
+    assert!(matches!(refused, DbOpenError::Store { .. }), "{refused}");
+}

@@ -1,0 +1,253 @@
+//! What a program that embeds a database relies on.
+
+use loadline_kv::{
+    Bytes, Db, DbError, DbOpenError, DbOptions, Keyspace, LogMode, Span, WriteBatch,
+};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
+}
+
+fn keys(scan: loadline_kv::DbScan) -> Vec<String> {
+    let keys = scan.iter().map(|pair| pair.map(|(key, _)| String::from_utf8_lossy(&key).into()));
+    keys.collect::<Result<_, DbError>>().expect("it reads")
+}
+
+fn filled(db: &Db, name: &str, count: u32) -> Keyspace {
+    let keyspace = db.keyspace(name).expect("a name");
+    let numbers: Vec<u32> = (0..count).collect();
+    for some in numbers.chunks(500) {
+        let mut batch = WriteBatch::new();
+        for number in some {
+            batch.put(&keyspace, format!("k{number:04}").as_bytes(), &[*number as u8; 40]);
+        }
+        db.write(batch).expect("it commits");
+    }
+    keyspace
+}
+
+#[test]
+fn what_was_written_is_there_after_it_was_closed() {
+    let folder = folder();
+    for mode in LogMode::ALL {
+        let path = folder.path().join(mode.to_string());
+        let options = DbOptions { log_mode: mode, ..DbOptions::small() };
+        let db = Db::open(&path, options).expect("it opens");
+        let (one, two) = (filled(&db, "one", 700), db.keyspace([255, 0]).expect("a name"));
+        db.put(&two, b"", b"an empty key").expect("it commits");
+        db.put(&two, b"large", &[7; 20_000]).expect("it commits");
+        db.remove(&one, b"k0001").expect("it commits");
+        assert!(matches!(Db::open(&path, options), Err(DbOpenError::Disk(_))), "it is in use");
+        drop(db);
+        let db = Db::open(&path, options).expect("it opens again");
+        assert_eq!(db.get(&one, b"k0000"), Ok(Some(vec![0; 40])));
+        assert_eq!(db.get(&one, b"k0001"), Ok(None));
+        assert_eq!(db.get(&two, b""), Ok(Some(b"an empty key".to_vec())));
+        assert_eq!(db.get(&two, b"large"), Ok(Some(vec![7; 20_000])));
+        let names = db.keyspaces().expect("it reads");
+        assert_eq!(names, [two, one.clone()], "in the order of their names' lengths");
+        assert_eq!(db.snapshot().expect("a snapshot").scan(&one).iter().count(), 699);
+    }
+}
+
+#[test]
+fn ranges_are_read_in_both_directions() {
+    let folder = folder();
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    filled(&db, "before", 30);
+    let middle = filled(&db, "middle", 3000);
+    filled(&db, "middle2", 30);
+    let snapshot = db.snapshot().expect("a snapshot");
+    let all = keys(snapshot.scan(&middle));
+    assert_eq!((all.len(), all.is_sorted()), (3000, true));
+    let back: Vec<String> = all.iter().rev().cloned().collect();
+    assert_eq!(keys(snapshot.scan(&middle).backward()), back);
+    assert_eq!(keys(snapshot.scan(&middle).prefix(b"k001")), all[10..20]);
+    assert_eq!(keys(snapshot.scan(&middle).prefix(b"k001").backward()), back[2980..2990]);
+    let range = || snapshot.scan(&middle).from(b"k0005x").until(b"k2000");
+    assert_eq!(keys(range()), all[6..2000]);
+    assert_eq!(keys(range().backward()), back[1000..2994]);
+    assert_eq!(keys(range().prefix(b"k3")), [""; 0]);
+    assert_eq!(keys(snapshot.scan(&middle).from(b"k2").until(b"k1")), [""; 0]);
+}
+
+#[test]
+fn a_snapshot_stays_as_it_is_and_a_transaction_sees_its_own_changes() {
+    let folder = folder();
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let keyspace = filled(&db, "keys", 10);
+    let before = db.snapshot().expect("a snapshot");
+    db.put(&keyspace, b"k0003", b"new").expect("it commits");
+    db.remove(&keyspace, b"k0004").expect("it commits");
+    db.put(&keyspace, b"k0004x", b"new").expect("it commits");
+    assert_eq!(keys(before.scan(&keyspace)).len(), 10);
+    assert_eq!(before.get(&keyspace, b"k0003"), Ok(Some(vec![3; 40])));
+    assert_eq!(before.get(&keyspace, b"k0004"), Ok(Some(vec![4; 40])));
+    assert_eq!(before.get(&keyspace, b"k0004x"), Ok(None));
+
+    let mut transaction = db.begin().expect("it begins");
+    transaction.remove(&keyspace, b"k0000");
+    transaction.put(&keyspace, b"k00005", b"own");
+    let found = keys(transaction.scan(&keyspace).until(b"k0002"));
+    assert_eq!(found, ["k00005", "k0001"]);
+    let found = keys(transaction.scan(&keyspace).until(b"k0002").backward());
+    assert_eq!(found, ["k0001", "k00005"]);
+    assert_eq!(transaction.get(&keyspace, b"k00005"), Ok(Some(b"own".to_vec())));
+    assert_eq!(db.get(&keyspace, b"k00005"), Ok(None), "nobody else sees it");
+    drop(transaction);
+    assert_eq!(db.get(&keyspace, b"k0000"), Ok(Some(vec![0; 40])));
+    drop(before);
+    assert_eq!(db.statistics().expect("it counts").version_bytes, 0);
+}
+
+#[test]
+fn a_conflict_names_the_key() {
+    let folder = folder();
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let keyspace = filled(&db, "keys", 10);
+    let conflict =
+        |key: &[u8]| Err(DbError::Conflict { keyspace: b"keys".to_vec(), key: key.to_vec() });
+    let mut read = db.begin().expect("it begins");
+    read.get(&keyspace, b"k0001").expect("it reads");
+    read.put(&keyspace, b"k0002", b"x");
+    db.put(&keyspace, b"k0001", b"changed").expect("it commits");
+    assert_eq!(read.commit(), conflict(b"k0001"));
+
+    let mut scanned = db.begin().expect("it begins");
+    keys(scanned.scan(&keyspace).prefix(b"p"));
+    scanned.put(&keyspace, b"k0002", b"x");
+    db.put(&keyspace, b"phantom", b"new").expect("it commits");
+    assert_eq!(scanned.commit(), conflict(b"phantom"));
+
+    let mut blind = db.begin().expect("it begins");
+    blind.put(&keyspace, b"k0002", b"x");
+    db.put(&keyspace, b"k0002", b"y").expect("it commits");
+    blind.commit().expect("what it has not read it may overwrite");
+    assert_eq!(db.get(&keyspace, b"k0002"), Ok(Some(b"x".to_vec())));
+    assert_eq!(db.statistics().expect("it counts").conflicts, 2);
+}
+
+#[test]
+fn the_oldest_snapshots_end_when_their_memory_is_used_up() {
+    let folder = folder();
+    let options = DbOptions { versions: Bytes::from_kib(8), ..DbOptions::small() };
+    let db = Db::open(folder.path(), options).expect("it opens");
+    let keyspace = filled(&db, "keys", 200);
+    let old = db.snapshot().expect("a snapshot");
+    filled(&db, "keys", 200);
+    assert_eq!(old.get(&keyspace, b"k0001"), Err(DbError::SnapshotTooOld));
+    assert_eq!(old.scan(&keyspace).iter().next(), Some(Err(DbError::SnapshotTooOld)));
+    let young = db.snapshot().expect("a snapshot");
+    assert_eq!(young.get(&keyspace, b"k0001"), Ok(Some(vec![1; 40])));
+    let counts = db.statistics().expect("it counts");
+    assert_eq!((counts.snapshots, counts.snapshots_ended_early), (2 - 1, 1));
+}
+
+#[test]
+fn keys_expire() {
+    let folder = folder();
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let keyspace = db.keyspace("sessions").expect("a name");
+    let (gone, long) = (Span::ZERO, Span::from_secs(3600));
+    db.put_for(&keyspace, b"gone", b"1", gone).expect("it commits");
+    db.put_for(&keyspace, b"long", b"2", long).expect("it commits");
+    db.put_for(&keyspace, b"kept", b"3", gone).expect("it commits");
+    db.put(&keyspace, b"kept", b"4").expect("it commits");
+    assert_eq!(db.get(&keyspace, b"gone"), Ok(None));
+    assert_eq!(db.get(&keyspace, b"long"), Ok(Some(b"2".to_vec())));
+    assert_eq!(keys(db.snapshot().expect("a snapshot").scan(&keyspace)), ["kept", "long"]);
+    while db.statistics().expect("it counts").expired == 0 {
+        db.get(&keyspace, b"long").expect("it reads");
+    }
+    assert_eq!(db.get(&keyspace, b"kept"), Ok(Some(b"4".to_vec())), "it has no time any more");
+    let mut transaction = db.begin().expect("it begins");
+    transaction.put_for(&keyspace, b"own", b"5", long);
+    assert_eq!(transaction.get(&keyspace, b"own"), Ok(Some(b"5".to_vec())));
+    transaction.commit().expect("it commits");
+    assert_eq!(db.get(&keyspace, b"own"), Ok(Some(b"5".to_vec())));
+}
+
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The least that can run a future.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(answer) => return answer,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn tasks_need_no_runtime() {
+    let folder = folder();
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let keyspace = filled(&db, "keys", 500);
+    block_on(async {
+        let puts: Vec<_> = (0..100u8)
+            .map(|number| {
+                let mut batch = WriteBatch::new();
+                batch.put(&keyspace, &[number], &[number]);
+                batch.promise(if number % 2 == 0 { LogMode::Fsync } else { LogMode::Background });
+                db.write_later(batch)
+            })
+            .collect();
+        for put in puts {
+            put.await?;
+        }
+        let mut transaction = db.begin_later().await?;
+        let value = transaction.get_later(&keyspace, &[7]).await?;
+        transaction.put(&keyspace, b"copy", &value.unwrap_or_default());
+        transaction.commit_later().await?;
+        db.sync_later().await?;
+        let snapshot = db.snapshot_later().await?;
+        let mut all = snapshot.scan(&keyspace).iter();
+        let mut count = 0;
+        while let Some(pair) = all.next_later().await {
+            pair?;
+            count += 1;
+        }
+        assert_eq!(count, 601);
+        Ok::<(), DbError>(())
+    })
+    .expect("everything is answered");
+    drop(block_on(db.snapshot_later()));
+    // A question that nobody waits for leaves no snapshot behind.
+    let mut asked = pin!(db.snapshot_later());
+    let waker = Waker::noop();
+    drop(asked.as_mut().poll(&mut Context::from_waker(waker)));
+    assert_eq!(db.get(&keyspace, b"copy"), Ok(Some(vec![7])));
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let folder = folder();
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let keyspace = db.keyspace("keys").expect("a name");
+    let limits = db.limits();
+    let value = vec![0; limits.value_bytes];
+    assert!(matches!(db.put(&keyspace, b"k", &value), Err(DbError::Exceeds(_))));
+    db.put(&keyspace, b"k", &value[1..]).expect("one byte less will do");
+    let key = vec![b'k'; limits.key_bytes - 5];
+    db.put(&keyspace, &key, b"v").expect("with the keyspace's name it is as long as it may be");
+    assert!(matches!(
+        db.put(&keyspace, &[&key[..], b"k"].concat(), b"v"),
+        Err(DbError::Exceeds(_))
+    ));
+    assert_eq!(db.keyspace("").err(), Some(DbError::KeyspaceName));
+    assert_eq!(db.get(&keyspace, b"k"), Ok(Some(value[1..].to_vec())));
+}
