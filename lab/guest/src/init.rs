@@ -14,11 +14,12 @@ pub(crate) const END: &str = "loadline-guest: end";
 pub(crate) fn script() -> String {
     format!(
         r#"#!/bin/bash
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin HOME=/results TERM=dumb
+export PATH=/share/bin:/usr/sbin:/usr/bin HOME=/results TERM=dumb
 stty -opost 2>/dev/null
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
+ln -s /proc/self/fd /dev/fd
 mount -t tmpfs tmp /tmp
 mount -t tmpfs run /run
 mount -t hostfs -o hostfs=/loadline none /loadline

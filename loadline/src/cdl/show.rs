@@ -4,6 +4,7 @@ use super::descriptors::Descriptors;
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
+use loadline_cdl::bench::held_pages;
 use loadline_device::cdl::{AtaDescriptor, DescriptorPage};
 use serde_json::{Value, json};
 use std::fs;
@@ -72,8 +73,7 @@ fn is_rounded(descriptor: &AtaDescriptor) -> bool {
         .any(|micros| micros % 10_000 != 0 || micros / 10_000 > u16::MAX.into())
 }
 
-/// A real drive: what the kernel tells of it, and the command that reads its pages. Those are read by SCSI commands only,
-/// and Loadline sends no SCSI commands of its own to a real drive.
+/// A real drive: what the kernel tells of it, and what its mode pages hold.
 fn show_drive(path: &Path, as_json: bool) -> Result<(), Failure> {
     let real = path.canonicalize().map_err(|error| Failure::unreadable(path, &error))?;
     let name = real.file_name().unwrap_or_default();
@@ -82,7 +82,6 @@ fn show_drive(path: &Path, as_json: bool) -> Result<(), Failure> {
         let text = fs::read_to_string(block.join(of)).ok();
         text.map(|text| text.trim().to_owned())
     };
-    let command = format!("cdladm show {}", real.display());
     let facts = [
         ("Vendor", "device/vendor"),
         ("Product", "device/model"),
@@ -94,17 +93,28 @@ fn show_drive(path: &Path, as_json: bool) -> Result<(), Failure> {
         ("Command timeout, s", "device/timeout"),
     ]
     .map(|(title, of)| (title, of.rsplit('/').next().unwrap_or(of), attribute(of)));
+    let pages = held_pages(&real);
+    let unread = pages.as_ref().err().map(|why| {
+        format!(
+            "Its descriptors cannot be read: {why}. `cdladm show {}` may show them",
+            real.display()
+        )
+    });
+    let pages = pages.unwrap_or_default();
     if as_json {
         let known: serde_json::Map<String, Value> =
             facts.into_iter().map(|(_, key, value)| (key.to_owned(), json!(value))).collect();
-        return show::json(&json!({ "device": real, "sysfs": known, "command": command }));
+        let pages: Vec<Value> = pages.iter().map(page_json).collect();
+        return show::json(
+            &json!({ "device": real, "sysfs": known, "pages": pages, "unread": unread }),
+        );
     }
     let mut text = format!("Device: {}\n", real.display());
     for (title, _, value) in facts {
         let value = value.unwrap_or_else(|| "unknown to the kernel".to_owned());
         text += &format!("    {title}: {value}\n");
     }
-    text += "The descriptors of a real drive are read by SCSI commands, which Loadline does not send. This shows them:\n";
-    text += &format!("  {command}\n");
+    text.extend(pages.iter().map(DescriptorPage::with_head));
+    text.extend(unread.map(|why| why + "\n"));
     show::text(&text)
 }

@@ -3,20 +3,31 @@
 use crate::{Boot, Booted};
 use serde_json::Value;
 
-/// Uploads pages for a descriptor 1 with one time of 20 ms; `place` is where the time stands in it, `policy` its policy byte's
-/// place and value.
-fn upload(time_at: usize, policy_at: usize, policy: u8) -> String {
+/// Uploads a page of reads for a descriptor 1 with one time of so many units of 10 ms: `time_at` is where it stands in the
+/// descriptor, `policy` the byte for its policy at `policy_at`. Then limits are switched on.
+pub(crate) fn upload(time_at: usize, policy_at: usize, policy: u8, units: u8) -> String {
     let mut page = vec![0u8; 240];
     page[8..12].copy_from_slice(&[0x4a, 0x07, 0x00, 0xe4]);
     page[15] = 0xc0;
     page[16] = 0xa;
-    page[16 + time_at + 1] = 2;
+    page[16 + time_at + 1] = units;
     page[16 + policy_at] = policy;
     let bytes: String = page.iter().map(|byte| format!("\\x{byte:02x}")).collect();
     format!(
         "printf '{bytes}' > page; sg_raw -s 240 -i page /dev/sg0 55 10 00 00 00 00 00 00 f0 00 2> upload || cat upload
          echo 1 > /sys/block/sda/device/cdl_enable\n"
     )
+}
+
+/// Uploads the benchmark's pages, as the refusal of `cdl bench` says it.
+pub(crate) const UPLOAD_BENCHMARK: &str = "for page in T2A T2B; do
+    loadline cdl encode /share/cdl/$page.cdl --as t2 -o $page > /dev/null
+    (head -c 8 /dev/zero; cat $page) | sg_raw -s 240 /dev/sda 55 10 0 0 0 0 0 0 f0 0 > upload 2>&1 || cat upload
+    done";
+
+/// How many commands with a descriptor have arrived.
+pub(crate) fn hinted(set: &Value, descriptor: usize) -> u64 {
+    set[descriptor]["commands"].as_u64().expect("a count")
 }
 
 /// Random reads at depth 32, a part of which names descriptor 1.
@@ -32,7 +43,7 @@ fn fio(booted: &Booted) -> Value {
 #[ignore = "boots kernels: make test-drive"]
 fn descriptors_that_arrive_are_those_that_were_sent() {
     let Some(boot) = Boot::new() else { return };
-    let script = format!("{}{FIO} --number_ios=400", upload(10, 14, 0));
+    let script = format!("{}{FIO} --number_ios=400", upload(10, 14, 0, 2));
     let booted = boot.script(&script).succeeded();
     let (job, drive) = (fio(&booted), booted.drive());
     let limited = job["read"]["prios"]
@@ -71,7 +82,7 @@ fn policies_that_end_a_command_come_back_as_etime() {
         let script = format!(
             "{}{FIO} --number_ios=300 --continue_on_error=io --ignore_error=62,62 2>&1 | head -2
              echo log $(dmesg | grep -c -i 'i/o error')",
-            upload(time_at, policy_at, policy)
+            upload(time_at, policy_at, policy, 2)
         );
         let booted = boot.script(&script);
         let (job, drive) = (fio(&booted), booted.drive());

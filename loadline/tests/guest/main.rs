@@ -2,12 +2,14 @@
 //! (docs/virtual-drive.md). `make test-drive` runs these; each boots Linux in user mode, for seconds.
 
 mod ends;
+mod engine;
+mod faults;
 mod limits;
 mod pages;
 
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
@@ -46,11 +48,17 @@ impl Boot {
 
     fn unchecked() -> Boot {
         let folder = tempfile::tempdir().expect("a folder for results");
-        Boot { folder, flags: vec!["--time-limit=2min".to_owned()] }
+        Boot { folder, flags: Vec::new() }
     }
 
     pub(crate) fn with(mut self, flag: &str) -> Boot {
         self.flags.push(flag.to_owned());
+        self
+    }
+
+    /// With another drive than the usual one.
+    pub(crate) fn on(mut self, drive: &str) -> Boot {
+        self.flags.insert(0, drive.to_owned());
         self
     }
 
@@ -69,6 +77,9 @@ impl Boot {
     pub(crate) fn command(&self) -> Command {
         let mut boot = Command::new(env!("CARGO_BIN_EXE_loadline"));
         boot.args(["drive", "boot", "--results"]).arg(self.folder.path()).args(&self.flags);
+        if !self.flags.iter().any(|flag| flag.starts_with("--time-limit")) {
+            boot.arg("--time-limit=2min");
+        }
         boot
     }
 
@@ -96,6 +107,11 @@ impl Booted {
         let text = self.text();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no `{name}` in\n{text}")).to_owned()
+    }
+
+    /// A file that the command has left.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// What the drive has counted.

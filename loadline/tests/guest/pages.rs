@@ -1,6 +1,7 @@
 //! What the kernel and sg3_utils make of the drive's claims and pages.
 
 use crate::Boot;
+use crate::limits::UPLOAD_BENCHMARK;
 
 /// Linux takes a drive for one with duration limits by its version and by CDLP with SUPPORT 3.
 #[test]
@@ -23,31 +24,42 @@ fn the_kernel_believes_what_it_should() {
     }
 }
 
-/// What is uploaded is what is read; what is reserved is refused with 5/26/00 and changes nothing. The tools are sg3_utils,
-/// which know nothing of limits, and take pages as bytes.
+/// What is saved is uploaded again to the byte into a drive that holds something else meanwhile; what is reserved is refused with
+/// 5/26/00 and changes nothing. The tools are `loadline cdl` and sg3_utils, which know nothing of limits and take pages as bytes.
 #[test]
 #[ignore = "boots kernels: make test-drive"]
-fn pages_are_uploaded_and_kept() {
+fn pages_are_saved_and_uploaded() {
     let Some(boot) = Boot::new() else { return };
-    let script = r"
-        page() { sg_modes -r -p 0xa,7 /dev/sg0 | od -An -v -tx1 -j$1 | tr -d '\n'; }
-        loadline cdl encode /share/cdl/T2A.cdl --as t2 -o t2a > /dev/null
-        sg_wr_mode -p 0xa,7 -c $(od -An -v -tx1 t2a | tr -d '\n' | sed 's/^ //;s/ /,/g') /dev/sg0
-        echo uploaded $?
-        echo wanted $(od -An -v -tx1 -j1 t2a | tr -d '\n')
-        echo found $(sg_raw -r 512 /dev/sg0 5a 08 0a 07 00 00 00 02 00 00 -o raw > /dev/null 2>&1; od -An -v -tx1 -j9 raw | tr -d '\n')
-        printf '\x77' | dd of=t2a bs=1 seek=8 conv=notrunc 2> /dev/null
-        (head -c 8 /dev/zero; cat t2a) > bad
-        sg_raw -s 240 -i bad /dev/sg0 55 10 00 00 00 00 00 00 f0 00 > refusal 2>&1
-        echo refusal $(grep -c 'Invalid field in parameter list' refusal)
-        sg_raw -r 512 /dev/sg0 5a 08 0a 07 00 00 00 02 00 00 -o again > /dev/null 2>&1
-        cmp raw again; echo same $?
-        loadline cdl show <(tail -c +9 raw) | head -3
-        sg_opcodes -o 0x88 /dev/sg0 | grep -i -c limit";
-    let cdl = concat!(env!("CARGO_MANIFEST_DIR"), "/../drives/cdl");
-    let booted = boot.with(&format!("--share={cdl}")).script(script);
-    assert_eq!(booted.finding("uploaded"), "0", "{}", booted.text());
-    assert_eq!(booted.finding("found"), booted.finding("wanted"));
-    assert_eq!(booted.finding("refusal"), "1");
-    assert_eq!(booted.finding("same"), "0");
+    let script = format!(
+        r"{UPLOAD_BENCHMARK}
+        page() {{ sg_raw --binary --request=512 /dev/sda 5a 08 0a $1 0 0 0 2 0 0 2> said | tail -c +9; }}
+        upload() {{ (head -c 8 /dev/zero; cat $1) | sg_raw -s 240 /dev/sda 55 10 0 0 0 0 0 0 f0 0 > said 2>&1; }}
+        for of in 7:T2A 8:T2B; do
+            page ${{of%:*}} > first; loadline cdl encode first --as cdl -o saved.cdl > said
+            (printf '\x4a\x0'${{of%:*}}'\x00\xe4'; head -c 228 /dev/zero) > empty; upload empty
+            page ${{of%:*}} > between; cmp first between > said; echo changed $?
+            loadline cdl encode saved.cdl --as t2 -o again > said; upload again
+            page ${{of%:*}} > second; cmp first second; echo ${{of#*:}} $?
+        done
+        page 7 > first
+        refuse() {{ cp first bad; printf $2 | dd of=bad bs=1 seek=$1 conv=notrunc 2> said
+            upload bad; grep -c 'Invalid field in parameter list' said; }}
+        echo unit $(refuse 8 '\x07'); echo guideline $(refuse 22 '\x03'); echo inactive $(refuse 14 '\xe0'); echo loss $(refuse 7 '\xd0')
+        page 7 > third; cmp first third; echo same $?"
+    );
+    let cdl = concat!("--share=", env!("CARGO_MANIFEST_DIR"), "/../drives/cdl");
+    let booted = boot.with(cdl).script(&script);
+    for (name, wanted) in [
+        ("changed", "1"),
+        ("T2A", "0"),
+        ("T2B", "0"),
+        ("unit", "1"),
+        ("guideline", "1"),
+        ("inactive", "1"),
+        ("loss", "1"),
+        ("same", "0"),
+    ] {
+        let found = booted.finding(name);
+        assert_eq!(found, wanted, "{name}: {}{}", booted.text(), booted.error());
+    }
 }

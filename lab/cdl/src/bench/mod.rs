@@ -5,6 +5,7 @@
 //! those that are not.
 
 mod fio;
+mod held;
 mod logs;
 mod manifest;
 mod order;
@@ -15,6 +16,7 @@ mod sim;
 mod summary;
 mod switch;
 
+pub use held::held_pages;
 pub use manifest::manifest;
 pub use order::{
     BS_DEFAULT, BenchOptions, BenchOrder, Device, OrderError, QDS_DEFAULT, RAMPTIME_DEFAULT,

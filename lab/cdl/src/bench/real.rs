@@ -4,10 +4,11 @@
 //! benchmark's files, and otherwise says how to give them to it.
 
 use super::fio::{FioVersion, HINT_SINCE};
+use super::held::held_pages;
 use super::order::BenchOrder;
 use super::switch::Action;
 use crate::workload::ReadWorkload;
-use loadline_device::cdl::DescriptorPage;
+use loadline_device::cdl::{DescriptorPage, ModePage};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ pub struct RealDrive {
     /// `/sys/block/<name>/device` of a block device.
     sysfs: Option<PathBuf>,
     fio: FioVersion,
+    /// Whether `cdladm` is there.
+    cdladm: bool,
     /// What it was found to hold, if the run needs limits.
     held: Option<HeldDescriptors>,
 }
@@ -66,8 +69,8 @@ pub enum RealError {
     )]
     OldFio(String),
     /// The drive's descriptors cannot be read.
-    #[error("cdladm cannot show the descriptors of {path}: {why}")]
-    NoCdladm {
+    #[error("the descriptors of {path} cannot be read: {why}")]
+    NoDescriptors {
         /// The drive.
         path: String,
         /// The reason.
@@ -75,8 +78,8 @@ pub enum RealError {
     },
     /// The drive holds other descriptors than the benchmark's files.
     #[error(
-        "{path} holds other descriptors than --t2a and --t2b. Name files with those that it holds (cdladm save), or give \
-         it these:{commands}"
+        "{path} holds other descriptors than --t2a and --t2b. Name files with those that it holds (`loadline cdl show`, \
+         cdladm save), or give it these:{commands}"
     )]
     OtherDescriptors {
         /// The drive.
@@ -103,7 +106,8 @@ impl RealDrive {
     pub fn open(path: &Path, order: &BenchOrder) -> Result<RealDrive, RealError> {
         let sysfs = sysfs_of(path)?;
         let fio = FioVersion::installed()?;
-        let drive = RealDrive { path: path.to_owned(), sysfs, fio, held: None };
+        let cdladm = Command::new("cdladm").arg("--version").output().is_ok();
+        let drive = RealDrive { path: path.to_owned(), sysfs, fio, cdladm, held: None };
         for workload in &order.workloads {
             drive.check(workload)?;
         }
@@ -158,11 +162,22 @@ impl RealDrive {
             self.held = Some(HeldDescriptors { shown, pages: pages.map(|(_, page)| page) });
             return Ok(());
         }
-        let upload = |(file, _): &(&Path, DescriptorPage)| {
-            format!("\n  cdladm upload --file {} {}", file.display(), self.name())
-        };
+        let upload = |(file, page): &(&Path, DescriptorPage)| self.upload(file, page.kind());
         let commands = pages.iter().map(upload).collect();
         Err(RealError::OtherDescriptors { path: self.name(), commands })
+    }
+
+    /// A line with the command that would give it the page of a file.
+    fn upload(&self, file: &Path, kind: ModePage) -> String {
+        let (file, name) = (file.display(), self.name());
+        if self.cdladm {
+            return format!("\n  cdladm upload --file {file} {name}");
+        }
+        let page = format!("{kind}.page");
+        // MODE SELECT(10) takes eight bytes of a header before the page; sg_wr_mode 1.48 takes no page of this length.
+        format!(
+            "\n  loadline cdl encode {file} --as t2 -o {page}; (head -c 8 /dev/zero; cat {page}) | sg_raw -s 240 {name} 55 10 0 0 0 0 0 0 f0 0"
+        )
     }
 
     /// The descriptors that it was found to hold.
@@ -170,13 +185,18 @@ impl RealDrive {
         self.held.as_ref()
     }
 
-    /// What `cdladm show` prints of the drive.
+    /// What `cdladm show` prints of the drive; without cdladm the same of its mode pages.
     fn show(&self) -> Result<String, RealError> {
-        let why = |why: String| RealError::NoCdladm { path: self.name(), why };
+        let why = |why: String| RealError::NoDescriptors { path: self.name(), why };
+        if !self.cdladm {
+            let none = |error| why(format!("cdladm is not there, and {error}"));
+            let pages = held_pages(&self.path).map_err(none)?;
+            return Ok(pages.iter().map(DescriptorPage::with_head).collect());
+        }
         let shown = Command::new("cdladm").arg("show").arg(&self.path).output();
-        let shown = shown.map_err(|error| why(error.to_string()))?;
+        let shown = shown.map_err(|error| why(format!("cdladm: {error}")))?;
         if !shown.status.success() {
-            return Err(why(String::from_utf8_lossy(&shown.stderr).trim().to_owned()));
+            return Err(why(format!("cdladm: {}", String::from_utf8_lossy(&shown.stderr).trim())));
         }
         Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
     }

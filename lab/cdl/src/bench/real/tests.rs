@@ -15,7 +15,13 @@ fn drive(sysfs: &Path, fio: &str, attributes: &[(&str, u8)]) -> RealDrive {
         fs::write(sysfs.join(name), format!("{value}\n")).expect("a folder of our own");
     }
     let fio = FioVersion::parse(fio).expect("a version");
-    RealDrive { path: "/dev/sdX".into(), sysfs: Some(sysfs.to_owned()), fio, held: None }
+    RealDrive {
+        path: "/dev/sdX".into(),
+        sysfs: Some(sysfs.to_owned()),
+        fio,
+        cdladm: true,
+        held: None,
+    }
 }
 
 #[test]
@@ -104,8 +110,17 @@ fn a_run_goes_on_with_the_descriptors_that_it_began_with() {
     let shown = other.with_head() + &DescriptorPage::BENCHMARK_T2B.with_head();
     let pages =
         [(files[0], DescriptorPage::BENCHMARK_T2A), (files[1], DescriptorPage::BENCHMARK_T2B)];
-    let refused = drive.take_descriptors(shown, pages).expect_err("the drive holds others");
+    let mut refused = |cdladm| {
+        drive.cdladm = cdladm;
+        let refused = drive.take_descriptors(shown.clone(), pages);
+        refused.expect_err("the drive holds others").to_string()
+    };
+    let with = refused(true);
     let upload =
         "\n  cdladm upload --file T2A.cdl /dev/sdX\n  cdladm upload --file T2B.cdl /dev/sdX";
-    assert!(refused.to_string().ends_with(upload), "{refused}");
+    assert!(with.ends_with(upload), "{with}");
+    let without = refused(false);
+    let upload = "\n  loadline cdl encode T2B.cdl --as t2 -o T2B.page; (head -c 8 /dev/zero; cat T2B.page) | \
+                  sg_raw -s 240 /dev/sdX 55 10 0 0 0 0 0 0 f0 0";
+    assert!(without.ends_with(upload), "{without}");
 }
