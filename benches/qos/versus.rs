@@ -15,7 +15,7 @@ mod wpq_load;
 use loadline_base::{Span, Time};
 use loadline_qos::{
     ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig, Request,
-    Scheduler, Take, TenantKey,
+    Scheduler, Take, Taken, TenantKey,
 };
 use std::num::NonZeroU32;
 use wpq_load::{MIX, cycle, filled};
@@ -61,7 +61,8 @@ struct Run {
     flows: Vec<FlowId>,
     random: Random,
     now: Time,
-    closed: bool,
+    /// What was taken, so that it is read as a server would.
+    sum: u64,
 }
 
 impl Run {
@@ -102,11 +103,10 @@ impl Run {
             false => scheduler.flow(now, index.into(), ClientKey(0)),
         };
         let flows = (0..records).map(&mut flow).collect();
-        let mut run = Run { scheduler, flows, random, now, closed: load.ends_with("closed") };
+        let mut run = Run { scheduler, flows, random, now, sum: 0 };
         for _ in 0..DEPTH {
             (0..records).for_each(|record| run.add(run.flows[record]));
         }
-        (0..4 * records.max(1_000)).for_each(|_| run.pair());
         run
     }
 
@@ -117,19 +117,27 @@ impl Run {
 
     /// One take and one add; where nothing may run, the clock goes to the time named.
     #[inline(always)]
-    fn pair(&mut self) {
+    fn pair<const CLOSED: bool>(&mut self) {
         loop {
             match self.scheduler.take(self.now) {
-                Take::Ready(taken) => {
-                    let random =
-                        if self.closed { None } else { Some(self.random.below(self.flows.len())) };
-                    self.add(random.map_or(taken.flow, |record| self.flows[record]));
+                Take::Ready(Taken { flow, payload, .. }) => {
+                    self.sum = self.sum.wrapping_add(payload);
+                    let record =
+                        if CLOSED { None } else { Some(self.random.below(self.flows.len())) };
+                    self.add(record.map_or(flow, |record| self.flows[record]));
                     self.now += SERVICE;
                     return;
                 }
                 Take::NotBefore(time) => self.now = time,
                 Take::Empty => unreachable!("as many are added as are taken"),
             }
+        }
+    }
+
+    /// So many pairs, compiled for each kind of load.
+    fn pairs<const CLOSED: bool>(&mut self, pairs: u64) {
+        for _ in 0..pairs {
+            self.pair::<CLOSED>();
         }
     }
 }
@@ -153,10 +161,11 @@ fn measure(pair: &mut dyn FnMut(u64), pairs: u64) -> f64 {
 fn runner(mode: &str, load: &str, records: usize) -> Box<dyn FnMut(u64)> {
     if mode != "wpq" {
         let mut run = Run::new(mode, load, records);
-        return Box::new(move |pairs| {
-            for _ in 0..pairs {
-                run.pair();
-            }
+        let pairs = if load.ends_with("closed") { Run::pairs::<true> } else { Run::pairs::<false> };
+        pairs(&mut run, 4 * records.max(1_000) as u64);
+        return Box::new(move |count| {
+            pairs(&mut run, count);
+            std::hint::black_box(run.sum);
         });
     }
     let mix = if load.ends_with("one") { &MIX[..1] } else { &MIX };
