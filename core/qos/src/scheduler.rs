@@ -322,6 +322,22 @@ pub enum Take<T> {
     Empty,
 }
 
+impl<T> Take<T> {
+    /// The same, put together anew: what was called to find it writes it to memory, and the answer of who is compiled into the
+    /// caller stays in registers only if it never stands in that place.
+    #[inline(always)]
+    pub(crate) fn by_fields(self) -> Take<T> {
+        match self {
+            Take::Ready(taken) => {
+                let Taken { flow, class, arrival, cost, priority, phase, payload } = taken;
+                Take::Ready(Taken { flow, class, arrival, cost, priority, phase, payload })
+            }
+            Take::NotBefore(time) => Take::NotBefore(time),
+            Take::Empty => Take::Empty,
+        }
+    }
+}
+
 /// A request that was not enqueued, handed back with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedRequest<T> {

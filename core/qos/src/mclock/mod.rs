@@ -27,6 +27,7 @@ use core::num::NonZeroU32;
 use loadline::Loadline;
 use loadline_base::{Span, Time};
 use published::Published;
+use requests::RequestTerms;
 
 /// An mClock scheduler.
 #[derive(Clone, Debug)]
@@ -204,7 +205,12 @@ impl<T> Scheduler<T> for MClock<T> {
     // them, and the published mode, is not.
     #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        in_mode!(self, mode => mode.enqueue(now, request))
+        let Request { flow, priority, cost, distributed, payload } = request;
+        let terms = RequestTerms { priority, cost, distributed };
+        match &mut self.mode {
+            Algorithm::Published(mode) => mode.enqueue_in_parts(now, flow, terms, payload),
+            Algorithm::Loadline(mode) => mode.enqueue_in_parts(now, flow, terms, payload),
+        }
     }
 
     fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
@@ -213,7 +219,10 @@ impl<T> Scheduler<T> for MClock<T> {
 
     #[inline(always)]
     fn take(&mut self, now: Time) -> Take<T> {
-        in_mode!(self, mode => mode.take(now))
+        match &mut self.mode {
+            Algorithm::Published(mode) => mode.take(now).by_fields(),
+            Algorithm::Loadline(mode) => mode.take(now),
+        }
     }
 
     fn earliest(&mut self, now: Time) -> Option<Time> {

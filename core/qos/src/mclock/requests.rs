@@ -35,6 +35,15 @@ impl RequestList {
     }
 }
 
+/// What a request is besides whose it is and what comes back. Two words, so that who is called gets a request in registers: one that
+/// was handed over in memory would stand there for those, too, who are not called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestTerms {
+    pub(super) priority: u32,
+    pub(super) cost: u32,
+    pub(super) distributed: Distributed,
+}
+
 /// What a request is charged; at most 2^32 - 1 units, counters included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RequestCharge {
@@ -260,17 +269,25 @@ impl<T> Requests<T> {
         let plain = priority == 0 && distributed == Distributed::default();
         let generation = flow.generation();
         let flow = flow.get() | if plain { 0 } else { HAS_MORE };
-        let filled = RequestSlot::Waits { arrival: now, payload, flow, generation, cost, next };
         self.len += 1;
-        let mut slot = self.free;
+        let slot = self.free;
+        // Built in its place: what is put together elsewhere is copied in wider pieces than it was written in, for which the
+        // processor waits.
         match self.slots.get_mut(slot as usize) {
             Some(place) => {
                 if let RequestSlot::Free { next } = place {
                     self.free = *next;
                 }
-                *place = filled;
+                *place = RequestSlot::Waits { arrival: now, payload, flow, generation, cost, next };
             }
-            None => slot = self.extend(filled),
+            None => {
+                let filled =
+                    RequestSlot::Waits { arrival: now, payload, flow, generation, cost, next };
+                return self.extend(
+                    filled,
+                    if plain { None } else { Some(More { priority, distributed }) },
+                );
+            }
         }
         if !plain {
             self.note(slot, More { priority, distributed });
@@ -279,9 +296,14 @@ impl<T> Requests<T> {
     }
 
     #[cold]
-    fn extend(&mut self, filled: RequestSlot<T>) -> u32 {
+    #[inline(never)]
+    fn extend(&mut self, filled: RequestSlot<T>, more: Option<More>) -> u32 {
         self.slots.push(filled);
-        u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 requests wait")
+        let slot = u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 requests wait");
+        if let Some(more) = more {
+            self.note(slot, more);
+        }
+        slot
     }
 
     #[inline(never)]

@@ -147,7 +147,7 @@ impl Level {
         let line = self.line(index);
         let tick = self.tick_at(now);
         let tag = line.reservation_tag_exact() + u128::from(self.time.lag);
-        let held = line.holds_at_limit() && line.limit_tag() > tick;
+        let held = line.holds_at_limit::<false>() && line.limit_tag::<false>() > tick;
         let start = i128::from(if held { line.start } else { self.start_if_released(index) });
         let spare = match line.has_weight() {
             true => (line.conserves() && held).then_some((0, start)),
@@ -171,7 +171,9 @@ impl Level {
         Tags {
             reservation: line.has_reservation().then(|| self.time_of_past(now, reservation)),
             proportion: line.has_weight().then(|| self.units(line.start)),
-            limit: line.holds_at_limit().then(|| self.time_of_past(now, line.limit_tag_exact())),
+            limit: line
+                .holds_at_limit::<false>()
+                .then(|| self.time_of_past(now, line.limit_tag_exact())),
         }
     }
 }

@@ -6,8 +6,8 @@
 //! entry, and the one that is no longer the party's is dropped when it reaches the top.
 
 use super::flow::Inside;
-use super::line::{ABSENT, Line, after};
-use super::lineup::Lineup;
+use super::line::{Line, after};
+use super::lineup::{ABSENT, Lineup};
 use super::race::Race;
 use super::rate::{FRACTION_BITS, TickRate, power_of_two};
 use super::tournament::{KeyedIndex, Tournament};
@@ -58,6 +58,12 @@ pub(super) struct LevelTime {
 const OWED_TICKS: u64 = 1_000_000_000 << FRACTION_BITS;
 
 impl LevelTime {
+    /// Reservation time: what is not later is due. It is never behind by more than all time.
+    #[inline(always)]
+    pub(super) fn due(&self, now: u64) -> u64 {
+        now.wrapping_sub(self.lag)
+    }
+
     /// Reservation time stands still while reservations are met late: that of this party was due at `tag`.
     #[inline(always)]
     pub(super) fn write_off(&mut self, now: u64, line: &Line, tag: u64) {
@@ -68,7 +74,7 @@ impl LevelTime {
 
     #[cold]
     fn fall_behind(&mut self, now: u64, slack: u64, tag: u64) {
-        let late = now.saturating_sub(self.lag).saturating_sub(tag);
+        let late = self.due(now).saturating_sub(tag);
         let owed = OWED_TICKS.saturating_add(slack);
         self.lag = self.lag.saturating_add(late.saturating_sub(owed));
     }
@@ -286,6 +292,14 @@ impl Level {
         Time::from_nanos(u64::try_from(u128::from(now.nanos()) + nanos).unwrap_or(u64::MAX))
     }
 
+    /// The same for a tag that is not beyond the range.
+    #[inline]
+    pub(super) fn time_of_near(&self, now: Time, tag: u64) -> Time {
+        let ahead = tag.saturating_sub(self.tick_at(now));
+        let nanos = (ahead + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS;
+        Time::from_nanos(now.nanos().saturating_add(nanos))
+    }
+
     /// The same for a tag that may have passed.
     pub(super) fn time_of_past(&self, now: Time, tag: u128) -> Time {
         let behind = u128::from(self.tick_at(now)).saturating_sub(tag) >> FRACTION_BITS;
@@ -299,44 +313,43 @@ impl Level {
         if line.in_weighted() {
             return line.start;
         }
-        line.start.max(self.race.virtual_time().saturating_sub(line.slack_of_weight()))
+        line.start.max(self.race.virtual_time().saturating_sub(line.slack_of_weight::<false>()))
     }
 
     /// A party in which nothing waited has a head.
     #[inline(always)]
     pub(super) fn wakes(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
-        let reservation_now = now.saturating_sub(self.time.lag);
+        let reservation_now = self.time.due(now);
         let line = &mut self.lines[index as usize];
         line.forget_costs();
         line.set_head(head);
         let mut held_until = 0;
-        if line.holds_at_limit() {
-            let charge = line.limit().ticks(head.of_limit());
+        if line.holds_at_limit::<false>() {
+            let charge = line.limit().ticks::<false>(head.of_limit());
             let burst = self.bursts.of(&self.terms, index);
             line.limit_base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
             held_until = after(line.limit_base, charge);
         }
         if line.has_reservation() {
             // Due on arrival, or when the last one's interval is over; before that for what was saved.
-            let charge = line.reservation().ticks(head.reserved);
+            let charge = line.reservation().ticks::<false>(head.reserved);
             let earliest = reservation_now.saturating_sub(charge.max(self.time.saved));
             let due = line.reservation_base.max(earliest);
             line.reservation_base = due;
             let mut tag = after(due, charge);
             if charge > reservation_now && due == 0 {
                 line.fit_reservation(reservation_now);
-                tag = line.reservation_tag();
+                tag = line.reservation_tag::<false>();
             }
-            if tag < line.reserved_key {
-                line.reserved_key = tag;
-                self.push_reservation(tag, index);
-            }
+            self.key_reservation(tag, index);
         }
         let line = &mut self.lines[index as usize];
         if line.has_weight() {
             self.race.bring_up(line);
-            if !line.in_weighted() {
+            if line.in_weighted() {
+                line.set_within_limit(held_until <= now);
+            } else {
                 self.enter(now, index, held_until);
             }
         } else if line.conserves() {
@@ -373,6 +386,7 @@ impl Level {
         }
         let line = &mut self.lines[index as usize];
         line.set_in_weighted(true);
+        line.set_within_limit(true);
         self.weighted.push(KeyedIndex::new(line.start, index));
     }
 
@@ -407,7 +421,7 @@ impl Level {
             return;
         }
         if line.has_reservation() {
-            self.lower_reservation(index);
+            self.change_reservation(index);
         }
         let line = &mut self.lines[index as usize];
         if line.has_weight() {
@@ -425,18 +439,29 @@ impl Level {
         self.sweep();
     }
 
-    /// Makes sure that an entry stands in the queue that is not later than the tag. It takes the place of the first if that is
-    /// of a party in which nothing waits: a server with time to spare empties one party while another wakes.
+    /// The tag of a busy party's reservation is another.
     #[inline(always)]
-    pub(super) fn lower_reservation(&mut self, index: u32) {
-        let tag = self.lines[index as usize].reservation_tag();
-        if tag >= self.lines[index as usize].reserved_key {
-            return;
-        }
-        self.lines[index as usize].reserved_key = tag;
-        self.push_reservation(tag, index);
+    pub(super) fn change_reservation(&mut self, index: u32) {
+        self.key_reservation(self.lines[index as usize].reservation_tag::<false>(), index);
     }
 
+    /// Makes sure that an entry stands in the queue that is not later than the tag.
+    #[inline(always)]
+    fn key_reservation(&mut self, tag: u64, index: u32) {
+        let line = &mut self.lines[index as usize];
+        if self.reserved.put(index, tag) {
+            line.reserved_key = tag;
+            return line.set_due_at_key(true);
+        }
+        line.set_due_at_key(tag <= line.reserved_key);
+        if tag < line.reserved_key {
+            line.reserved_key = tag;
+            self.push_reservation(tag, index);
+        }
+    }
+
+    /// Adds an entry. It takes the place of the first if that is of a party in which nothing waits: a server with time to spare
+    /// empties one party while another wakes.
     #[inline(always)]
     fn push_reservation(&mut self, tag: u64, index: u32) {
         let first = self.reserved.first();
@@ -472,7 +497,7 @@ impl Level {
     pub(super) fn admit(&mut self, now: u64, index: u32, cost: u32) -> Result<(), u128> {
         let burst = self.bursts.of(&self.terms, index);
         let line = &mut self.lines[index as usize];
-        let charge = line.limit().ticks(cost);
+        let charge = line.limit().ticks::<false>(cost);
         let base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
         if after(base, charge) > now {
             return Err(u128::from(base) + line.limit().exact(cost));

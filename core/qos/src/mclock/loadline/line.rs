@@ -1,9 +1,11 @@
 //! One party of a level, a class among classes or a tenant among the tenants of its class, in one cache line: what is
 //! remembered of its past, what its tags are computed from, and what waits.
 
-use super::rate::{FAR, FRACTION_BITS, SHIFT_BITS, TickRate};
+use super::lineup::ABSENT;
+use super::rate::{FAR, FRACTION_BITS, SLOW, TickRate};
 use crate::LimitPolicy;
 use crate::mclock::requests::{RequestCharge, RequestList};
+use core::hint::select_unpredictable;
 
 /// Largest requests by which a party may be ahead of its turn, or behind its limit, before more of it is forgotten.
 const SLACK: u32 = 4;
@@ -11,9 +13,6 @@ const SLACK: u32 = 4;
 /// A caller may come back this much late to a class at its limit, by a coarse timer or since nothing could be begun, and
 /// the limit is still reached: 0.1 ms.
 const LATE_TICKS: u64 = 100_000 << FRACTION_BITS;
-
-/// Not in the queue.
-pub(super) const ABSENT: u64 = u64::MAX;
 
 /// The line; see the module. Tags are functions of it, not state: new parameters and a new head show at once.
 #[derive(Clone, Debug)]
@@ -25,7 +24,8 @@ pub(super) struct Line {
     pub(super) reservation_base: u64,
     /// Limit tag of the last request served (under [`LimitPolicy::Reject`]: admitted).
     pub(super) limit_base: u64,
-    /// The key of the valid entry in the queue of reservations, a lower bound of the tag; or [`ABSENT`].
+    /// The key of the valid entry in the queue of reservations, a lower bound of the tag and the tag itself where [`Line::is_due_plainly`];
+    /// or [`ABSENT`].
     pub(super) reserved_key: u64,
     /// What waits, of the client whose turn it is.
     pub(super) fifo: RequestList,
@@ -36,8 +36,7 @@ pub(super) struct Line {
     reservation_mantissa: u32,
     weight_mantissa: u32,
     limit_mantissa: u32,
-    /// The shifts of reservation, weight and limit, each below a flag; the greatest cost's power of two, below the limit
-    /// policy.
+    /// The shifts of reservation, weight and limit, each below flags; the greatest cost's power of two, below the limit policy.
     bits: [u8; 4],
 }
 
@@ -50,7 +49,15 @@ const LIMIT: usize = 2;
 /// Where the power and the policy stand.
 const COST: usize = 3;
 
-const FLAG: u8 = 1 << SHIFT_BITS;
+/// With the reservation: among those that may use what nobody else wants. With the weight: in the queue by start tag. With the limit:
+/// several stand inside.
+const FLAG: u8 = 1 << 7;
+/// With the reservation: the tag of the head may be later than the key of its entry, or nothing waits. With the weight: the head may be
+/// at its limit, or nothing waits.
+const UNSURE: u8 = 1 << 6;
+/// A reservation's or a weight's shift is to the left, below [`UNSURE`].
+const SHORT_SLOW: u8 = 1 << 5;
+const SHORT_SHIFT: u8 = SHORT_SLOW - 1;
 const POWER_MASK: u8 = 0x1f;
 /// Of what costs more the slack has fewer.
 const POWER_MAX: u8 = 29;
@@ -61,6 +68,9 @@ const CONSERVES: u8 = 1 << 6;
 const REJECTS: u8 = 2 << 6;
 /// Not a limit policy: a strict party has no limit.
 const STRICT: u8 = 3 << 6;
+
+/// What makes a line other than most: slow rates, several inside, a limit that does more than hold.
+const RARE: [u8; 4] = [SHORT_SLOW, SHORT_SLOW, FLAG | SLOW, POLICY_MASK];
 
 impl Line {
     /// A strict party, which has no rates.
@@ -81,12 +91,16 @@ impl Line {
     }
 
     pub(super) fn set_rates(&mut self, reservation: TickRate, weight: TickRate, limit: TickRate) {
+        let (reservation, weight) =
+            (reservation.shortened(SHORT_SHIFT), weight.shortened(SHORT_SHIFT));
         self.reservation_mantissa = reservation.mantissa;
         self.weight_mantissa = weight.mantissa;
         self.limit_mantissa = limit.mantissa;
-        for (at, rate) in [(RESERVATION, reservation), (WEIGHT, weight), (LIMIT, limit)] {
-            self.bits[at] = self.bits[at] & FLAG | rate.shift;
+        for (at, rate) in [(RESERVATION, reservation), (WEIGHT, weight)] {
+            let slow = if rate.is_slow() { SHORT_SLOW } else { 0 };
+            self.bits[at] = self.bits[at] & FLAG | UNSURE | slow | rate.shift & SHORT_SHIFT;
         }
+        self.bits[LIMIT] = self.bits[LIMIT] & FLAG | limit.shift;
     }
 
     pub(super) fn set_policy(&mut self, policy: LimitPolicy) {
@@ -96,6 +110,7 @@ impl Line {
             LimitPolicy::Reject => REJECTS,
         };
         self.bits[COST] = self.bits[COST] & !POLICY_MASK | policy;
+        self.set_unsure();
     }
 
     pub(super) fn policy(&self) -> LimitPolicy {
@@ -107,23 +122,77 @@ impl Line {
     }
 
     #[inline(always)]
-    fn rate(&self, mantissa: u32, at: usize) -> TickRate {
-        TickRate { mantissa, shift: self.bits[at] & !FLAG }
+    fn short_rate(&self, mantissa: u32, at: usize) -> TickRate {
+        let bits = self.bits[at];
+        let slow = (bits & SHORT_SLOW) << (SLOW.trailing_zeros() - SHORT_SLOW.trailing_zeros());
+        TickRate { mantissa, shift: bits & SHORT_SHIFT | slow }
     }
 
     #[inline(always)]
     pub(super) fn reservation(&self) -> TickRate {
-        self.rate(self.reservation_mantissa, RESERVATION)
+        self.short_rate(self.reservation_mantissa, RESERVATION)
     }
 
     #[inline(always)]
     pub(super) fn weight(&self) -> TickRate {
-        self.rate(self.weight_mantissa, WEIGHT)
+        self.short_rate(self.weight_mantissa, WEIGHT)
     }
 
     #[inline(always)]
     pub(super) fn limit(&self) -> TickRate {
-        self.rate(self.limit_mantissa, LIMIT)
+        TickRate { mantissa: self.limit_mantissa, shift: self.bits[LIMIT] & !FLAG }
+    }
+
+    #[inline(always)]
+    fn has_none_of(&self, bits: [u8; 4]) -> bool {
+        u32::from_le_bytes(self.bits) & u32::from_le_bytes(bits) == 0
+    }
+
+    /// Whether the key of its entry is the tag of its head, which waits, and nothing about it is rare.
+    #[inline(always)]
+    pub(super) fn is_due_plainly(&self) -> bool {
+        let [reservation, weight, limit, policy] = RARE;
+        self.has_none_of([reservation | UNSURE, weight, limit, policy])
+    }
+
+    /// The same, but rates may be slow.
+    #[inline(always)]
+    pub(super) fn is_due_slowly(&self) -> bool {
+        self.has_none_of([UNSURE, 0, FLAG, POLICY_MASK])
+    }
+
+    /// The same of its limit, but rates may be slow.
+    #[inline(always)]
+    pub(super) fn is_within_slowly(&self) -> bool {
+        self.has_none_of([0, UNSURE, FLAG, POLICY_MASK])
+    }
+
+    /// Whether its head, which waits, is within its limit, and nothing about it is rare.
+    #[inline(always)]
+    pub(super) fn is_within_plainly(&self) -> bool {
+        let [reservation, weight, limit, policy] = RARE;
+        self.has_none_of([reservation, weight | UNSURE, limit, policy])
+    }
+
+    /// The tag of its head may be another than its entries say.
+    #[inline(always)]
+    pub(super) fn set_unsure(&mut self) {
+        self.bits[RESERVATION] |= UNSURE;
+        self.bits[WEIGHT] |= UNSURE;
+    }
+
+    /// The key of its entry is, or may not be, the tag of its head.
+    #[inline(always)]
+    pub(super) fn set_due_at_key(&mut self, is_sure: bool) {
+        let unsure = !is_sure || self.cost != self.reserved_cost;
+        self.bits[RESERVATION] = self.bits[RESERVATION] & !UNSURE | if unsure { UNSURE } else { 0 };
+    }
+
+    /// Its head is within the limit, or may not be. Whoever is not in the queue by start tag is unsure.
+    #[inline(always)]
+    pub(super) fn set_within_limit(&mut self, is_sure: bool) {
+        let unsure = !is_sure || self.cost != self.reserved_cost || !self.in_weighted();
+        self.bits[WEIGHT] = self.bits[WEIGHT] & !UNSURE | if unsure { UNSURE } else { 0 };
     }
 
     #[inline(always)]
@@ -153,8 +222,8 @@ impl Line {
 
     /// Whether its heads may have to wait for their limit tag.
     #[inline(always)]
-    pub(super) fn holds_at_limit(&self) -> bool {
-        self.limit_mantissa != 0 && self.bits[COST] < REJECTS
+    pub(super) fn holds_at_limit<const PLAIN: bool>(&self) -> bool {
+        self.limit_mantissa != 0 && (PLAIN || self.bits[COST] < REJECTS)
     }
 
     #[inline(always)]
@@ -165,6 +234,9 @@ impl Line {
     #[inline(always)]
     pub(super) fn set_in_weighted(&mut self, is_in: bool) {
         self.set_flag(WEIGHT, is_in);
+        if !is_in {
+            self.bits[WEIGHT] |= UNSURE;
+        }
     }
 
     /// Whether it counts among those that share by weight.
@@ -198,13 +270,13 @@ impl Line {
 
     #[inline(always)]
     fn set_flag(&mut self, at: usize, is_set: bool) {
-        self.bits[at] = self.bits[at] & !FLAG | u8::from(is_set) << SHIFT_BITS;
+        self.bits[at] = self.bits[at] & !FLAG | if is_set { FLAG } else { 0 };
     }
 
     /// Whether a request only has to be appended: it is not strict, no policy looks at it, and its party has one client.
     #[inline(always)]
     pub(super) fn appends(&self) -> bool {
-        u32::from_le_bytes(self.bits) & u32::from_le_bytes([0, 0, FLAG, REJECTS]) == 0
+        self.has_none_of([0, 0, FLAG, REJECTS])
     }
 
     /// Whether something waits.
@@ -218,6 +290,7 @@ impl Line {
     pub(super) fn set_head(&mut self, head: RequestCharge) {
         self.cost = head.cost;
         self.reserved_cost = head.reserved;
+        self.set_unsure();
         // The five bits of the power are those that a shift takes.
         if head.of_limit().wrapping_shr(u32::from(self.bits[COST])) != 0 {
             self.note_cost(head.of_limit());
@@ -228,6 +301,12 @@ impl Line {
     fn note_cost(&mut self, most: u32) {
         let power = (32 - most.leading_zeros() as u8).min(POWER_MAX);
         self.bits[COST] = self.bits[COST] & !POWER_MASK | power;
+    }
+
+    /// What the head is charged.
+    #[inline(always)]
+    pub(super) fn charge(&self) -> RequestCharge {
+        RequestCharge { cost: self.cost, reserved: self.reserved_cost }
     }
 
     /// Forgets how dear requests were, when a party becomes busy.
@@ -244,19 +323,19 @@ impl Line {
 
     /// The slack against the reservation.
     pub(super) fn slack_of_reservation(&self) -> u64 {
-        self.reservation().ticks(self.slack())
+        self.reservation().ticks::<false>(self.slack())
     }
 
     /// The slack in virtual time.
     #[inline(always)]
-    pub(super) fn slack_of_weight(&self) -> u64 {
-        self.weight().ticks(self.slack())
+    pub(super) fn slack_of_weight<const PLAIN: bool>(&self) -> u64 {
+        self.weight().ticks::<PLAIN>(self.slack())
     }
 
     /// The slack against the limit.
     #[inline(always)]
-    pub(super) fn slack_of_limit(&self) -> u64 {
-        self.limit().ticks(self.slack())
+    pub(super) fn slack_of_limit<const PLAIN: bool>(&self) -> u64 {
+        self.limit().ticks::<PLAIN>(self.slack())
     }
 
     /// Makes the head's reservation due at `tag`, when its charge is longer than the past before that.
@@ -267,19 +346,26 @@ impl Line {
 
     /// When the reservation of the head is due, in reservation time.
     #[inline(always)]
-    pub(super) fn reservation_tag(&self) -> u64 {
-        after(self.reservation_base, self.reservation().ticks(self.reserved_cost))
+    pub(super) fn reservation_tag<const PLAIN: bool>(&self) -> u64 {
+        let cost = if PLAIN { self.cost } else { self.reserved_cost };
+        after(self.reservation_base, self.reservation().ticks::<PLAIN>(cost))
     }
 
-    #[inline(always)]
     fn limited_cost(&self) -> u32 {
         self.cost.max(self.reserved_cost)
     }
 
+    /// What the head is charged to the limit.
+    #[inline(always)]
+    fn limit_charge<const PLAIN: bool>(&self) -> u64 {
+        let cost = if PLAIN { self.cost } else { self.limited_cost() };
+        self.limit().ticks::<PLAIN>(cost)
+    }
+
     /// When the head is within the limit.
     #[inline(always)]
-    pub(super) fn limit_tag(&self) -> u64 {
-        after(self.limit_base, self.limit().ticks(self.limited_cost()))
+    pub(super) fn limit_tag<const PLAIN: bool>(&self) -> u64 {
+        after(self.limit_base, self.limit_charge::<PLAIN>())
     }
 
     /// The tags that lie beyond the range of a tag, in full.
@@ -295,7 +381,7 @@ impl Line {
     /// From when on the head may go, if nobody else wants to; `lag` is how far reservation time is behind.
     pub(super) fn ready_at(&self, lag: u64) -> u128 {
         let due = self.reservation_tag_exact() + u128::from(lag);
-        let within = if self.holds_at_limit() { self.limit_tag_exact() } else { 0 };
+        let within = if self.holds_at_limit::<false>() { self.limit_tag_exact() } else { 0 };
         match (self.has_reservation(), self.has_weight()) {
             _ if self.conserves() => 0,
             (true, true) => due.min(within),
@@ -307,14 +393,37 @@ impl Line {
     /// So much was served elsewhere, which counts against the limit.
     #[cold]
     pub(super) fn limit_elsewhere(&mut self, cost: u32) {
-        self.limit_base = after(self.limit_base, self.limit().ticks(cost));
+        self.limit_base = after(self.limit_base, self.limit().ticks::<false>(cost));
+        self.set_unsure();
     }
 
-    /// The limit's tag of the head, which is served now, late or not: lateness counts as credit, up to this one.
+    /// The limit's tag of the head, which is served now, late or not: lateness counts as credit, up to this one. The tag of a next one
+    /// that costs the same.
     #[inline(always)]
-    pub(super) fn charge_limit(&mut self, now: u64, credit: u64) {
-        let oldest = now.saturating_sub(credit.max(LATE_TICKS));
-        self.limit_base = self.limit_tag().max(oldest);
+    pub(super) fn charge_limit<const PLAIN: bool>(&mut self, now: u64, credit: u64) -> u64 {
+        self.charge_limit_until::<PLAIN>(now, u64::MAX, credit)
+    }
+
+    /// The same, but only if the limit's tag before is not later than `latest`.
+    #[inline(always)]
+    pub(super) fn charge_limit_until<const PLAIN: bool>(
+        &mut self,
+        now: u64,
+        latest: u64,
+        credit: u64,
+    ) -> u64 {
+        let charge = self.limit_charge::<PLAIN>();
+        // Signed: what is before tag 0 is before every tag.
+        let oldest = now.wrapping_sub(credit.max(LATE_TICKS)) as i64;
+        let charged = (after(self.limit_base, charge) as i64).max(oldest) as u64;
+        self.limit_base = select_unpredictable(self.limit_base <= latest, charged, self.limit_base);
+        self.limit_base + charge
+    }
+
+    /// Its head may be at its limit, if it is so.
+    #[inline(always)]
+    pub(super) fn doubt_limit(&mut self, is_so: bool) {
+        self.bits[WEIGHT] |= u8::from(is_so) << UNSURE.trailing_zeros();
     }
 
     /// The clock is set back by `ticks`, and reservation time comes to it again after it was `lag` behind. A tag keeps its
@@ -329,6 +438,7 @@ impl Line {
                 None => (0, cost),
             }
         };
+        self.set_unsure();
         let (was_busy, whole) = (u32::from(self.is_busy()), self.limited_cost());
         (self.reservation_base, self.reserved_cost) =
             moved(self.reservation_base, lag, self.reservation(), self.reserved_cost);
@@ -343,12 +453,31 @@ impl Line {
     /// When the limit lets the head go; always, without one that holds it.
     #[inline(always)]
     pub(super) fn held_until(&self) -> u64 {
-        if self.holds_at_limit() { self.limit_tag() } else { 0 }
+        if self.holds_at_limit::<false>() { self.limit_tag::<false>() } else { 0 }
     }
 }
 
-/// The tag `ticks` later.
+/// The tag `ticks` later, at most [`FAR`]. That it is beyond is seen by its sign, and rare: a branch costs less than to find the lesser.
 #[inline(always)]
 pub(super) fn after(tag: u64, ticks: u64) -> u64 {
-    (tag + ticks).min(FAR)
+    let tag = tag + ticks;
+    if tag > FAR { far() } else { tag }
+}
+
+/// The tag `ticks` earlier, or tag 0.
+#[inline(always)]
+pub(super) fn before(tag: u64, ticks: u64) -> u64 {
+    if ticks > tag { start() } else { tag - ticks }
+}
+
+#[cold]
+#[inline(never)]
+fn far() -> u64 {
+    FAR
+}
+
+#[cold]
+#[inline(never)]
+fn start() -> u64 {
+    0
 }

@@ -16,7 +16,7 @@ use core::hint::select_unpredictable;
 const TABLED: usize = 8;
 
 /// In the table, of a party that is not in the queue; after every key.
-const ABSENT: u64 = u64::MAX;
+pub(super) const ABSENT: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
@@ -26,8 +26,7 @@ pub(super) struct Lineup {
     table: [u64; TABLED],
     /// Whether a party of the second half of the table has been in the queue.
     is_wide: bool,
-    /// Whether a party beyond the table has been in the queue since nobody was left: all stand in the line and in the tournament
-    /// then.
+    /// Whether a party beyond the table has been in the queue: all stand in the line and in the tournament since then.
     is_crowd: bool,
     /// The first in line; blank if the line is empty.
     front: KeyedIndex,
@@ -84,12 +83,20 @@ impl Lineup {
         if entry.index() as usize >= TABLED {
             return self.become_crowd(entry);
         }
-        self.put(entry);
-        if self.first.index() == entry.index() {
+        // Whether the first is another now is found by a search in any case: a branch would be taken at random.
+        self.seat(entry);
+        self.search();
+    }
+
+    /// Gives a party this key in place of any that it has, or takes it out by [`ABSENT`]; only in the table, or else nothing happens.
+    #[inline(always)]
+    pub(super) fn put(&mut self, index: u32, key: u64) -> bool {
+        let is_tabled = !self.is_crowd && (index as usize) < TABLED;
+        if is_tabled {
+            self.seat(KeyedIndex::new(key, index));
             self.search();
-        } else {
-            self.first = self.first.first_of(entry);
         }
+        is_tabled
     }
 
     /// Takes the first entry out.
@@ -123,12 +130,12 @@ impl Lineup {
         if entry.index() as usize >= TABLED {
             return self.become_crowd(entry);
         }
-        self.put(entry);
+        self.seat(entry);
         self.search();
     }
 
     #[inline(always)]
-    fn put(&mut self, entry: KeyedIndex) {
+    fn seat(&mut self, entry: KeyedIndex) {
         let place = entry.index() as usize % TABLED;
         self.table[place] = entry.key();
         self.is_wide |= place >= TABLED / 2;
@@ -179,7 +186,6 @@ impl Lineup {
             self.others.pop();
         }
         self.first = self.front.first_of(self.others.first());
-        self.is_crowd = !self.first.is_blank();
     }
 
     #[inline(always)]

@@ -19,7 +19,7 @@ mod tenants;
 mod tournament;
 
 use super::directory::Directory;
-use super::requests::{Departed, RequestCharge, RequestList, Requests};
+use super::requests::{Departed, RequestCharge, RequestList, RequestTerms, Requests};
 use super::{LoadlineConfig, Occupancy};
 use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
@@ -27,7 +27,7 @@ use crate::{
 };
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use choose::{Choice, PopHead};
+use choose::{Choice, NotPlain, PopHead};
 use flow::{ClientFlow, Inside, NONE, Turns};
 use level::{Level, PARTY_BYTES};
 use line::Line;
@@ -66,6 +66,8 @@ pub(super) struct StrictLine {
     requeued: RequestList,
     /// Strict services in a row while another request could have run.
     run: u32,
+    /// Nothing waits here, no run goes on, and no class is divided: the shared classes are asked at once.
+    nothing_before: bool,
 }
 
 impl<T> Loadline<T> {
@@ -82,7 +84,12 @@ impl<T> Loadline<T> {
             asleep: BTreeSet::new(),
             directory: Directory::default(),
             requests: Requests::new(),
-            first: StrictLine { strict: RequestList::EMPTY, requeued: RequestList::EMPTY, run: 0 },
+            first: StrictLine {
+                strict: RequestList::EMPTY,
+                requeued: RequestList::EMPTY,
+                run: 0,
+                nothing_before: true,
+            },
         };
         for lane in lanes {
             scheduler.add_class(*lane);
@@ -262,14 +269,39 @@ impl<T> Loadline<T> {
     /// Takes the next request: strict work, then what was put back, then the shared classes.
     #[inline(always)]
     fn take_next(&mut self, now: Time) -> Take<T> {
-        if !self.first.strict.is_empty() {
-            return self.take_beside_strict(now);
+        if self.first.nothing_before {
+            let tick = self.classes.tick(now);
+            match self.classes.serve_plainly(tick, &mut self.requests) {
+                Ok((class, left, phase)) => return Take::Ready(taken(class, left, phase)),
+                Err(NotPlain::Rare) => {}
+                Err(NotPlain::Nobody) => match self.classes.choose_spare(now) {
+                    Choice::NotBefore(time) => return Take::NotBefore(time),
+                    Choice::Nothing => return Take::Empty,
+                    _ => {}
+                },
+            }
         }
-        self.first.run = 0;
-        if !self.first.requeued.is_empty() {
-            return self.take_requeued_or_shared(now);
-        }
-        self.take_shared(now)
+        self.take_with_care(now).by_fields()
+    }
+
+    /// The same where something about who is next is rare.
+    #[inline(never)]
+    fn take_with_care(&mut self, now: Time) -> Take<T> {
+        let take = if !self.first.strict.is_empty() {
+            self.take_beside_strict(now)
+        } else {
+            self.first.run = 0;
+            self.take_requeued_or_shared(now)
+        };
+        self.look_before();
+        take
+    }
+
+    /// Whether the shared classes may be asked at once from now on: after a class was divided, and where anything went before them.
+    fn look_before(&mut self) {
+        let StrictLine { strict, requeued, run, .. } = &self.first;
+        self.first.nothing_before =
+            strict.is_empty() && requeued.is_empty() && *run == 0 && self.tenants.is_empty();
     }
 
     fn next_time_without_strict(&mut self, now: Time) -> Option<Time> {
@@ -285,7 +317,6 @@ impl<T> Loadline<T> {
 
     /// Strict work goes first, but after `strict_run_max` in a row beside a request that could have run, that
     /// one goes.
-    #[cold]
     fn take_beside_strict(&mut self, now: Time) -> Take<T> {
         if self.config.strict_run_max.is_some() && self.next_time_without_strict(now) == Some(now) {
             if self.strict_run_is_over() {
@@ -302,7 +333,6 @@ impl<T> Loadline<T> {
         self.config.strict_run_max.is_some_and(|most| self.first.run >= most)
     }
 
-    #[cold]
     fn take_requeued_or_shared(&mut self, now: Time) -> Take<T> {
         match self.requests.pop_front(&mut self.first.requeued) {
             Some(left) => self.taken_beside(left, Phase::Requeued),
@@ -311,7 +341,6 @@ impl<T> Loadline<T> {
     }
 
     /// Who is next among the shared classes; a divided one only if one of its tenants may run.
-    #[inline(always)]
     fn choose(&mut self, now: Time) -> Choice {
         if !self.tenants.is_empty() {
             return self.choose_among_divided(now);
@@ -336,7 +365,6 @@ impl<T> Loadline<T> {
     }
 
     /// The arms are alike, each compiled for its choice.
-    #[inline(always)]
     fn take_shared(&mut self, now: Time) -> Take<T> {
         match self.choose(now) {
             Choice::Reservation(class, tag) => {
@@ -349,7 +377,6 @@ impl<T> Loadline<T> {
         }
     }
 
-    #[inline(always)]
     fn take_chosen(&mut self, now: Time, class: u32, choice: Choice) -> Take<T> {
         if self.classes.line(class).is_shared() {
             return self.take_from_shared(now, choice, class);
@@ -377,18 +404,41 @@ impl<T> Loadline<T> {
         Take::Ready(taken(self.flows[left.flow.get() as usize].class, left, phase))
     }
 
+    /// Adds a request; see [`RequestTerms`].
+    #[inline(always)]
+    pub(super) fn enqueue_in_parts(
+        &mut self,
+        now: Time,
+        flow: FlowId,
+        terms: RequestTerms,
+        payload: T,
+    ) -> Result<(), RefusedRequest<T>> {
+        let RequestTerms { priority, cost, distributed } = terms;
+        let class = match self.open(flow) {
+            Some(known) if self.appends(known.class, cost) => known.class,
+            _ => return self.enqueue_with_care(now, flow, terms, payload),
+        };
+        self.push_alone(now, class, Request { flow, priority, cost, distributed, payload });
+        Ok(())
+    }
+
     /// Adds a request that goes past the shared classes, that a policy looks at, or whose class has several clients.
     #[inline(never)]
     fn enqueue_with_care(
         &mut self,
         now: Time,
-        request: Request<T>,
+        flow: FlowId,
+        terms: RequestTerms,
+        payload: T,
     ) -> Result<(), RefusedRequest<T>> {
+        let RequestTerms { priority, cost, distributed } = terms;
+        let request = Request { flow, priority, cost, distributed, payload };
         let Some(flow) = self.open(request.flow).copied() else {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
         };
         if self.is_strict(flow.class, request.priority) {
             self.requests.push_back(&mut self.first.strict, now, request);
+            self.first.nothing_before = false;
             return Ok(());
         }
         if request.cost == 0 {
@@ -480,20 +530,9 @@ impl<T> Scheduler<T> for Loadline<T> {
         }
     }
 
-    #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        // Field by field: a request that goes through memory as a whole is read in wider pieces than it was written in, for which
-        // the processor waits.
         let Request { flow, priority, cost, distributed, payload } = request;
-        let class = match self.open(flow) {
-            Some(known) if self.appends(known.class, cost) => known.class,
-            _ => {
-                let request = Request { flow, priority, cost, distributed, payload };
-                return self.enqueue_with_care(now, request);
-            }
-        };
-        self.push_alone(now, class, Request { flow, priority, cost, distributed, payload });
-        Ok(())
+        self.enqueue_in_parts(now, flow, RequestTerms { priority, cost, distributed }, payload)
     }
 
     fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
@@ -503,6 +542,7 @@ impl<T> Scheduler<T> for Loadline<T> {
         let strict = self.is_strict(flow.class, request.priority);
         let fifo = if strict { &mut self.first.strict } else { &mut self.first.requeued };
         self.requests.push_front(fifo, now, request);
+        self.first.nothing_before = false;
         Ok(())
     }
 

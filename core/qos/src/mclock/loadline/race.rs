@@ -4,7 +4,7 @@
 //! leaps: by as much as a request of the dearest if all come round together. The mean moves with every service, by what it
 //! cost over the sum of all weights.
 
-use super::line::Line;
+use super::line::{Line, before};
 use super::rate::WeightCharge;
 
 /// The parties of the queue by start tag that weight has served, until their reservations have brought them beyond the mean. One
@@ -65,47 +65,39 @@ impl Race {
         self.starts += weighed(line.start, line.weight().power());
     }
 
-    /// A party is no longer among them, if it was.
+    /// A party is no longer among them, if it was: without a branch, since whether it was cannot be predicted.
     #[inline(always)]
     pub(super) fn leave(&mut self, line: &mut Line) {
-        if line.is_counted() {
-            self.discount(line);
-        }
-    }
-
-    #[inline(never)]
-    fn discount(&mut self, line: &mut Line) {
+        let weight = u64::from(line.is_counted()) * line.weight().power();
         line.set_counted(false);
-        self.weight -= line.weight().power();
-        self.starts -= weighed(line.start, line.weight().power());
+        self.weight -= weight;
+        self.starts -= weighed(line.start, weight);
     }
 
     /// A party of the queue is served by weight, and virtual time comes to where that starts.
     #[inline(always)]
-    pub(super) fn served(&mut self, line: &mut Line) {
+    pub(super) fn served<const PLAIN: bool>(&mut self, line: &mut Line) {
         self.come_to(line.start);
         if !line.is_counted() {
             self.count(line);
         }
-        self.starts += u128::from(self.charge(line));
+        self.starts += u128::from(self.charge::<PLAIN>(line, line.cost));
     }
 
-    /// A party is served otherwise, and its weight charged.
+    /// A party is served otherwise, and its weight charged so much: perhaps nothing, which cannot be predicted.
     #[inline(always)]
-    pub(super) fn served_beside(&mut self, line: &mut Line) {
-        let weighed = self.charge(line);
-        if line.is_counted() {
-            self.starts += u128::from(weighed);
-        }
+    pub(super) fn served_beside<const PLAIN: bool>(&mut self, line: &mut Line, cost: u32) {
+        let is_counted = u64::from(line.is_counted());
+        self.starts += u128::from(is_counted * self.charge::<PLAIN>(line, cost));
     }
 
-    /// Charges the head of a party to its weight; what that adds to the sum of the start tags.
+    /// Charges a party's weight; what that adds to the sum of the start tags.
     #[inline(always)]
-    fn charge(&mut self, line: &mut Line) -> u64 {
-        if line.cost > self.dearest {
-            self.dearest = line.cost;
+    fn charge<const PLAIN: bool>(&mut self, line: &mut Line, cost: u32) -> u64 {
+        if cost > self.dearest {
+            self.dearest = cost;
         }
-        let WeightCharge { ticks, weighed } = line.weight().charge(line.cost, line.start);
+        let WeightCharge { ticks, weighed } = line.weight().charge::<PLAIN>(cost, line.start);
         line.start += ticks;
         weighed
     }
@@ -113,21 +105,21 @@ impl Race {
     /// Whether a party is so far ahead of the others, by its reservation, that it does not share by weight at all. It is no longer
     /// counted as soon as it is, but for the slack that one request more or less makes.
     #[inline(always)]
-    pub(super) fn is_out_of_reach(&mut self, line: &mut Line) -> bool {
+    pub(super) fn is_out_of_reach<const PLAIN: bool>(&mut self, line: &mut Line) -> bool {
         let is_below_mean = self.weight != 0 && weighed(line.start, self.weight) <= self.starts;
-        !is_below_mean && self.is_far_above_mean(line)
+        !is_below_mean && self.is_far_above_mean::<PLAIN>(line)
     }
 
     /// The same for one that is above the mean.
     #[inline(always)]
-    fn is_far_above_mean(&mut self, line: &mut Line) -> bool {
-        let before = line.start.saturating_sub(line.slack_of_weight());
+    fn is_far_above_mean<const PLAIN: bool>(&mut self, line: &mut Line) -> bool {
+        let before = before(line.start, line.slack_of_weight::<PLAIN>());
         if self.weight == 0 {
             return before > self.virtual_time;
         }
         self.dearest -= self.dearest >> 8;
         let most = self.starts + u128::from(self.dearest) * (STEPS * UNIT);
-        if weighed(line.start, self.weight) > most {
+        if line.is_counted() && weighed(line.start, self.weight) > most {
             self.leave(line);
         }
         weighed(before, self.weight) > most

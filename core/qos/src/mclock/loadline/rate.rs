@@ -1,6 +1,8 @@
 //! Inverse rates as a line keeps them: ticks per unit of cost in 32 significant bits, so that a charge is one
 //! multiplication and one shift.
 
+use super::line::after;
+
 /// Fraction bits of a tick: 2^-10 ns.
 pub(super) const FRACTION_BITS: u32 = 10;
 
@@ -9,9 +11,7 @@ pub(super) const FRACTION_BITS: u32 = 10;
 pub(super) const FAR: u64 = (1 << 63) - 1;
 
 /// Shifts from here on are to the left, or none: rates below one unit in two milliseconds.
-const SLOW: u8 = 64;
-/// A shift, as a line packs it.
-pub(super) const SHIFT_BITS: u32 = 7;
+pub(super) const SLOW: u8 = 64;
 
 /// `mantissa * 2^-shift` ticks per unit of cost (`mantissa * 2^(shift - 64)` where `shift` is 64 or more), rounded
 /// down; no mantissa, no rate.
@@ -70,17 +70,38 @@ impl TickRate {
         }
     }
 
+    /// The nearest rate whose shift, either way, is at most this. Where it is to the left, no more than one unit in 52 days is lost
+    /// beyond; where it is to the right, bits of less than a tick.
+    pub(super) fn shortened(self, most: u8) -> TickRate {
+        let places = self.shift & (SLOW - 1);
+        let beyond = u32::from(places.saturating_sub(most));
+        if beyond == 0 || self == TickRate::NONE {
+            return self;
+        }
+        if self.is_slow() {
+            return TickRate { mantissa: u32::MAX, shift: SLOW | most };
+        }
+        TickRate { mantissa: self.mantissa.checked_shr(beyond).unwrap_or(0).max(1), shift: most }
+    }
+
+    /// Whether its shift is to the left, or none.
+    #[inline(always)]
+    pub(super) fn is_slow(self) -> bool {
+        self.shift & SLOW != 0
+    }
+
     /// Units of cost in 2^32 ticks, as a power of two; 1 if there are fewer.
     #[inline(always)]
     pub(super) fn power(self) -> u64 {
-        if self.shift & SLOW == 0 { 1 << self.shift } else { 1 }
+        if self.is_slow() { 1 } else { 1 << self.shift }
     }
 
-    /// Ticks of `cost` units, at most [`FAR`].
+    /// Ticks of `cost` units, at most [`FAR`]. A `PLAIN` rate is not slow.
     #[inline(always)]
-    pub(super) fn ticks(self, cost: u32) -> u64 {
+    pub(super) fn ticks<const PLAIN: bool>(self, cost: u32) -> u64 {
+        debug_assert!(!PLAIN || !self.is_slow());
         let product = u64::from(self.mantissa) * u64::from(cost);
-        if self.shift & SLOW != 0 {
+        if !PLAIN && self.is_slow() {
             return self.ticks_if_slow(product);
         }
         // By one at least, so that it is no more than FAR.
@@ -89,14 +110,10 @@ impl TickRate {
 
     /// The charge to a tag, which stays at most [`FAR`].
     #[inline(always)]
-    pub(super) fn charge(self, cost: u32, tag: u64) -> WeightCharge {
-        let product = u64::from(self.mantissa) * u64::from(cost);
-        if self.shift & SLOW != 0 {
-            let ticks = self.ticks_if_slow(product).min(FAR - tag);
-            return WeightCharge { ticks, weighed: ticks };
-        }
-        let ticks = (product >> (self.shift & (SLOW - 1))).min(FAR - tag);
-        WeightCharge { ticks, weighed: ticks << (self.shift & (SLOW - 1)) }
+    pub(super) fn charge<const PLAIN: bool>(self, cost: u32, tag: u64) -> WeightCharge {
+        let ticks = after(tag, self.ticks::<PLAIN>(cost)) - tag;
+        let shift = if !PLAIN && self.is_slow() { 0 } else { self.shift & (SLOW - 1) };
+        WeightCharge { ticks, weighed: ticks << shift }
     }
 
     #[cold]
@@ -155,18 +172,18 @@ mod tests {
                     got <= exact + 1 && exact - got.min(exact) <= exact / (1 << 30) + 1,
                     "{thousandths} {cost}"
                 );
-                assert_eq!(u128::from(rate.ticks(cost)), got.min(u128::from(FAR)));
+                assert_eq!(u128::from(rate.ticks::<false>(cost)), got.min(u128::from(FAR)));
             }
         }
     }
 
     #[test]
     fn extremes_saturate() {
-        assert_eq!(TickRate::per_second(1e300).ticks(1), 0);
-        assert_eq!(TickRate::per_second(1e-300).ticks(1), FAR);
+        assert_eq!(TickRate::per_second(1e300).ticks::<false>(1), 0);
+        assert_eq!(TickRate::per_second(1e-300).ticks::<false>(1), FAR);
         assert_eq!(TickRate::per_second(0.0), TickRate::NONE);
         assert_eq!(TickRate::of_weight(0.0, 20), TickRate::NONE);
-        assert_eq!(TickRate::of_weight(0.25, 20).ticks(3), 12 << 20);
+        assert_eq!(TickRate::of_weight(0.25, 20).ticks::<false>(3), 12 << 20);
         assert_eq!(floor_log2(5e-324), -1074);
         assert_eq!((power_of_two(-3), power_of_two(10)), (0.125, 1024.0));
     }

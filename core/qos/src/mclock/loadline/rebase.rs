@@ -2,7 +2,7 @@
 //! enough not to matter (weeks of the clock, 2^42 units of cost at the heaviest weight).
 
 use super::level::{Level, PAST, spare_entry};
-use super::line::ABSENT;
+use super::lineup::ABSENT;
 use super::rate::{FRACTION_BITS, floor_log2};
 use super::tournament::KeyedIndex;
 use loadline_base::Time;
@@ -25,7 +25,8 @@ impl Level {
         self.reserved.rebuild(|entry| {
             let line = &mut lines[entry.index() as usize];
             let wanted = line.is_busy() && line.has_reservation() && line.reserved_key == ABSENT;
-            line.reserved_key = if wanted { line.reservation_tag() } else { line.reserved_key };
+            line.reserved_key =
+                if wanted { line.reservation_tag::<false>() } else { line.reserved_key };
             wanted.then(|| KeyedIndex::new(line.reserved_key, entry.index()))
         });
         let keys = &mut self.limited_keys;

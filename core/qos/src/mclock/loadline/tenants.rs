@@ -256,6 +256,7 @@ impl<T> Loadline<T> {
             }
         };
         self.classes.set_inside(class, Inside::Tenants(at));
+        self.look_before();
         self.refresh_divided(now, class);
         at as usize
     }
@@ -428,7 +429,7 @@ impl<T> Loadline<T> {
         classes.line_mut(class).set_head(RequestCharge { cost: left.cost, reserved: left.cost });
         let choice = match choice {
             Choice::Reservation(class, _) => {
-                Choice::Reservation(class, classes.line(class).reservation_tag())
+                Choice::Reservation(class, classes.line(class).reservation_tag::<false>())
             }
             choice => choice,
         };

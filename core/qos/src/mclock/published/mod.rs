@@ -13,7 +13,7 @@ mod record;
 use super::beside::BesideQueue;
 use super::directory::Directory;
 use super::heap::{Heap, Packed, Wide};
-use super::requests::{RequestCharge, RequestList, Requests};
+use super::requests::{RequestCharge, RequestList, RequestTerms, Requests};
 use super::tick::Tick;
 use super::{Occupancy, PublishedConfig};
 use crate::{
@@ -57,6 +57,19 @@ pub(super) struct Published<T> {
 }
 
 impl<T> Published<T> {
+    /// See [`RequestTerms`].
+    #[inline(never)]
+    pub(super) fn enqueue_in_parts(
+        &mut self,
+        now: Time,
+        flow: FlowId,
+        terms: RequestTerms,
+        payload: T,
+    ) -> Result<(), RefusedRequest<T>> {
+        let RequestTerms { priority, cost, distributed } = terms;
+        self.enqueue(now, Request { flow, priority, cost, distributed, payload })
+    }
+
     pub(super) fn new(config: PublishedConfig, lanes: &[Lane]) -> Published<T> {
         let mut scheduler = Published {
             config,
@@ -274,7 +287,6 @@ impl<T> Scheduler<T> for Published<T> {
         self.leave_heaps(flow);
     }
 
-    #[inline(never)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
         self.clean_when_due(now);
         let flow = request.flow;
