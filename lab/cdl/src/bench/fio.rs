@@ -1,7 +1,7 @@
 //! fio: which version is here, and one job of it.
 
 use super::order::WorkloadStep;
-use super::real::RealError;
+use super::real_error::RealError;
 use super::{BenchError, Stopped};
 use crate::folder::{FIO_LOG, READ_LINE, part_of, unusable};
 use rustix::process::{Pid, Signal, kill_process_group};

@@ -11,6 +11,7 @@ mod manifest;
 mod order;
 mod reads;
 mod real;
+mod real_error;
 mod run;
 mod sim;
 mod summary;
@@ -22,7 +23,8 @@ pub use order::{
     BS_DEFAULT, BenchOptions, BenchOrder, Device, OrderError, QDS_DEFAULT, RAMPTIME_DEFAULT,
     RUNTIME_DEFAULT, WorkloadStep,
 };
-pub use real::{RealDrive, RealError};
+pub use real::RealDrive;
+pub use real_error::RealError;
 pub use run::{Bench, BenchNews, Ground};
 pub use sim::Modelled;
 pub use summary::{StepFigures, step_figures};
