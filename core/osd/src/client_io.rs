@@ -12,6 +12,7 @@ use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::pg_log::LogEntry;
 use crate::snapshots::{Changed, Decision, ObjectChange};
+use crate::unfound::AskedPlace;
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::Urgency;
@@ -180,7 +181,7 @@ impl Osd {
         self.vote(now, self.id, tag, fx);
     }
 
-    /// What a client wants to read cannot be read here. If no other copy has it, the op fails.
+    /// What a client wants to read cannot be read here. If no other copy has it either, the op fails.
     pub(crate) fn read_failed(
         &mut self,
         now: Time,
@@ -190,7 +191,11 @@ impl Osd {
     ) {
         let Some(in_flight) = self.ops.get_mut(tag) else { return };
         let op = in_flight.op;
-        if !self.can_pull(op.pg, object) {
+        let (place, ago) = (AskedPlace::of(&op), self.options.recovery_retry_interval);
+        let primary = self.primary(op.pg).expect("its ops end with its interval");
+        let was_looked_for = primary.unfound.was_looked_for(now, object, &place, ago);
+        if was_looked_for || !self.may_come(op.pg, object) {
+            self.tell_refused(now, &op, object, fx);
             return self.end_op(now, tag, Err(AccessFailure::Unreadable), fx);
         }
         self.ops.end(tag);
@@ -206,12 +211,11 @@ impl Osd {
             let (op, read) = (in_flight.op, std::mem::take(&mut in_flight.read));
             let primary = self.primary(op.pg).expect("its ops end with its interval");
             let is_kept = !op.kind.is_update() || primary.is_anywhere(op.object);
-            self.end_op(
-                now,
-                tag,
-                if is_kept { Ok(read) } else { Err(AccessFailure::Unreadable) },
-                fx,
-            );
+            if !is_kept {
+                self.tell_refused(now, &op, op.object, fx);
+            }
+            let result = if is_kept { Ok(read) } else { Err(AccessFailure::Unreadable) };
+            self.end_op(now, tag, result, fx);
         }
     }
 
@@ -228,6 +232,10 @@ impl Osd {
             OpKind::Trim(_) => self.object_trimmed(now, op.pg, tag, result.map(drop), fx),
             _ => {
                 self.counters.damage.failed_ops += u64::from(result.is_err());
+                let primary = self.primary_mut(op.pg).expect("its ops end with its interval");
+                if result.is_ok() && primary.unfound.went_well(&op) {
+                    self.tell_unfound(op.pg, fx);
+                }
                 self.reply(now, &op, stamps, result, fx);
             }
         }
@@ -235,8 +243,9 @@ impl Osd {
         self.scrub_op_ended(now, op.pg, fx);
     }
 
-    /// An op that is not under way ends because no copy of its object can be read.
-    pub(crate) fn fail_op(&mut self, now: Time, op: &ClientOp, fx: &mut Effects) {
+    /// An op that is not under way ends because no copy of an object can be read, its own or an ancestor's.
+    pub(crate) fn fail_op(&mut self, now: Time, op: &ClientOp, object: ObjectNo, fx: &mut Effects) {
+        self.tell_refused(now, op, object, fx);
         self.counters.damage.failed_ops += 1;
         let stamps = Stamps { admitted: now, dequeued: now, executed: now, committed: now };
         self.reply(now, op, stamps, Err(AccessFailure::Unreadable), fx);
@@ -281,8 +290,11 @@ impl Osd {
     ) {
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&object) {
-            if primary.misses(self.id, object) && !self.can_pull(op.pg, object) {
-                return self.fail_op(now, &op, fx);
+            if primary.misses(self.id, object)
+                && !self.can_pull(op.pg, object)
+                && !self.can_mend(op.pg, object)
+            {
+                return self.fail_op(now, &op, object, fx);
             }
             self.start_urgent(now, op.pg, object, fx);
         }

@@ -1,7 +1,7 @@
 //! What is to happen when the store has carried out an access.
 
 use crate::ids::{OpId, OsdId};
-use crate::message::{Push, WriteTag};
+use crate::message::{BadRange, Push, WriteTag};
 use crate::snapshots::SnapshotNo;
 use loadline_qos::{Urgency, Work};
 
@@ -24,6 +24,8 @@ pub(crate) enum Commit {
     /// This state of an object with a past, read before anything of it goes, in this interval; to its targets, or to the primary
     /// that pulls it.
     PastRead(u32, Option<RecoverySender>, SnapshotNo),
+    /// A range of a copy that is being mended, for the primary that has it mended; read here or elsewhere, or written.
+    Mend(RecoverySender, MendAccess, BadRange),
     /// A pushed object, to be confirmed to its sender.
     Pushed(RecoverySender, Push),
     /// A former state of an object, read to be pushed, and what it was compared with.
@@ -50,6 +52,17 @@ pub(crate) enum Commit {
     Loaded,
     /// Nobody waits for it.
     Nothing,
+}
+
+/// What is done to a range where a copy is mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MendAccess {
+    /// The copy itself reads it, to see whether it can.
+    Look,
+    /// Another copy reads what that one cannot.
+    Lend,
+    /// The copy writes what it was given.
+    Fill,
 }
 
 /// What a scrub reads of a range of this number, in this interval.
@@ -93,7 +106,10 @@ impl Commit {
             Commit::PushRead(..) | Commit::PastRead(..) | Commit::StateRead(..) => {
                 (Work::RecoveryItem, None)
             }
-            Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),
+            Commit::Mend(_, MendAccess::Look | MendAccess::Lend, _) => (Work::RecoveryItem, None),
+            Commit::Pushed(..)
+            | Commit::HistoryStored(..)
+            | Commit::Mend(_, MendAccess::Fill, _) => (Work::Push, None),
             Commit::Put(_) => (Work::ClientOp, None),
             Commit::Deleted => (Work::PgDelete, None),
             Commit::Scrubbed(_) | Commit::ScrubKept => (Work::ScrubEvent, None),

@@ -64,6 +64,9 @@ impl Osd {
                 self.past_read(now, pg, (object, label), (interval, puller), fx);
             }
             (Commit::Pushed(asker, push), Ok(_)) => self.push_committed(now, asker, pg, push, fx),
+            (Commit::Mend(primary, access, range), Ok(data)) => {
+                self.mend_access_ended(now, primary, (pg, object), (access, range), Ok(data), fx);
+            }
             (Commit::StateRead(asker, label, base), Ok(data)) => {
                 self.state_read(now, asker, pg, (object, label), (base, data), fx);
             }
@@ -120,6 +123,19 @@ impl Osd {
             }
             (AccessFailure::Unreadable, Commit::StateRead(asker, ..)) => {
                 self.source_unreadable(now, pg, object, (asker.interval, Some(asker)), fx);
+            }
+            (
+                AccessFailure::Unreadable | AccessFailure::NoSpace,
+                Commit::Mend(primary, access, range),
+            ) => {
+                self.mend_access_ended(
+                    now,
+                    primary,
+                    (pg, object),
+                    (access, range),
+                    Err(failure),
+                    fx,
+                );
             }
             (
                 AccessFailure::NoSpace,

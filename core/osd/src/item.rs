@@ -1,7 +1,7 @@
 //! What waits in a shard's queue.
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
-use crate::message::{Envelope, KeyPut, Message, OpKind};
+use crate::message::{Envelope, KeyPut, MendStep, Message, OpKind};
 use crate::scrub::ScrubItem;
 use crate::shard_flows::TenantItem;
 use crate::snapshots::image_of;
@@ -112,8 +112,14 @@ impl Item {
                 | Message::HistoryStored(..)
                 | Message::NoRoom(_)
                 | Message::Left(..)
-                | Message::Unreadable(_) => Work::PushReply,
-                Message::Pull(_) | Message::WhatIsLeft(_) => Work::Pull,
+                | Message::Unreadable(_)
+                | Message::Mend(
+                    _,
+                    MendStep::Bad(_) | MendStep::Held(..) | MendStep::Given(..) | MendStep::End(_),
+                ) => Work::PushReply,
+                Message::Pull(_)
+                | Message::WhatIsLeft(_)
+                | Message::Mend(_, MendStep::Begin | MendStep::Wanted(_)) => Work::Pull,
                 Message::Scan(_) | Message::ScanReply(_) => Work::BackfillScan,
                 Message::Scrub(_) => Work::ScrubMessage,
                 Message::PushAsked(_)
@@ -158,6 +164,9 @@ impl Item {
             Message::Write(write) => Bytes::new(u64::from(write.length)),
             Message::Push(push) => push.length(),
             Message::PushHistory(_, step) => step.length(),
+            Message::Mend(_, MendStep::Held(range, _) | MendStep::Given(range, _)) => {
+                Bytes::new(range.length)
+            }
             _ => Bytes::ZERO,
         }
     }

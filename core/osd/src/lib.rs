@@ -65,9 +65,9 @@ pub use gate::{GateReport, Pacing};
 pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{
-    Activation, Before, ClientOp, Data, Envelope, HistoryPush, KeyPut, Message, OpKind, Push,
-    PutEnd, RecoveryKind, ReplicaWrite, ReservationPriority, ScanRange, ScanReply, Settlement,
-    WriteTag,
+    Activation, BadRange, Before, ClientOp, Data, Envelope, HistoryPush, KeyPut, MendStep, Message,
+    OpKind, Push, PutEnd, RangeHeld, RecoveryKind, ReplicaWrite, ReservationPriority, ScanRange,
+    ScanReply, Settlement, WriteTag,
 };
 pub use osd::Osd;
 pub use outside::KeptOutItem;

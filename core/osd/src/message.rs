@@ -310,6 +310,48 @@ impl HistoryPush {
     }
 }
 
+/// Bytes of a state of an object that one copy cannot read, and another may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadRange {
+    /// Which state.
+    pub label: SnapshotNo,
+    /// First byte.
+    pub offset: u64,
+    /// How many; no more than a page, once it is known to be bad.
+    pub length: u64,
+    /// The version of the state. In another one the bytes may be others.
+    pub version: Version,
+}
+
+/// A step of the mending of a copy whose primary has no whole one to put in its place. The ranges that cannot be read are asked for one by
+/// one, each of all who have the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MendStep {
+    /// To the copy: read all of the object, and tell what cannot be read.
+    Begin,
+    /// From the copy: this cannot be read here.
+    Bad(BadRange),
+    /// To another one: can you read it?
+    Wanted(BadRange),
+    /// Its answer; the bytes go with it.
+    Held(BadRange, RangeHeld),
+    /// To the copy: the bytes, or why there are none.
+    Given(BadRange, RangeHeld),
+    /// From the copy: everything was read, and what was given is durable. False if that was not possible.
+    End(bool),
+}
+
+/// Whether a copy has bytes that another one cannot read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeHeld {
+    /// Here they are.
+    Found,
+    /// They cannot be read here either.
+    Bad,
+    /// The state has another version here: a write has not reached all copies yet, so both look again.
+    Otherwise,
+}
+
 /// Which state of an object counts from now on, by an operator's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settlement {
@@ -370,6 +412,8 @@ pub enum Message {
     Pull(ObjectNo),
     /// The holder cannot read it.
     Unreadable(ObjectNo),
+    /// No copy can be read whole, and one is mended with what the others can.
+    Mend(ObjectNo, MendStep),
     /// In which version is this object there, which is lacking and which nobody can give?
     WhatIsLeft(ObjectNo),
     /// In this one; `None` if not at all.

@@ -238,6 +238,9 @@ impl Osd {
             }
             Message::Pull(object) => self.execute_pull(now, asker, pg, object),
             Message::Unreadable(object) => self.pull_failed(now, from, pg, object, fx),
+            Message::Mend(object, step) => {
+                self.mend_step(now, asker, pg, (object, step, data), fx);
+            }
             Message::WhatIsLeft(object) => self.tell_what_is_left(asker, pg, object, fx),
             Message::Left(object, left) => {
                 self.told_what_is_left(now, from, pg, (object, left), fx);

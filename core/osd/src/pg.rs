@@ -182,8 +182,8 @@ pub(crate) struct Primary {
     /// What each acting OSD misses, and what of the part that was dealt with could not be brought to those that are
     /// filled; those that miss nothing are not named.
     pub missing: BTreeMap<OsdId, BTreeSet<ObjectNo>>,
-    /// Who of them has the object, as far as is known, and could not read it.
-    pub unreadable: BTreeMap<ObjectNo, OsdSet>,
+    /// Who of them has the object, as far as is known, and could not read it, or has it otherwise than the others.
+    pub unreadable: BTreeMap<ObjectNo, BadCopies>,
     /// Missing objects that nobody can give.
     pub unfound: Unfound,
     pub asynchronous: OsdSet,
@@ -196,6 +196,15 @@ pub(crate) struct Primary {
     pub asked: OsdSet,
     /// The interval began with every copy in its place, and none was changed by recovery since.
     pub untouched: bool,
+}
+
+/// Copies of an object of which no other is to be made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BadCopies {
+    /// All of them.
+    pub all: OsdSet,
+    /// Those that can be read, and are not what the others are: nothing of them may be lent.
+    pub wrong: OsdSet,
 }
 
 /// What a placement group is in this interval.
@@ -257,10 +266,27 @@ pub(crate) struct Recovering {
     /// Of an object with a past: which step was sent last to whom. An answer to another one is to a push that was begun
     /// anew since.
     pub steps: BTreeMap<OsdId, SnapshotNo>,
+    /// How far the mending of its copies is, where none can be read whole.
+    pub mending: Option<Mending>,
     /// Client ops that wait for it.
     pub parked: Vec<(ClientOp, Data)>,
     /// Whether it goes to those that are being filled before its turn.
     pub ahead: bool,
+}
+
+/// The mending of copies of which none can be read whole, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mending {
+    /// Whose copy it is now.
+    pub copy: OsdId,
+    /// Those that have had their turn, this one included.
+    pub begun: OsdSet,
+    /// Who was asked for the present range.
+    pub asked: OsdSet,
+    /// Nothing was asked for in vain.
+    pub is_whole: bool,
+    /// How often copies have had a range in different versions.
+    pub otherwise: u32,
 }
 
 /// A backfill: objects are compared in order and pushed where missing or old.
@@ -413,7 +439,8 @@ impl Primary {
     pub(crate) fn arrived(&mut self, osd: OsdId, object: ObjectNo) {
         self.untouched = false;
         if let Some(marks) = self.unreadable.get_mut(&object) {
-            marks.remove(osd);
+            marks.all.remove(osd);
+            marks.wrong.remove(osd);
         }
         self.found(osd, object);
     }

@@ -1,8 +1,15 @@
-//! Objects that no copy can give, as the primary of their placement group knows them.
+//! Objects that no copy can give whole, as the primary of their placement group knows them.
+//!
+//! Some of them are missing somewhere, and cannot be brought there. The others every copy has, and none can read all of: of these the
+//! places are known that clients have asked for. The owner of the map is told of both before a client is told that it gets nothing.
 
 use crate::ids::{OsdId, OsdSet};
+use crate::message::{ClientOp, OpKind};
+use crate::snapshots::SnapshotNo;
+use loadline_base::{Span, Time};
 use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// What nobody could give when it was last looked for. An object stays here until it is found, so that whoever asks sees it also
 /// while it is looked for once more.
@@ -13,6 +20,42 @@ pub(crate) struct Unfound {
     again: BTreeSet<ObjectNo>,
     /// Those that become the newest that is left of them, unless they are found now.
     given_up: BTreeMap<ObjectNo, GivenUp>,
+    /// Places that were looked for in all copies in vain.
+    places: BTreeMap<ObjectNo, Vec<BadPlace>>,
+}
+
+/// Bytes of an object as a client asks for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AskedPlace {
+    /// At which snapshot; [`SnapshotNo::HEAD`] as it is now.
+    at: SnapshotNo,
+    range: Range<u64>,
+}
+
+impl AskedPlace {
+    pub(crate) fn of(op: &ClientOp) -> AskedPlace {
+        let at = match op.kind {
+            OpKind::ReadAt(at) | OpKind::Ranges(at) => at,
+            _ => SnapshotNo::HEAD,
+        };
+        let offset = u64::from(op.offset);
+        AskedPlace { at, range: offset..offset + u64::from(op.length) }
+    }
+
+    fn covers(&self, other: &AskedPlace) -> bool {
+        self.at == other.at
+            && self.range.start <= other.range.start
+            && other.range.end <= self.range.end
+    }
+}
+
+/// A place of which no copy had all, when it was looked for.
+#[derive(Clone, Debug)]
+struct BadPlace {
+    place: AskedPlace,
+    looked: Time,
+    /// A client was refused it.
+    is_told: bool,
 }
 
 /// How far the giving up of an object is.
@@ -28,16 +71,71 @@ pub(crate) struct GivenUp {
 
 impl Unfound {
     pub(crate) fn iter(&self) -> impl Iterator<Item = ObjectNo> {
-        self.objects.iter().copied()
+        let is_told = |places: &[BadPlace]| places.iter().any(|it| it.is_told);
+        let bad = self.places.iter().filter(move |(_, places)| is_told(places));
+        let all: BTreeSet<ObjectNo> = bad.map(|(object, _)| *object).collect();
+        all.union(&self.objects).copied().collect::<Vec<_>>().into_iter()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.objects.len()
+        self.iter().count()
+    }
+
+    /// All copies were asked for a place in vain.
+    pub(crate) fn looked(&mut self, now: Time, object: ObjectNo, place: AskedPlace) {
+        self.note(object, BadPlace { place, looked: now, is_told: false });
+    }
+
+    /// Whether all copies were asked for a place in vain, no longer ago than this.
+    pub(crate) fn was_looked_for(
+        &self,
+        now: Time,
+        object: ObjectNo,
+        place: &AskedPlace,
+        ago: Span,
+    ) -> bool {
+        let places = self.places.get(&object).into_iter().flatten();
+        let mut bad = places.filter(|it| it.place == *place);
+        bad.any(|it| now.since(it.looked) < ago)
+    }
+
+    /// A client is refused a place that every copy has. Whether that is the object's first.
+    pub(crate) fn refuse(&mut self, now: Time, object: ObjectNo, place: AskedPlace) -> bool {
+        let before = self.len();
+        self.note(object, BadPlace { place, looked: now, is_told: true });
+        self.len() > before
+    }
+
+    fn note(&mut self, object: ObjectNo, bad: BadPlace) {
+        let places = self.places.entry(object).or_default();
+        match places.iter_mut().find(|it| it.place == bad.place) {
+            Some(known) => *known = BadPlace { is_told: known.is_told || bad.is_told, ..bad },
+            None => places.push(bad),
+        }
+    }
+
+    /// A client's op has ended well. Whether that is the end of an object's bad places.
+    pub(crate) fn went_well(&mut self, op: &ClientOp) -> bool {
+        let Some(places) = self.places.get_mut(&op.object) else { return false };
+        let is_removed = matches!(op.kind, OpKind::Remove | OpKind::Purge);
+        let good = AskedPlace::of(op);
+        let was_told = places.iter().any(|it| it.is_told);
+        places.retain(|it| !(good.covers(&it.place) || is_removed && it.place.at == good.at));
+        let is_told = places.iter().any(|it| it.is_told);
+        if places.is_empty() {
+            self.places.remove(&op.object);
+        }
+        was_told && !is_told
     }
 
     /// Whether there is nothing to be hoped for an object before it is looked for once more.
     pub(crate) fn is_hopeless(&self, object: ObjectNo) -> bool {
         self.objects.contains(&object) && !self.again.contains(&object)
+    }
+
+    /// Whether nobody has looked for an object in vain yet.
+    pub(crate) fn is_unknown(&self, object: ObjectNo) -> bool {
+        !self.objects.contains(&object)
     }
 
     /// Whether objects wait to be looked for once more, and none that may be started now.
@@ -55,7 +153,9 @@ impl Unfound {
     pub(crate) fn remove(&mut self, object: ObjectNo) -> bool {
         self.again.remove(&object);
         self.given_up.remove(&object);
-        self.objects.remove(&object)
+        let was_refused =
+            self.places.remove(&object).is_some_and(|it| it.iter().any(|it| it.is_told));
+        self.objects.remove(&object) | was_refused
     }
 
     /// All of them are to be looked for once more.

@@ -67,8 +67,7 @@ fn the_last_write_of_an_object_is_given_up() {
         let health = node.tell(&["health"]);
         if health.contains("unfound") { Ok(health) } else { Err(health) }
     });
-    let says =
-        "1 object is unfound, a copy is missing and no other can be read: image vol0 at 0 B (PG ";
+    let says = "1 object is unfound, no copy can be read whole: image vol0 at 0 B (PG ";
     let at = health.find(says).unwrap_or_else(|| panic!("{health}")) + says.len();
     let pg = health[at..].split(')').next().expect("a name");
     assert!(!reads(&node, 1) && !reads(&node, 2), "nobody says that it is lost");

@@ -42,7 +42,7 @@ impl Osd {
     ) -> bool {
         let this = self.id;
         let primary = self.primary_mut(pg).expect("it leads");
-        let unreadable = primary.unreadable.get(&object).copied().unwrap_or_default();
+        let unreadable = primary.unreadable.get(&object).map(|bad| bad.all).unwrap_or_default();
         let lacks = |osd: &OsdId| primary.misses(*osd, object) && !unreadable.contains(*osd);
         let lacking: OsdSet = primary.shape.acting.iter().filter(lacks).collect();
         if lacking.is_empty() {

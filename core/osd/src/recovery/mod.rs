@@ -7,6 +7,7 @@ mod history;
 mod leave;
 mod listing;
 mod lost;
+mod mend;
 mod object;
 mod reservation;
 mod reserver;

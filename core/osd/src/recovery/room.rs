@@ -58,7 +58,8 @@ impl Osd {
         primary.note_missing(from, object);
         // What it had may be gone: it is not one of those that have the object and could not read it.
         if let Some(marks) = primary.unreadable.get_mut(&object) {
-            marks.remove(from);
+            marks.all.remove(from);
+            marks.wrong.remove(from);
         }
         lost.iter().for_each(|target| primary.note_missing(target, object));
         if is_over {

@@ -12,7 +12,8 @@ use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{ClientOp, Data, Message, WriteTag};
 use crate::osd::Osd;
-use crate::pg::{Primary, Reservation};
+use crate::pg::{Primary, Reservation, WriteWay};
+use crate::unfound::AskedPlace;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
@@ -112,6 +113,24 @@ impl Osd {
         !here.lacks.contains(&object) && !is_missed
     }
 
+    /// Whether what this OSD cannot read of an object that it has may come from others, or is coming.
+    pub(crate) fn may_come(&self, pg: PgId, object: ObjectNo) -> bool {
+        let Some(primary) = self.primary(pg) else { return false };
+        let is_coming = primary.recovering.contains_key(&object);
+        let has_lender =
+            self.is_durable() && primary.lenders(object).iter().any(|it| it != self.id);
+        is_coming || has_lender || self.can_pull(pg, object)
+    }
+
+    /// A copy is not what the others are, though it can be read.
+    pub(crate) fn note_wrong(&mut self, pg: PgId, osd: OsdId, object: ObjectNo) {
+        self.note_unreadable(pg, osd, object);
+        let primary = self.primary_mut(pg).expect("only a primary counts on copies");
+        if let Some(bad) = primary.unreadable.get_mut(&object) {
+            bad.wrong.insert(osd);
+        }
+    }
+
     pub(crate) fn note_unreadable(&mut self, pg: PgId, osd: OsdId, object: ObjectNo) {
         let this = self.id;
         let here = self.pg_mut(pg).expect("it was looked up");
@@ -121,7 +140,7 @@ impl Osd {
         let primary = here.primary.as_mut().expect("only a primary counts on copies");
         if !primary.misses(osd, object) {
             primary.note_missing(osd, object);
-            primary.unreadable.entry(object).or_default().insert(osd);
+            primary.unreadable.entry(object).or_default().all.insert(osd);
         }
     }
 
@@ -133,9 +152,12 @@ impl Osd {
         }
     }
 
-    /// No copy can give an object that is on its way. If it is given up, it becomes what is left of it. Else the ops that wait for it
-    /// fail, and the rest goes on.
-    fn nobody_gives(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
+    /// No copy can give an object that is on its way. What several can give together is mended. If it is given up, it becomes what is left
+    /// of it. Else the ops that wait for it have to do with what is here, and fail if that is nothing; the rest goes on.
+    pub(crate) fn nobody_gives(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
+        if self.mend_next(now, pg, object, fx) {
+            return;
+        }
         let is_given_up = self.primary(pg).is_some_and(|it| it.unfound.is_given_up(object));
         if is_given_up && self.ask_what_is_left(now, pg, object, fx) {
             return;
@@ -143,10 +165,44 @@ impl Osd {
         let recovering = self.end_object(pg, object);
         let targets = recovering.pending.with(recovering.afterwards);
         self.give_up(pg, object, targets, fx);
-        for (op, _) in &recovering.parked {
-            self.fail_op(now, op, fx);
+        let mut go_on = Vec::new();
+        for (op, data) in recovering.parked {
+            match self.can_do_with_own(&op, object) {
+                true => go_on.push((op, data)),
+                false => self.fail_op(now, &op, object, fx),
+            }
         }
+        let primary = self.primary_mut(pg).expect("it leads");
+        let reads = go_on.iter().filter(|(op, _)| !op.kind.is_update());
+        reads.for_each(|(op, _)| primary.unfound.looked(now, object, AskedPlace::of(op)));
+        self.unpark(now, pg, go_on, fx);
         self.continue_recovery(now, pg, fx);
+    }
+
+    /// Whether an op that has waited for an object in vain may go on with this copy, which has it and cannot read all of it.
+    fn can_do_with_own(&self, op: &ClientOp, object: ObjectNo) -> bool {
+        let primary = self.primary(op.pg).expect("it leads");
+        let may_write = || matches!(primary.write_way(self.id, object), WriteWay::To(_));
+        !primary.misses(self.id, object) && (!op.kind.is_update() || may_write())
+    }
+
+    /// A client is about to be told that it gets nothing: whoever asks what is wrong must see it before.
+    pub(crate) fn tell_refused(
+        &mut self,
+        now: Time,
+        op: &ClientOp,
+        object: ObjectNo,
+        fx: &mut Effects,
+    ) {
+        let primary = self.primary_mut(op.pg).expect("only a primary refuses");
+        let is_missing = primary.missing.values().any(|missing| missing.contains(&object));
+        let is_news = match is_missing && !primary.recovering.contains_key(&object) {
+            true => primary.unfound.is_unknown(object) && primary.unfound.insert(object),
+            false => primary.unfound.refuse(now, object, AskedPlace::of(op)),
+        };
+        if is_news {
+            self.tell_unfound(op.pg, fx);
+        }
     }
 
     /// Forgets which copies of an object could not be read, because they may be some day, and remembers who goes without it
@@ -162,7 +218,7 @@ impl Osd {
         let here = self.pg_mut(pg).expect("it leads");
         let is_gone = here.lacks.contains(&object);
         let primary = here.primary.as_mut().expect("it leads");
-        let marks = primary.unreadable.remove(&object).unwrap_or_default();
+        let marks = primary.unreadable.remove(&object).unwrap_or_default().all;
         for osd in marks.iter() {
             // What was begun to be replaced is no copy any more.
             let was_touched = if osd == this { is_gone } else { targets.contains(osd) };
@@ -233,6 +289,8 @@ impl Osd {
             return self.stop(DiskFault::Unreadable, fx);
         }
         if !self.can_pull(pg, object) {
+            let op = self.ops.get_mut(tag).expect("it was found").op;
+            self.tell_refused(now, &op, object, fx);
             return self.end_op(now, tag, Err(AccessFailure::Unreadable), fx);
         }
         let primary = self.primary_mut(pg).expect("its ops end with its interval");

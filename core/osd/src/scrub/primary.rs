@@ -444,7 +444,7 @@ impl Osd {
             let again = ScrubRequest { repairs: false, kind: ScrubKind::Deep, ..request };
             self.want_scrub(now, pg, again);
             for (osd, object) in to_repair {
-                self.note_unreadable(pg, osd, object);
+                self.note_wrong(pg, osd, object);
                 self.counters.scrub.repaired += 1;
             }
             self.begin_repair(now, pg, fx);

@@ -450,6 +450,7 @@ fn message_name(message: &Message) -> String {
         }
         Message::Settled(object) => format!("settled {}", object.0),
         Message::WriteMissed(_, object) => format!("write missed {}", object.0),
+        Message::Mend(..) => unreachable!("copies without bytes have none to lend"),
         Message::Op(_) => unreachable!("no OSD sends an op"),
     }
 }

@@ -120,6 +120,7 @@ fn what_no_copy_can_give_is_an_error_and_only_for_who_asks() {
         bench.op(op, OpKind::Read, 1, 2);
         let seen = bench.run();
         assert!(seen.contains(&format!("reply {op} failed")), "{seen:?}");
+        assert_eq!(bench.osds[0].unfound_objects(PG), [ObjectNo(1)], "it is told which");
         assert!(!seen.contains(&"pg 0 recovered in 2".to_owned()), "nothing has changed: {seen:?}");
         assert_eq!(bench.osds[0].recovery_of(PG), None);
     }
@@ -127,6 +128,7 @@ fn what_no_copy_can_give_is_an_error_and_only_for_who_asks() {
     bench.op(10, OpKind::Read, 1, 2);
     let seen = bench.run();
     assert!(seen.contains(&"reply 9".to_owned()) && seen.contains(&"reply 10".to_owned()));
+    assert_eq!(bench.osds[0].unfound_objects(PG), [], "it is written anew");
     ends_well(&mut bench, &[0, 1], &[1]);
 }
 
@@ -181,6 +183,23 @@ fn a_backfill_remembers_what_nobody_could_give() {
     assert!(seen.contains(&"reply 7".to_owned()), "{seen:?}");
     bench.run_until(bench.now + options().backfill_retry_interval + Span::from_millis(1));
     ends_well(&mut bench, &[0, 1], &[1, 2, 3]);
+}
+
+/// A copy lacks an object, and before its recovery comes to it a client meets that the only other one cannot be read. (The client was
+/// told that it gets nothing, and whoever asked which objects cannot be had was told of none until a slot was free.)
+#[test]
+fn what_a_client_is_refused_was_told_to_be_unfound_before() {
+    let mut bench = copies(2);
+    bench.fill(0, &[2]);
+    bench.spoil(0, 2);
+    bench.hold(|effect| matches!(effect, Effect::Send(_)));
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2]));
+    bench.op(7, OpKind::Read, 2, 2);
+    let seen = bench.run();
+    assert!(seen.contains(&"reply 7 failed".to_owned()), "{seen:?}");
+    let waiting = RecoveryState::Waiting(RecoveryKind::Log);
+    assert_eq!(bench.osds[0].recovery_of(PG), Some(waiting), "it has not begun");
+    assert_eq!(bench.osds[0].unfound_objects(PG), [ObjectNo(2)]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Disks with blocks that cannot be read or have rotted, under clients, recovery and backfill. One disk is bad at a time, so
-//! everything must read as it was written, and no OSD goes because of an object.
+//! Disks with blocks that cannot be read or have rotted, under clients, recovery and backfill. No block is bad on two disks, though copies
+//! of one object may have a bad one each: so everything must read as it was written, and no OSD goes because of an object.
 
 use crate::judge::{
     BLOCK, Judged, OSDS, config, contents, first_page, fresh_disk, is_whole, settings, stores,
@@ -11,7 +11,7 @@ use loadline_osd::{DamageCounts, Data, DiskFault, OpKind, OsdId};
 use loadline_sim::Sim;
 use loadline_sim::disk::Trouble;
 use loadline_store::paged::LogMode;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const OBJECTS: u64 = 12;
 const OBJECT_BYTES: u64 = 64 << 10;
@@ -85,6 +85,11 @@ struct Exact {
     node: Option<Sim>,
     objects: Vec<Vec<u8>>,
     victim: OsdId,
+    /// Several copies of few objects get bad pages, instead of one disk. Writes are of whole pages then: a copy that cannot read what stands
+    /// around a write lacks all of the object from then on.
+    is_apart: bool,
+    /// Which disk has each page bad that was ever made bad.
+    bad: BTreeMap<Vec<u8>, OsdId>,
     down: Option<OsdId>,
     seen: Seen,
 }
@@ -106,7 +111,17 @@ impl Exact {
         let victim = OsdId::new(rng.below(u64::from(OSDS)) as u32);
         let objects = vec![Vec::new(); OBJECTS as usize];
         let seen = Seen::default();
-        let mut exact = Exact { rng, node: Some(node), objects, victim, down: None, seen };
+        let is_apart = rng.below(2) == 0;
+        let mut exact = Exact {
+            rng,
+            node: Some(node),
+            is_apart,
+            objects,
+            victim,
+            bad: BTreeMap::new(),
+            down: None,
+            seen,
+        };
         for object in 0..OBJECTS {
             let length = OBJECT_BYTES - exact.rng.below(8) * 1000;
             exact.write(object, 0, length);
@@ -153,7 +168,13 @@ impl Exact {
         let offset = self.rng.below(OBJECT_BYTES - 1);
         let most = [300, 9_000, OBJECT_BYTES][self.rng.below(3) as usize];
         let length = 1 + self.rng.below(most.min(OBJECT_BYTES - offset));
+        let page = PAGE as u64;
         match self.rng.below(2) {
+            0 if self.is_apart => {
+                let offset = offset - offset % page;
+                let length = length.next_multiple_of(page).min(OBJECT_BYTES - offset);
+                self.write(object, offset, length);
+            }
             0 => self.write(object, offset, length),
             _ => self.read(object, offset, length),
         }
@@ -163,17 +184,25 @@ impl Exact {
         // What the log tells of it is done with: a restart that needs a bad page fails.
         let until = self.node().now() + Span::from_secs(1);
         self.node().wait_until(|node| node.now() > until);
-        let mut spoiled = BTreeSet::new();
+        let is_apart = self.is_apart;
+        let objects = if is_apart { 1 + self.rng.below(3) } else { OBJECTS };
+        let mut spoiled = BTreeMap::<OsdId, BTreeSet<Vec<u8>>>::new();
         for _ in 0..1 + self.rng.below(12) {
-            let object = self.rng.below(OBJECTS) as usize;
+            let object = self.rng.below(objects) as usize;
             let mut page = self.objects[object].clone();
             page.resize(page.len().next_multiple_of(PAGE), 0);
             let pages = (page.len() / PAGE) as u64;
             let at = self.rng.below(pages) as usize * PAGE;
-            spoiled.insert(page[at..at + PAGE].to_vec());
+            let page = page[at..at + PAGE].to_vec();
+            let disk =
+                if is_apart { self.rng.below(u64::from(OSDS)) as u32 } else { self.victim.get() };
+            let disk = *self.bad.entry(page.clone()).or_insert(OsdId::new(disk));
+            spoiled.entry(disk).or_default().insert(page);
         }
         let node = self.node.as_mut().expect("the node runs");
-        spoil(node, &mut self.rng, self.victim, |page| spoiled.contains(page));
+        for (disk, pages) in spoiled {
+            spoil(node, &mut self.rng, disk, |page| pages.contains(page));
+        }
     }
 
     fn restart(&mut self) {
@@ -212,7 +241,7 @@ impl Exact {
                 self.heal();
             }
             3 => self.restart(),
-            4 if osd != self.victim => {
+            4 if osd != self.victim || self.is_apart => {
                 self.take_down(osd);
                 let disk = fresh_disk(self.rng.next_u64());
                 self.down = None;
@@ -329,6 +358,51 @@ fn nothing_acknowledged_is_lost_from_a_disk_with_bad_blocks_under_load() {
     assert!(repaired > 50, "bad objects are found and replaced: {repaired}");
 }
 
+/// Makes this page of an object bad on these disks.
+fn spoil_page(exact: &mut Exact, (object, page): (usize, usize), osds: &[u32]) {
+    let page = exact.objects[object][page * PAGE..(page + 1) * PAGE].to_vec();
+    for osd in osds {
+        let disk = exact.node.as_mut().expect("the node runs").disk(OsdId::new(*osd));
+        let image = disk.image();
+        for (at, _) in image.chunks(PAGE).enumerate().filter(|(_, chunk)| *chunk == page) {
+            let at = (at * PAGE) as u64;
+            disk.fail_reads(at..at + PAGE as u64, Trouble::Always);
+        }
+    }
+}
+
+/// Three copies have a bad page each, and another one all of them. (No copy is whole, so all of the object was an error.)
+#[test]
+fn what_each_copy_can_read_of_an_object_is_put_together() {
+    let mut exact = Exact::new(78);
+    let until = exact.node().now() + Span::from_secs(1);
+    exact.node().wait_until(|node| node.now() > until);
+    exact.restart();
+    let all: Vec<u32> = (0..OSDS).collect();
+    for osd in &all {
+        spoil_page(&mut exact, (3, 2 * *osd as usize), &[*osd]);
+    }
+    exact.read(3, 0, OBJECT_BYTES);
+    for osd in &all {
+        spoil_page(&mut exact, (5, 2 * *osd as usize), &[*osd]);
+    }
+    spoil_page(&mut exact, (5, 9), &all);
+    let target = target(OpKind::Read, 5, (0, OBJECT_BYTES as u32));
+    let id = exact.node().issue(&target, Data::NONE);
+    exact.node().wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id));
+    let replies = std::mem::take(&mut exact.node().workload_mut().replies);
+    assert!(replies.iter().any(|reply| reply.op == id && reply.result.is_err()), "{replies:?}");
+    let cluster = exact.node().cluster();
+    let unfound: Vec<_> =
+        cluster.map().pgs().flat_map(|(pg, _)| cluster.unfound_objects(pg)).collect();
+    assert_eq!(unfound, [&target.object], "it was told before");
+    exact.read(5, 0, 9 * u64::from(BLOCK));
+    exact.read(5, 10 * u64::from(BLOCK), OBJECT_BYTES - 10 * u64::from(BLOCK));
+    exact.write(5, 9 * u64::from(BLOCK), u64::from(BLOCK));
+    exact.read(5, 0, OBJECT_BYTES);
+    exact.check_all();
+}
+
 /// Every copy of an object is bad. Who reads it is told so, and everything else is served; a copy that is written anew is a
 /// good one.
 #[test]
@@ -337,15 +411,8 @@ fn what_no_disk_can_read_is_an_error_for_who_reads_it_alone() {
     let until = exact.node().now() + Span::from_secs(1);
     exact.node().wait_until(|node| node.now() > until);
     exact.restart();
-    let page = exact.objects[3][..PAGE].to_vec();
-    for osd in (0..OSDS).map(OsdId::new) {
-        let disk = exact.node.as_mut().expect("the node runs").disk(osd);
-        let image = disk.image();
-        for (at, _) in image.chunks(PAGE).enumerate().filter(|(_, chunk)| *chunk == page) {
-            let at = (at * PAGE) as u64;
-            disk.fail_reads(at..at + PAGE as u64, Trouble::Always);
-        }
-    }
+    let all: Vec<u32> = (0..OSDS).collect();
+    spoil_page(&mut exact, (3, 0), &all);
     let target = target(OpKind::Read, 3, (0, BLOCK));
     let id = exact.node().issue(&target, Data::NONE);
     exact.node().wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id));

@@ -93,9 +93,7 @@ impl Findings {
         if pgs.unfound > 0 {
             let what = are(pgs.unfound, "object", "is", "are");
             let which = host.all_unfound_in_words();
-            self.error(format!(
-                "{what} unfound, a copy is missing and no other can be read: {which}"
-            ));
+            self.error(format!("{what} unfound, no copy can be read whole: {which}"));
         }
         if pgs.objects.degraded > 0 {
             let what = are(pgs.objects.degraded, "copy", "is", "are");

@@ -1,0 +1,354 @@
+//! Objects of which no copy can be read whole, though each byte can be read somewhere.
+//!
+//! When nobody gives an object, the copies that have it and cannot read all of it are mended, one after the other. The copy reads
+//! each state of the object piece by piece; where a page cannot be read, it tells its primary, which asks the others for these
+//! bytes in this version, and the copy writes them where they were. Nothing else of it changes: neither its version nor what its log says. The first
+//! copy that is whole gives the object to all others, as any holder does. Where none comes to be whole, each has at least what any
+//! of them could read, so that only what none can read is an error.
+//!
+//! Between a range and the next nothing is remembered here beside the message or access that is under way; what the primary must know
+//! is in [`Mending`], and goes with the interval. Writes wait as for any object that is being recovered. One that was under way
+//! already may have reached one copy and not the other; both look again then.
+
+use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
+use crate::commit::{Commit, MendAccess, RecoverySender};
+use crate::disk::object_id;
+use crate::event::Effects;
+use crate::ids::{OsdId, OsdSet, PgId};
+use crate::message::{BadRange, Data, MendStep, Message, RangeHeld};
+use crate::osd::Osd;
+use crate::pg::{Mending, Primary};
+use crate::snapshots::SnapshotNo;
+use loadline_base::Time;
+use loadline_store::paged::{Edit, Payload};
+use loadline_store::{ObjectMeta, ObjectNo};
+
+/// What is read at a time as long as nothing is wrong (bytes); in a piece that cannot be read, page by page.
+const PIECE: u64 = 64 << 10;
+/// How often two copies look again because a range has different versions: a write that is under way reaches all within a few
+/// turns of their queues. Copies that stay different are a scrub's affair.
+const OTHERWISE_MAX: u32 = 1000;
+
+impl Osd {
+    /// Whether what no copy can give whole may be put together from several.
+    pub(crate) fn can_mend(&self, pg: PgId, object: ObjectNo) -> bool {
+        self.is_durable() && self.primary(pg).is_some_and(|it| it.lenders(object).len() > 1)
+    }
+
+    /// Nobody gives an object that is on its way: the next copy is mended that has not had its turn. False if there is none.
+    pub(crate) fn mend_next(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Effects,
+    ) -> bool {
+        if !self.can_mend(pg, object) {
+            return false;
+        }
+        let this = self.id;
+        let primary = self.primary_mut(pg).expect("it leads");
+        let lenders = primary.lenders(object);
+        let recovering = primary.recovering.get_mut(&object).expect("it is on its way");
+        let mut begun = recovering.mending.map_or(OsdSet::EMPTY, |mending| mending.begun);
+        // The primary's own comes first: if it is whole, nothing is pulled.
+        let next = OsdSet::one(this).iter().chain(lenders.iter());
+        let mut next = next.filter(|osd| lenders.contains(*osd) && !begun.contains(*osd));
+        let Some(copy) = next.next() else { return false };
+        begun.insert(copy);
+        let asked = OsdSet::one(copy);
+        recovering.mending = Some(Mending { copy, begun, asked, is_whole: true, otherwise: 0 });
+        self.send_mend(now, copy, pg, (object, MendStep::Begin, Data::NONE), fx);
+        true
+    }
+
+    /// Tells another copy a step, or carries it out here.
+    fn send_mend(
+        &mut self,
+        now: Time,
+        to: OsdId,
+        pg: PgId,
+        (object, step, data): (ObjectNo, MendStep, Data),
+        fx: &mut Effects,
+    ) {
+        if to != self.id {
+            return self.send_with(to, pg, Message::Mend(object, step), data, fx);
+        }
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        let own = RecoverySender { osd: to, interval, urgency: self.urgency(pg) };
+        self.mend_step(now, own, pg, (object, step, data), fx);
+    }
+
+    /// A step has come, from the primary or to it.
+    pub(crate) fn mend_step(
+        &mut self,
+        now: Time,
+        from: RecoverySender,
+        pg: PgId,
+        (object, step, data): (ObjectNo, MendStep, Data),
+        fx: &mut Effects,
+    ) {
+        match step {
+            MendStep::Begin => self.look_on(now, from, (pg, object), (SnapshotNo::HEAD, 0), fx),
+            MendStep::Bad(range) => {
+                if let Some(mending) = self.mending(pg, object, from.osd) {
+                    mending.asked = OsdSet::one(from.osd);
+                    self.ask_for_range(now, pg, (object, range), fx);
+                }
+            }
+            MendStep::Wanted(range) => self.lend(now, from, (pg, object), range, fx),
+            MendStep::Held(range, held) => {
+                self.range_held(now, pg, object, (range, held, data), fx)
+            }
+            MendStep::Given(range, RangeHeld::Found) => {
+                self.fill(now, from, (pg, object), (range, data), fx);
+            }
+            MendStep::Given(range, held) => {
+                // What nobody has stays as it is; what is otherwise elsewhere is looked at again.
+                let skipped = if held == RangeHeld::Bad { range.length } else { 0 };
+                self.look_on(now, from, (pg, object), (range.label, range.offset + skipped), fx);
+            }
+            MendStep::End(could) => self.mended(now, pg, (object, from.osd), could, fx),
+        }
+    }
+
+    /// The mending that is under way of this OSD's copy.
+    fn mending(&mut self, pg: PgId, object: ObjectNo, copy: OsdId) -> Option<&mut Mending> {
+        let recovering = self.primary_mut(pg)?.recovering.get_mut(&object)?;
+        recovering.mending.as_mut().filter(|mending| mending.copy == copy)
+    }
+
+    /// Who can be asked for a range is asked, one after the other; if nobody has it, the copy goes without it.
+    fn ask_for_range(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        (object, range): (ObjectNo, BadRange),
+        fx: &mut Effects,
+    ) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        let lenders = primary.lenders(object);
+        let recovering = primary.recovering.get_mut(&object);
+        let Some(mending) = recovering.and_then(|it| it.mending.as_mut()) else { return };
+        let next = lenders.iter().find(|osd| !mending.asked.contains(*osd));
+        let (to, step) = match next {
+            Some(osd) => {
+                mending.asked.insert(osd);
+                (osd, MendStep::Wanted(range))
+            }
+            None => {
+                mending.is_whole = false;
+                (mending.copy, MendStep::Given(range, RangeHeld::Bad))
+            }
+        };
+        self.send_mend(now, to, pg, (object, step, Data::NONE), fx);
+    }
+
+    /// Who was asked for a range has answered.
+    fn range_held(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        (range, held, data): (BadRange, RangeHeld, Data),
+        fx: &mut Effects,
+    ) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        let recovering = primary.recovering.get_mut(&object);
+        let Some(mending) = recovering.and_then(|it| it.mending.as_mut()) else { return };
+        mending.otherwise += u32::from(held == RangeHeld::Otherwise);
+        if held == RangeHeld::Bad || mending.otherwise > OTHERWISE_MAX {
+            return self.ask_for_range(now, pg, (object, range), fx);
+        }
+        let copy = mending.copy;
+        self.send_mend(now, copy, pg, (object, MendStep::Given(range, held), data), fx);
+    }
+
+    /// A copy was read to its end. The first that is whole is what the object is.
+    fn mended(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        (object, copy): (ObjectNo, OsdId),
+        could: bool,
+        fx: &mut Effects,
+    ) {
+        let this = self.id;
+        let Some(mending) = self.mending(pg, object, copy) else { return };
+        if !could || !mending.is_whole {
+            return self.nobody_gives(now, pg, object, fx);
+        }
+        self.counters.damage.repaired += 1;
+        if copy == this {
+            self.pg_mut(pg).expect("it leads").unreadable.remove(&object);
+            return self.object_pushed(now, this, pg, object, fx);
+        }
+        self.primary_mut(pg).expect("it leads").arrived(copy, object);
+        self.pull(now, pg, object, fx);
+    }
+}
+
+/// The copy that is mended, and those that lend.
+impl Osd {
+    /// What is known of a state that may be lent, or mended.
+    fn state_meta(&mut self, pg: PgId, object: ObjectNo, label: SnapshotNo) -> Option<ObjectMeta> {
+        let here = self.pg(pg).filter(|here| !here.lacks.contains(&object))?;
+        match label {
+            SnapshotNo::HEAD => self.store.objects(pg).meta(object),
+            label => here.kept.get(object)?.labelled(label).map(|state| state.meta),
+        }
+    }
+
+    /// Reads on from this byte of a state, to see what cannot be read.
+    fn look_on(
+        &mut self,
+        now: Time,
+        primary: RecoverySender,
+        (pg, object): (PgId, ObjectNo),
+        (label, offset): (SnapshotNo, u64),
+        fx: &mut Effects,
+    ) {
+        if self.pg(pg).is_none_or(|here| here.interval != primary.interval) {
+            return;
+        }
+        if let Some(meta) = self.state_meta(pg, object, label).filter(|it| offset < it.length) {
+            let length = if offset.is_multiple_of(PIECE) { PIECE } else { self.page_bytes() };
+            let length = length.min(meta.length - offset);
+            let range = BadRange { label, offset, length, version: meta.version };
+            return self.read_range(now, primary, (pg, object), range, MendAccess::Look);
+        }
+        let history = self.pg(pg).and_then(|here| here.kept.get(object));
+        let next = history.and_then(|history| history.after(label)).map(|state| state.label);
+        match next {
+            Some(label) => self.look_on(now, primary, (pg, object), (label, 0), fx),
+            None => self.end_mending(now, primary, (pg, object), true, fx),
+        }
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.space().map_or(PIECE, |space| space.page_bytes.min(PIECE))
+    }
+
+    fn read_range(
+        &mut self,
+        now: Time,
+        primary: RecoverySender,
+        (pg, object): (PgId, ObjectNo),
+        range: BadRange,
+        access: MendAccess,
+    ) {
+        let BadRange { label, offset, length, .. } = range;
+        let place = ObjectRange { pg, object, offset, length };
+        let update = Update::none(AccessKind::ReadInOrder(label));
+        self.access(now, primary.urgency, &place, update, Commit::Mend(primary, access, range));
+    }
+
+    /// Another copy cannot read a range.
+    fn lend(
+        &mut self,
+        now: Time,
+        primary: RecoverySender,
+        (pg, object): (PgId, ObjectNo),
+        range: BadRange,
+        fx: &mut Effects,
+    ) {
+        let held = match self.state_meta(pg, object, range.label) {
+            Some(meta) if meta.version == range.version => {
+                return self.read_range(now, primary, (pg, object), range, MendAccess::Lend);
+            }
+            Some(_) => RangeHeld::Otherwise,
+            None => RangeHeld::Bad,
+        };
+        let step = MendStep::Held(range, held);
+        self.send_mend(now, primary.osd, pg, (object, step, Data::NONE), fx);
+    }
+
+    /// Writes what another copy has lent, unless the state has changed meanwhile.
+    fn fill(
+        &mut self,
+        now: Time,
+        primary: RecoverySender,
+        (pg, object): (PgId, ObjectNo),
+        (range, data): (BadRange, Data),
+        fx: &mut Effects,
+    ) {
+        let BadRange { label, offset, length, version } = range;
+        let meta = self.state_meta(pg, object, label);
+        if data.len() as u64 != length || meta.is_none_or(|meta| meta.version != version) {
+            return self.look_on(now, primary, (pg, object), (label, offset), fx);
+        }
+        let id = object_id(pg, object, label);
+        let data = Payload::Bytes(data.into_vec());
+        let edits = vec![Edit::Write { object: id, offset, data, version }];
+        let place = ObjectRange { pg, object, offset, length };
+        let update = Update { edits, ..Update::none(AccessKind::Nothing) };
+        let commit = Commit::Mend(primary, MendAccess::Fill, range);
+        self.access(now, primary.urgency, &place, update, commit);
+    }
+
+    /// A range was read here or written, or could not be.
+    pub(crate) fn mend_access_ended(
+        &mut self,
+        now: Time,
+        primary: RecoverySender,
+        (pg, object): (PgId, ObjectNo),
+        (access, range): (MendAccess, BadRange),
+        result: Result<Data, AccessFailure>,
+        fx: &mut Effects,
+    ) {
+        if self.pg(pg).is_none_or(|here| here.interval != primary.interval) {
+            return;
+        }
+        let BadRange { label, offset, length, version } = range;
+        let next = (label, offset + length);
+        match (access, result) {
+            (MendAccess::Look | MendAccess::Fill, Ok(_)) => {
+                self.look_on(now, primary, (pg, object), next, fx);
+            }
+            (MendAccess::Look, Err(_)) if length > self.page_bytes() => {
+                let length = self.page_bytes();
+                let range = BadRange { length, ..range };
+                self.read_range(now, primary, (pg, object), range, MendAccess::Look);
+            }
+            (MendAccess::Look, Err(_)) => {
+                let step = MendStep::Bad(range);
+                self.send_mend(now, primary.osd, pg, (object, step, Data::NONE), fx);
+            }
+            (MendAccess::Fill, Err(_)) => {
+                self.end_mending(now, primary, (pg, object), false, fx);
+            }
+            (MendAccess::Lend, result) => {
+                let meta = self.state_meta(pg, object, label);
+                let held = match &result {
+                    Ok(data) if data.len() as u64 != length => RangeHeld::Otherwise,
+                    Ok(_) if meta.is_none_or(|it| it.version != version) => RangeHeld::Otherwise,
+                    Ok(_) => RangeHeld::Found,
+                    Err(_) => RangeHeld::Bad,
+                };
+                let data = result.ok().filter(|_| held == RangeHeld::Found).unwrap_or_default();
+                let step = MendStep::Held(range, held);
+                self.send_mend(now, primary.osd, pg, (object, step, data), fx);
+            }
+        }
+    }
+
+    fn end_mending(
+        &mut self,
+        now: Time,
+        primary: RecoverySender,
+        (pg, object): (PgId, ObjectNo),
+        could: bool,
+        fx: &mut Effects,
+    ) {
+        let could = could && self.pg(pg).is_some_and(|here| !here.lacks.contains(&object));
+        self.send_mend(now, primary.osd, pg, (object, MendStep::End(could), Data::NONE), fx);
+    }
+}
+
+impl Primary {
+    /// The copies that have an object and could not read all of it.
+    pub(crate) fn lenders(&self, object: ObjectNo) -> OsdSet {
+        let bad = self.unreadable.get(&object).copied().unwrap_or_default();
+        bad.all.iter().filter(|osd| !bad.wrong.contains(*osd)).collect()
+    }
+}
