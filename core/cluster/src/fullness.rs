@@ -1,5 +1,6 @@
 //! Full disks: first backfills and then writes to placement groups on an OSD that is nearly full wait until there is room,
-//! instead of stopping the OSD when the last page is gone.
+//! instead of stopping the OSD when the last page is gone. What stays free is for what must always be written down, the map above all: so its
+//! room counts as taken beside the share, and it does not become larger while an OSD is full.
 
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::router::room_for;
@@ -20,6 +21,22 @@ pub(crate) struct Fullness {
     full: OsdSet,
     backfill_full: OsdSet,
     held: BTreeSet<OpId>,
+    /// What the newest map takes.
+    map: Bytes,
+}
+
+impl Fullness {
+    /// A map of so many bytes is written.
+    pub(crate) fn note_map(&mut self, bytes: Bytes) {
+        self.map = bytes;
+    }
+
+    /// What the next map takes of a disk, in whole percent: it is there before the one before goes, and what is put into a tree may leave half
+    /// of a page empty. Where that is less than a percent, the share that stays free anyway has room for it.
+    fn share_for_map(&self, room: &DiskRoom) -> u32 {
+        let whole = (2 * self.map.get()).saturating_mul(100) / room.bytes.get().max(1);
+        whole.min(100) as u32
+    }
 }
 
 impl Cluster {
@@ -44,7 +61,8 @@ impl Cluster {
     fn with_less_than(&self, share: u32, before: OsdSet) -> OsdSet {
         let is_short = |osd: &OsdId| {
             let least = if before.contains(*osd) { share + ROOM_MORE } else { share };
-            self.osds[*osd].room().is_below(least)
+            let room = self.room(*osd);
+            room.is_below(least + self.fullness.share_for_map(room))
         };
         self.osds.ids().filter(is_short).collect()
     }
@@ -57,6 +75,11 @@ impl Cluster {
     /// The OSDs that are full.
     pub fn full_osds(&self) -> OsdSet {
         self.fullness.full
+    }
+
+    /// The OSDs without room for a larger map.
+    pub fn without_room_for_map(&self) -> OsdSet {
+        self.fullness.full.with(self.with_less_than(FULL_BELOW, OsdSet::EMPTY))
     }
 
     /// The OSDs without room for backfills, the full ones among them.
@@ -94,7 +117,9 @@ impl Cluster {
         let members: OsdSet = state.acting.iter().chain(&state.backfill).copied().collect();
         let alone = Bytes::new(room_for(op));
         let is_full = |osd: &OsdId| {
-            self.fullness.full.contains(*osd) || self.room(*osd).is_below_with(FULL_BELOW, alone)
+            let room = self.room(*osd);
+            let share = FULL_BELOW + self.fullness.share_for_map(room);
+            self.fullness.full.contains(*osd) || room.is_below_with(share, alone)
         };
         if let Some(osd) = members.iter().find(is_full) {
             self.fullness.full.insert(osd);
@@ -106,7 +131,8 @@ impl Cluster {
     /// Whether a disk would be full with this write and all that is on its way to it.
     fn is_short_with_sent(&self, osd: OsdId, op: &ClientOp) -> bool {
         let room = self.room(osd);
-        if !room.is_below_with(FULL_BELOW, self.router.open_bytes()) {
+        let share = FULL_BELOW + self.fullness.share_for_map(room);
+        if !room.is_below_with(share, self.router.open_bytes()) {
             return false;
         }
         let takes_part = |other: &ClientOp| {
@@ -115,7 +141,7 @@ impl Cluster {
             is_member && other.id != op.id && !self.fullness.held.contains(&other.id)
         };
         let sent = self.router.sent_bytes(takes_part).get() + room_for(op);
-        room.is_below_with(FULL_BELOW, Bytes::new(sent))
+        room.is_below_with(share, Bytes::new(sent))
     }
 
     fn room(&self, osd: OsdId) -> &DiskRoom {
@@ -211,6 +237,23 @@ mod tests {
         cluster.finish(first);
         assert_eq!(check(&mut cluster), 2);
         assert!(cluster.full_osds().is_empty(), "the disk was never full");
+    }
+
+    /// Clients filled a small disk up to its share, and the map, which was larger than that, found no room when its next change was written.
+    #[test]
+    fn the_next_map_has_room_beside_the_share_that_stays_free() {
+        let (mut cluster, mut fx) = (cluster(), OwnerEffects::default());
+        let room = DiskRoom { free_percent: Some(12), bytes: Bytes::new(16 << 20), waiting: 0 };
+        cluster.heard(OSD, 0, Notice::Room(room), &mut fx);
+        cluster.fullness.note_map(Bytes::new(64 << 10));
+        assert!(issue(&mut cluster, OpKind::Write).1.is_some());
+        assert!(cluster.without_room_for_map().is_empty());
+        cluster.fullness.note_map(Bytes::new(1 << 20));
+        assert_eq!(cluster.without_room_for_map(), OsdSet::one(OSD), "5 % and 2 MiB stay free");
+        assert!(issue(&mut cluster, OpKind::Write).1.is_none());
+        assert!(issue(&mut cluster, OpKind::Read).1.is_some());
+        cluster.check_fullness(&mut fx);
+        assert_eq!(cluster.full_osds(), OsdSet::one(OSD));
     }
 
     /// A burst may fill a disk between two looks; and the last percent must not make an OSD full and not full in turns.

@@ -150,6 +150,7 @@ impl Cluster {
             (durable.saving.changes.made, intervals);
         durable.kept_images.write(&durable.images);
         let bytes = Data::new(self.record(summary).encode());
+        self.fullness.note_map(Bytes::new(bytes.len() as u64));
         for osd in up.iter() {
             fx.direct(osd, Directive::SaveMap(epoch, bytes.clone()));
         }

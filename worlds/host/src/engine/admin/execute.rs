@@ -42,6 +42,24 @@ impl HostNode {
     pub(super) fn take_changes(&self) -> Result<(), AdminRefusal> {
         self.without_quorum().map_or(Ok(()), Err)
     }
+
+    /// Refuses a change that makes the map larger where it has no room to.
+    pub(super) fn take_growth(&self) -> Result<(), AdminRefusal> {
+        self.take_changes()?;
+        let full = self.node.cluster().without_room_for_map();
+        let names: Vec<String> = full.iter().map(|osd| osd.to_string()).collect();
+        match full.is_empty() {
+            true => Ok(()),
+            false => Err(AdminRefusal::unavailable(format!(
+                "no room for a larger map: {} full",
+                match &names[..] {
+                    [one] => format!("{one} is"),
+                    many => format!("{} are", many.join(", ")),
+                }
+            ))
+            .wants("room first: trim or remove images or snapshots, or add a disk")),
+        }
+    }
 }
 
 impl Engine {
@@ -99,12 +117,14 @@ impl Engine {
             }
             Command::SnapshotList { image } => now(self.host.snapshot_list(&image)?),
             Command::SnapshotCreate { image, snapshot } => {
+                self.host.take_growth()?;
                 self.host.image_change(|images| images.snapshot_create(&image, &snapshot).map(drop))
             }
             Command::SnapshotRemove { image, snapshot } => {
                 self.host.image_change(|images| images.snapshot_remove(&image, &snapshot).map(drop))
             }
             Command::ImageClone { image, snapshot, to } => {
+                self.host.take_growth()?;
                 let from = SnapshotName { image, snapshot }.to_string();
                 self.host.image_change(|images| images.clone_image(&from, &to.name).map(drop))
             }

@@ -183,6 +183,7 @@ impl HostNode {
     }
 
     pub(super) fn image_create(&mut self, asked: &ImageAsked) -> Executed {
+        self.take_growth()?;
         let pool = self.pool_for(asked.pool.as_deref())?;
         let of_pool = self.node.cluster().map().pools()[&pool].spec.object_bytes;
         let object_bytes = asked.object_bytes.unwrap_or(of_pool);

@@ -20,6 +20,7 @@ impl HostNode {
     }
 
     pub(super) fn pool_create(&mut self, asked: PoolAsked) -> Executed {
+        self.take_growth()?;
         let PoolAsked { name, pgs, copies } = asked;
         self.check_pool_name(&name)?;
         let map = self.node.cluster().map();
