@@ -11,7 +11,7 @@ use crate::pool::{PoolId, PoolSpec};
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{
-    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable,
+    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable, Views,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -167,6 +167,13 @@ impl Cluster {
         self.router.count(&tenants);
         for osd in self.osds.ids().collect::<Vec<_>>() {
             fx.direct(osd, Directive::ShareImages(tenants.clone()));
+        }
+    }
+
+    /// Shows every OSD the images like this, where no map on disks tells of them.
+    pub fn show_views(&mut self, views: &Arc<Views>, fx: &mut OwnerEffects) {
+        for osd in self.osds.ids().collect::<Vec<_>>() {
+            fx.direct(osd, Directive::ShowImages(views.clone()));
         }
     }
 

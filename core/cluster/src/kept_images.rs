@@ -23,10 +23,8 @@ impl Cluster {
     /// The map that was written counts.
     pub(crate) fn images_are_kept(&mut self, fx: &mut OwnerEffects) {
         if self.durable().kept_images.take_next() {
-            for osd in self.osds.ids().collect::<Vec<_>>() {
-                let views = self.durable().kept_images.views.clone();
-                fx.direct(osd, Directive::ShowImages(views));
-            }
+            let views = self.durable().kept_images.views.clone();
+            self.show_views(&views, fx);
             self.share_kept_images(fx);
         }
     }

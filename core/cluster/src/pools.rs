@@ -51,14 +51,16 @@ impl Cluster {
         if self.map.pools().len() == 1 {
             return Err(PoolInUse::Last);
         }
-        let images = self.images();
-        let count = images.list().filter(|image| image.pool == pool).count();
-        if count > 0 {
-            return Err(PoolInUse::Images(count));
-        }
-        // The last job of an image that is gone ends only after its removal is kept.
-        if images.pools().any(|used| used == pool) {
-            return Err(PoolInUse::Cleaning);
+        if let Some(durable) = &self.durable {
+            let images = &durable.images;
+            let count = images.list().filter(|image| image.pool == pool).count();
+            if count > 0 {
+                return Err(PoolInUse::Images(count));
+            }
+            // The last job of an image that is gone ends only after its removal is kept.
+            if images.pools().any(|used| used == pool) {
+                return Err(PoolInUse::Cleaning);
+            }
         }
         let is_here = |pg: PgId| self.map.pool_of(pg).0 == pool;
         match self.open_ops().iter().any(|issued| is_here(issued.op.pg)) {
@@ -85,7 +87,11 @@ impl Cluster {
         }
         self.save_map(fx);
         let change = self.last_change();
-        self.durable().removed_pgs.extend(pgs.into_iter().map(|pg| (pg, change)));
+        match &mut self.durable {
+            Some(durable) => durable.removed_pgs.extend(pgs.into_iter().map(|pg| (pg, change))),
+            // No map could bring the pool back.
+            None => self.retire(&pgs, fx),
+        }
         Ok(())
     }
 
@@ -93,8 +99,12 @@ impl Cluster {
     /// are gone.
     pub(crate) fn retire_removed(&mut self, fx: &mut OwnerEffects) {
         let removed = self.durable().take_kept_removals();
+        self.retire(&removed, fx);
+    }
+
+    fn retire(&self, removed: &[PgId], fx: &mut OwnerEffects) {
         for osd in self.up_osds().iter() {
-            for pg in &removed {
+            for pg in removed {
                 fx.direct(osd, Directive::Retire(*pg));
             }
         }

@@ -13,4 +13,4 @@ mod tests;
 pub use images::JobOp;
 pub use node::{Delays, Node};
 pub use post::Lateness;
-pub use report::{DeletionReport, PgReport, ScrubReport, TrimReport, WrittenBytes};
+pub use report::{DeletionReport, PgReport, PoolScrub, ScrubReport, TrimReport, WrittenBytes};

@@ -7,10 +7,11 @@ use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
 use loadline_osd::{
     DamageCounts, GateReport, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, ScrubKind,
-    ScrubRecord, TrackedCapacity, TrimState, Waits,
+    ScrubRecord, SnapshotNo, TrackedCapacity, TrimState, Waits,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A placement group as an operator sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +82,35 @@ pub struct ScrubReport {
     pub runs: bool,
 }
 
+/// How far the scrubs of a pool are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolScrub {
+    /// Objects that are still to be compared, copies of one counted once.
+    pub objects_left: u64,
+    /// Placement groups whose scrub has not ended.
+    pub groups_left: u64,
+    /// Those of them that have a slot on every copy.
+    pub groups_running: u64,
+}
+
 impl Node {
+    /// The scrubs of a pool that are under way or asked for.
+    pub fn pool_scrub(&mut self, pool: PoolId) -> PoolScrub {
+        let mut scrub = PoolScrub::default();
+        for pg in self.cluster().map().pgs_of(pool).collect::<Vec<_>>() {
+            let Some(primary) = self.cluster().map().pg(pg).acting.first().copied() else {
+                continue;
+            };
+            let osd = self.osd(primary);
+            let under_way = osd.scrub_record(pg).and_then(|record| record.under_way.as_ref());
+            let Some(compared) = under_way.map(|scrub| scrub.objects) else { continue };
+            scrub.objects_left += (osd.objects(pg).len() as u64).saturating_sub(compared);
+            scrub.groups_left += 1;
+            scrub.groups_running += u64::from(osd.scrubs(pg).is_some());
+        }
+        scrub
+    }
+
     /// The scrubs of a placement group; those of one without a primary are not known.
     pub fn scrub_report(&self, pg: PgId) -> ScrubReport {
         let primary = self.cluster().map().pg(pg).acting.first();
@@ -236,12 +265,40 @@ impl Node {
     /// Fills a pool with so many full objects at once, from this one on, outside time: how a study prepares what it does not measure.
     pub fn prefill(&mut self, pool: PoolId, first: ObjectNo, objects: u64) {
         let bytes = self.cluster().map().pools()[&pool].spec.object_bytes;
-        for object in (first.0..first.0 + objects).map(ObjectNo) {
-            let pg = self.cluster().map().pg_of(pool, object);
+        for (pg, objects) in self.by_group(pool, first, objects) {
+            let objects: Arc<[ObjectNo]> = objects.into();
             for osd in self.cluster().map().pg(pg).acting.clone() {
-                self.osd(osd).prefill(pg, object, bytes);
+                self.osd(osd).prefill(pg, Arc::clone(&objects), bytes);
             }
         }
+    }
+
+    /// Keeps a state under a label of each of so many objects, on every copy.
+    pub fn keep_at_once(
+        &mut self,
+        pool: PoolId,
+        (first, objects): (ObjectNo, u64),
+        label: SnapshotNo,
+    ) {
+        for (pg, objects) in self.by_group(pool, first, objects) {
+            for osd in self.cluster().map().pg(pg).acting.clone() {
+                self.osd(osd).keep_at_once(pg, &objects, label);
+            }
+        }
+    }
+
+    fn by_group(
+        &self,
+        pool: PoolId,
+        first: ObjectNo,
+        objects: u64,
+    ) -> BTreeMap<PgId, Vec<ObjectNo>> {
+        let mut groups: BTreeMap<PgId, Vec<ObjectNo>> = BTreeMap::new();
+        for object in (first.0..first.0 + objects).map(ObjectNo) {
+            let pg = self.cluster().map().pg_of(pool, object);
+            groups.entry(pg).or_default().push(object);
+        }
+        groups
     }
 
     /// Bytes of an image from `from` on that were ever written and not removed, at most: what the objects reach to, as far as

@@ -157,7 +157,7 @@ fn a_group_is_told_by_who_serves_it() {
     node.prefill(PoolId::new(0), ObjectNo(0), 3);
     assert_eq!((node.pg_report(pg).copies, node.copies_that_differ()), (6, Vec::new()));
     let replica = node.cluster().map().pg(pg).acting[1];
-    node.osd(replica).prefill(pg, ObjectNo(9), 4096);
+    node.osd(replica).prefill(pg, [ObjectNo(9)], 4096);
     assert_eq!(node.copies_that_differ(), [(pg, replica)]);
     let state = OsdState { up: false, is_in: true };
     node.change(Time::ZERO, |cluster, fx| cluster.set_osd(replica, state, fx));

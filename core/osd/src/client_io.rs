@@ -159,9 +159,10 @@ impl Osd {
         primary: RecoverySender,
         pg: PgId,
         (write, data): (ReplicaWrite, Data),
+        fx: &mut Effects,
     ) {
         let ReplicaWrite { version, kind, before, object, op, .. } = write;
-        self.scrub_meets_copy(pg, object);
+        self.scrub_meets_copy(now, pg, object, fx);
         let here = self.pg_mut(pg).expect("the interval was looked up");
         here.log.record(LogEntry { version, object, op });
         let (_, mut update) = self.update(pg, &write);

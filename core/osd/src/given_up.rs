@@ -9,7 +9,7 @@ impl Osd {
     /// forgets what was written, so that every other copy is compared with it object by object.
     pub(crate) fn take_as_whole(&mut self, id: PgId, interval: IntervalId) {
         let pg = self.pg_mut(id).expect("there is a copy");
-        pg.log.append_forgotten(interval.epoch);
+        pg.log.append_forgotten(interval.epoch, 1);
         (pg.active_in, pg.gaps, pg.filling) = (interval, false, false);
         pg.lacks.clear();
     }

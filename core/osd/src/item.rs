@@ -2,7 +2,7 @@
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use crate::message::{Envelope, KeyPut, MendStep, Message, OpKind};
-use crate::scrub::ScrubItem;
+use crate::scrub::{ScrubItem, ScrubReading, ScrubStep};
 use crate::shard_flows::TenantItem;
 use crate::snapshots::image_of;
 use crate::trim::TrimItem;
@@ -52,6 +52,12 @@ pub(crate) enum TransferStage {
 }
 
 impl Item {
+    /// Whether the worker that carries it out waits for what it reads, and its placement group with it.
+    pub(crate) fn reads_in_worker(&self, reading: ScrubReading) -> bool {
+        let is_scan = matches!(self, Item::Scrub(item) if item.step == ScrubStep::Scan);
+        is_scan && matches!(reading, ScrubReading::Strides(_))
+    }
+
     /// How far the transfer has come that it is of, if it is of one.
     pub(crate) fn transfer_stage(&self) -> Option<TransferStage> {
         match self {

@@ -80,8 +80,8 @@ pub use report::{OpProgress, RecoveryState};
 pub use scrub::{
     ChunkBounds, InconsistentState, ScanAsked, ScannedState, ScrubError, ScrubErrorCounts,
     ScrubErrors, ScrubFindings, ScrubItem, ScrubKind, ScrubMap, ScrubMessage, ScrubOptions,
-    ScrubProgress, ScrubRange, ScrubReading, ScrubRecord, ScrubRequest, ScrubSchedule, ScrubStep,
-    ScrubWindow,
+    ScrubProgress, ScrubRange, ScrubReading, ScrubRecord, ScrubRequest, ScrubSchedule, ScrubSlots,
+    ScrubStep, ScrubWindow,
 };
 pub use service::{OsdService, ServedClass};
 pub use snapshots::{Ancestor, FormerState, Lineage, SnapshotNo, Views, image_of};

@@ -21,13 +21,14 @@ use crate::queue::WorkQueue;
 use crate::recovery::Recovery;
 use crate::scrub::Scrub;
 use crate::service::OsdService;
-use crate::shard::Computed;
+use crate::shard::{Computed, KeptWorker};
+use crate::snapshots::{FormerState, SnapshotNo};
 use crate::tenants::TenantTable;
 use crate::trim::Trim;
 use crate::waits::{Stage, Waits};
 use loadline_base::Time;
 use loadline_qos::{Urgency, Waiting};
-use loadline_store::{DirectStore, ObjectNo};
+use loadline_store::{DirectStore, ObjectFilling, ObjectNo};
 use std::sync::Arc;
 
 /// One disk's share of the cluster, stepped by its owner.
@@ -107,7 +108,9 @@ impl Osd {
             Event::Message(envelope) => self.enqueue(now, Item::Message(envelope), fx),
             Event::Put(put) => self.enqueue(now, Item::Put(put), fx),
             Event::Computed(run) => {
-                if let Some(running) = self.queue.computed(run, fx) {
+                let reading = self.options.scrub.reading;
+                let keeps = |item: &Item| item.reads_in_worker(reading);
+                if let Some(running) = self.queue.computed(run, keeps, fx) {
                     self.account_computed(now, &running, fx);
                     let promised = running.item.pg().filter(|_| running.is_promised);
                     self.execute(now, running, fx);
@@ -183,6 +186,11 @@ impl Osd {
         self.queue.pump(now, shard, fx);
     }
 
+    /// A worker has what it waited for: it and its placement group are free.
+    pub(crate) fn let_worker_go(&mut self, now: Time, kept: KeptWorker, fx: &mut Effects) {
+        self.queue.let_go(now, kept, fx);
+    }
+
     /// Who asked for leave to push to this placement group asks anew, or never again.
     pub(crate) fn forget_asked(&mut self, pg: PgId) {
         self.queue.forget_asked(pg);
@@ -201,7 +209,7 @@ impl Osd {
         let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg, _) => return self.run_delete(now, pg),
-            Item::Scrub(item) => return self.execute_scrub(now, item, fx),
+            Item::Scrub(item) => return self.execute_scrub(now, item, running.keeps, fx),
             Item::Trim(item) => return self.execute_trim(now, item, fx),
             Item::Put(put) => return self.execute_put(now, put),
             Item::StoreIo(slot, _) => return self.send_queued_io(slot, fx),
@@ -218,7 +226,7 @@ impl Osd {
         let from = from.expect("the router sends nothing but ops");
         let asker = RecoverySender { osd: from, interval, urgency };
         match message {
-            Message::Write(write) => self.execute_replica_write(now, asker, pg, (write, data)),
+            Message::Write(write) => self.execute_replica_write(now, asker, pg, (write, data), fx),
             Message::WriteDone(tag) => self.vote(now, from, tag, fx),
             Message::WriteMissed(tag, object) => {
                 self.write_missed(now, from, (pg, object), tag, fx)
@@ -292,12 +300,25 @@ impl Osd {
         self.groups.place(id, shard);
     }
 
-    /// Puts an object into a copy at once, outside time: how a study fills a pool whose filling it does not
-    /// measure. The log does not remember it, as if it were long ago.
-    pub fn prefill(&mut self, id: PgId, object: ObjectNo, bytes: u64) {
+    /// Puts objects of one length, in order, into a copy at once, outside time: how a study fills a pool whose filling it does not
+    /// measure. The log does not remember them, as if it were long ago.
+    pub fn prefill(&mut self, id: PgId, objects: impl Into<Arc<[ObjectNo]>>, length: u64) {
+        let objects = objects.into();
         let pg = self.pg_mut(id).expect("a placement group is placed before it is filled");
-        let version = pg.log.append_forgotten(pg.interval);
-        self.store.objects(id).write(object, bytes, version);
+        let first = pg.log.append_forgotten(pg.interval, objects.len() as u64);
+        self.store.objects(id).fill(ObjectFilling { objects, first, length });
+    }
+
+    /// Keeps a state under a label of each of these objects at once, as if it had been written since: how a study prepares what is trimmed.
+    /// The store has nothing of it but its name, so this is for a direct one.
+    pub fn keep_at_once(&mut self, id: PgId, objects: &[ObjectNo], label: SnapshotNo) {
+        for object in objects {
+            let meta = self.store.objects(id).meta(*object).expect("what is kept exists");
+            let here = self.groups.get_mut(id).expect("it was filled");
+            here.kept.change(*object, |past| {
+                past.states.push(FormerState { label, born: past.born, meta });
+            });
+        }
     }
 
     /// What the owner needs to know of a copy to begin a new interval; `None` if there is none, or not for long.

@@ -40,11 +40,12 @@ impl PgLog {
         self.trim();
     }
 
-    /// Takes the next version for a write that the log does not remember, nor anything before it.
-    pub(crate) fn append_forgotten(&mut self, interval: u32) -> Version {
-        self.tail = self.next(interval);
+    /// Takes the next versions for so many writes that the log does not remember, nor anything before them. The answer is the first.
+    pub(crate) fn append_forgotten(&mut self, interval: u32, writes: u64) -> Version {
+        let first = self.next(interval);
+        self.tail = Version(first.0 + writes - 1);
         self.entries.clear();
-        self.tail
+        first
     }
 
     /// A log as it was read back from a disk: what is older than `tail` is forgotten, and entries up to it with it.
@@ -193,7 +194,7 @@ mod tests {
         authority.set_degraded(true);
         extend(&mut authority, 1, &[2; ENTRIES_DEGRADED]);
         check(&authority, &behind, Some(&[2]));
-        authority.append_forgotten(1);
+        authority.append_forgotten(1, 1);
         check(&authority, &behind, None);
         assert_eq!(authority.differs_from(&authority.clone()), Some(BTreeSet::new()));
     }
@@ -202,7 +203,7 @@ mod tests {
     fn the_log_knows_the_ops_that_it_still_holds() {
         let mut authority = log(&[1, 2]);
         assert!(authority.knows(op(1)) && !authority.knows(op(3)));
-        authority.append_forgotten(1);
+        authority.append_forgotten(1, 1);
         assert!(!authority.knows(op(1)));
     }
 }

@@ -8,7 +8,7 @@ use crate::item::Item;
 use crate::outside::{KeptOut, KeptOutItem, OutsideWork};
 use crate::policy::{Charges, OsdOptions, Policy, Weight};
 use crate::service::OsdService;
-use crate::shard::{Computed, Shard};
+use crate::shard::{Computed, KeptWorker, Shard};
 use crate::tenants::TenantTable;
 use loadline_base::{IdVec, Time};
 use loadline_device::ClassTag;
@@ -146,10 +146,21 @@ impl WorkQueue {
 
     /// A worker has spent its item's processor time. `None` if that was before a restart.
     #[inline]
-    pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Effects) -> Option<Computed> {
-        let computed = self.shards[run.shard].computed(run, fx)?;
+    pub(crate) fn computed(
+        &mut self,
+        run: WorkerRun,
+        keeps: impl Fn(&Item) -> bool,
+        fx: &mut Effects,
+    ) -> Option<Computed> {
+        let computed = self.shards[run.shard].computed(run, keeps, fx)?;
         self.gate.carried_out(computed.load);
         Some(computed)
+    }
+
+    /// A worker that an item kept is free again.
+    pub(crate) fn let_go(&mut self, now: Time, kept: KeptWorker, fx: &mut Effects) {
+        self.shards[kept.shard()].let_go(kept, fx);
+        self.pump(now, kept.shard(), fx);
     }
 
     /// A wake-up that a shard's scheduler asked for.

@@ -24,6 +24,23 @@ pub(crate) struct Computed {
     pub load: Demand,
     /// Whether it went because its image is promised so much.
     pub is_promised: bool,
+    /// The worker that it keeps, with its placement group, until somebody lets go of both.
+    pub keeps: Option<KeptWorker>,
+}
+
+/// A worker that waits for the disk with its item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeptWorker {
+    shard: ShardId,
+    thread: ThreadId,
+    pg: PgId,
+}
+
+impl KeptWorker {
+    /// Whose worker it is.
+    pub(crate) fn shard(self) -> ShardId {
+        self.shard
+    }
 }
 
 /// An item that waits or runs.
@@ -52,6 +69,8 @@ enum WorkerState {
     Running(RunningItem),
     /// Has an item whose placement group another worker is busy with.
     Blocked(RunningItem),
+    /// Waits for the disk, and lets nobody else at the placement group.
+    Kept(PgId),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -278,15 +297,23 @@ impl Shard {
     }
 
     fn is_busy(&self, pg: PgId) -> bool {
-        let runs =
-            |worker: &Worker| matches!(&worker.state, WorkerState::Running(r) if r.pg == Some(pg));
+        let runs = |worker: &Worker| match &worker.state {
+            WorkerState::Running(running) => running.pg == Some(pg),
+            WorkerState::Kept(kept) => *kept == pg,
+            WorkerState::Idle | WorkerState::Blocked(_) => false,
+        };
         self.idle < self.workers.len() && self.workers.values().any(runs)
     }
 
     /// Takes the item of a run that has computed, frees the worker and starts the item that waited for the same
-    /// placement group. `None` for a run of before a restart. The caller pumps after carrying the item out.
+    /// placement group, unless the item keeps both. `None` for a run of before a restart. The caller pumps after carrying the item out.
     #[inline]
-    pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Effects) -> Option<Computed> {
+    pub(crate) fn computed(
+        &mut self,
+        run: WorkerRun,
+        keeps: impl Fn(&Item) -> bool,
+        fx: &mut Effects,
+    ) -> Option<Computed> {
         let worker = &mut self.workers[run.thread];
         if worker.run != run.run {
             return None;
@@ -295,17 +322,34 @@ impl Shard {
         let WorkerState::Running(running) = worker.state else {
             unreachable!("a worker computes only while it runs an item");
         };
-        worker.state = WorkerState::Idle;
+        let RunningItem { item, taken, pg, .. } = running;
+        let queued = self.items.release(item).expect("what runs waited");
+        let HeldItem { item, load, arrived, is_promised } = queued;
+        let keeps = pg.filter(|_| keeps(&item)).map(|pg| {
+            worker.state = WorkerState::Kept(pg);
+            KeptWorker { shard: self.id, thread: run.thread, pg }
+        });
+        if keeps.is_none() {
+            self.free(run.thread, pg, fx);
+        }
+        Some(Computed { item, arrived, taken, load, is_promised, keeps })
+    }
+
+    fn free(&mut self, thread: ThreadId, pg: Option<PgId>, fx: &mut Effects) {
+        self.workers[thread].state = WorkerState::Idle;
         self.idle += 1;
         if self.idle < self.workers.len()
-            && let Some(pg) = running.pg
+            && let Some(pg) = pg
         {
             self.unblock(pg, fx);
         }
-        let RunningItem { item, taken, .. } = running;
-        let queued = self.items.release(item).expect("what runs waited");
-        let HeldItem { item, load, arrived, is_promised } = queued;
-        Some(Computed { item, arrived, taken, load, is_promised })
+    }
+
+    /// What an item has waited for is there. The caller pumps.
+    pub(crate) fn let_go(&mut self, kept: KeptWorker, fx: &mut Effects) {
+        let KeptWorker { thread, pg, .. } = kept;
+        assert!(matches!(self.workers[thread].state, WorkerState::Kept(of) if of == pg));
+        self.free(thread, Some(pg), fx);
     }
 
     /// Starts the item that has waited longest for `pg`.

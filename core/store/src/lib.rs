@@ -14,5 +14,5 @@ pub mod paged;
 mod window;
 
 pub use direct::{AccessCompletion, DirectAccess, DirectStore, RequestId, Submission};
-pub use objects::{CollectionId, ObjectMeta, ObjectNo, Objects, Version};
+pub use objects::{CollectionId, ObjectFilling, ObjectMeta, ObjectNo, Objects, Version};
 pub use window::{Window, WindowBounds};

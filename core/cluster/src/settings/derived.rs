@@ -5,8 +5,8 @@ use super::{ClassParam, Role, Settings, Value};
 use loadline_base::{Bytes, Span, WallClock};
 use loadline_device::Medium;
 use loadline_osd::{
-    ChunkBounds, OsdId, OsdOptions, Pacing, ScrubOptions, ScrubReading, ScrubSchedule, ScrubWindow,
-    TrimOptions, Windowed,
+    ChunkBounds, OsdId, OsdOptions, Pacing, ScrubOptions, ScrubReading, ScrubSchedule, ScrubSlots,
+    ScrubWindow, TrimOptions, Windowed,
 };
 use loadline_qos::{
     Benchmark, Capacity, ClassValues, CostModel, CostRule, Preset, ProfileValues, ShardPlan,
@@ -17,6 +17,9 @@ use loadline_store::WindowBounds;
 /// How Loadline's own preset reads a chunk: one object ahead, because a scan is bound by latency and not by the device; and in steps of 4 MiB,
 /// behind which other work goes first.
 const READING: ScrubReading = ScrubReading::Ahead { objects: 2, bytes: 4 << 20 };
+
+/// How long a group waits in presets of other systems for which a member had no slot, beside two pauses (scrub.md 2.2).
+const REFUSED: Span = Span::from_secs(300);
 
 /// The workers of a queue, an option of OSDs that have any.
 const THREADS: &str = "osd_op_num_threads_per_shard";
@@ -112,9 +115,13 @@ impl Settings {
             |[least, most]: [&str; 2]| ChunkBounds { least: count(least), most: count(most) };
         let deep_chunk = bounds(["osd_scrub_chunk_min", "osd_scrub_chunk_max"]);
         let shallow = ["osd_shallow_scrub_chunk_min", "osd_shallow_scrub_chunk_max"];
-        let reading = match self.table.find("osd_deep_scrub_stride") {
-            Some(_) => ScrubReading::Strides(view.number(osd, "osd_deep_scrub_stride") as u64),
-            None => READING,
+        let sleep = Span::from_secs_f64(view.number(osd, "osd_scrub_sleep"));
+        let (reading, slots) = match self.table.find("osd_deep_scrub_stride") {
+            Some(_) => (
+                ScrubReading::Strides(view.number(osd, "osd_deep_scrub_stride") as u64),
+                ScrubSlots::OrRefused(REFUSED + sleep * 2),
+            ),
+            None => (READING, ScrubSlots::InLine),
         };
         ScrubOptions {
             scrubs_max: count("osd_max_scrubs") as usize,
@@ -125,8 +132,9 @@ impl Settings {
                 None => deep_chunk,
             },
             preemptions_max: count("osd_scrub_max_preemptions"),
-            sleep: Span::from_secs_f64(view.number(osd, "osd_scrub_sleep")),
+            sleep,
             reading,
+            slots,
             schedule: self.scrub_schedule(osd),
             auto_repairs_max: match self.flag(osd, "osd_scrub_auto_repair") {
                 true => count("osd_scrub_auto_repair_num_errors").into(),

@@ -3,7 +3,7 @@
 use super::found::ScrubError;
 use super::kind::{ScrubItem, ScrubKind, ScrubStep};
 use super::map::{ScanAsked, ScrubMessage};
-use super::options::ScrubReading;
+use super::options::{ScrubReading, ScrubSlots};
 use super::record::ScrubRecord;
 use super::scan::{RangeScan, StateId};
 use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
@@ -14,6 +14,7 @@ use crate::item::Item;
 use crate::message::Message;
 use crate::osd::Osd;
 use crate::recovery::ReserverChange;
+use crate::shard::KeptWorker;
 use crate::snapshots::{ObjectHistory, SnapshotNo};
 use loadline_base::{Time, mix64};
 use loadline_qos::Urgency;
@@ -36,9 +37,10 @@ impl Osd {
         match message {
             ScrubMessage::Reserve => self.scrub_slot_asked(now, from, pg, fx),
             ScrubMessage::Granted => self.scrub_slot_granted(now, from, pg, fx),
+            ScrubMessage::Refused => self.scrub_slot_refused(now, from, pg, fx),
             ScrubMessage::Released => self.free_scrub_slot(now, pg, fx),
             ScrubMessage::Scan(asked) => {
-                self.begin_scan(pg, from, asked);
+                self.begin_scan(now, pg, from, asked, fx);
                 self.queue_scan(now, pg, ScrubStep::List, fx);
             }
             ScrubMessage::Map(map) => self.scrub_map_came(now, from, pg, *map, fx),
@@ -50,8 +52,25 @@ impl Osd {
     }
 
     /// A range is to be looked at, in place of one that was broken off.
-    pub(super) fn begin_scan(&mut self, pg: PgId, asker: OsdId, asked: ScanAsked) {
+    pub(super) fn begin_scan(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        asker: OsdId,
+        asked: ScanAsked,
+        fx: &mut Effects,
+    ) {
+        self.drop_scan(now, pg, fx);
         self.scrub.scans.insert(pg, RangeScan::new(asker, asked));
+    }
+
+    /// A range is looked at no more.
+    pub(super) fn drop_scan(&mut self, now: Time, pg: PgId, fx: &mut Effects) -> Option<RangeScan> {
+        let mut scan = self.scrub.scans.remove(&pg)?;
+        if let Some(kept) = scan.keeps.take() {
+            self.let_worker_go(now, kept, fx);
+        }
+        Some(scan)
     }
 
     fn queue_scan(&mut self, now: Time, pg: PgId, step: ScrubStep, fx: &mut Effects) {
@@ -122,9 +141,17 @@ impl Osd {
     }
 
     /// A step of a scan has its turn.
-    pub(super) fn begin_scan_step(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
-        if let Some(scan) = self.scrub.scans.get_mut(&pg) {
-            scan.begin_step();
+    pub(super) fn begin_scan_step(
+        &mut self,
+        now: Time,
+        (pg, number): (PgId, u32),
+        keeps: Option<KeptWorker>,
+        fx: &mut Effects,
+    ) {
+        let scan = self.scrub.scans.get_mut(&pg);
+        match scan.filter(|scan| scan.asked.range.number == number) {
+            Some(scan) => scan.begin_step(keeps),
+            None => return keeps.into_iter().for_each(|kept| self.let_worker_go(now, kept, fx)),
         }
         self.scan_on(now, pg, number, fx);
     }
@@ -151,6 +178,9 @@ impl Osd {
             }
             if scan.is_step_over(reading) {
                 if scan.reading() == 0 {
+                    if let Some(kept) = scan.keeps.take() {
+                        self.let_worker_go(now, kept, fx);
+                    }
                     self.queue_scan(now, pg, ScrubStep::Scan, fx);
                 }
                 return;
@@ -209,7 +239,7 @@ impl Osd {
     }
 
     fn scan_ended(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        let scan = self.scrub.scans.remove(&pg).expect("it has ended");
+        let scan = self.drop_scan(now, pg, fx).expect("it has ended");
         let asker = scan.asker;
         let map = scan.into_map();
         self.counters.scrub.read_bytes += map.read_bytes;
@@ -221,9 +251,15 @@ impl Osd {
     }
 
     /// A primary's write has come to a range that is being looked at: the primary has broken it off.
-    pub(crate) fn scrub_meets_copy(&mut self, pg: PgId, object: ObjectNo) {
+    pub(crate) fn scrub_meets_copy(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Effects,
+    ) {
         if self.scrub.scans.get(&pg).is_some_and(|scan| scan.asked.range.contains(object)) {
-            self.scrub.scans.remove(&pg);
+            self.drop_scan(now, pg, fx);
         }
     }
 
@@ -250,7 +286,7 @@ impl Osd {
     /// The scrub of a group that this OSD leads, if one has slots on all members.
     pub fn scrubs(&self, pg: PgId) -> Option<ScrubKind> {
         let run = self.scrub.runs.get(&pg)?;
-        run.next_to_reserve().is_none().then_some(run.request().kind)
+        (!run.is_reserving()).then_some(run.request().kind)
     }
 }
 
@@ -258,6 +294,10 @@ impl Osd {
 impl Osd {
     /// A primary asks for a slot here.
     pub(super) fn scrub_slot_asked(&mut self, now: Time, from: OsdId, pg: PgId, fx: &mut Effects) {
+        let is_refused = self.options.scrub.slots != ScrubSlots::InLine;
+        if is_refused && from != self.id && self.scrub.slots.free() == 0 {
+            return self.send(from, pg, Message::Scrub(ScrubMessage::Refused), fx);
+        }
         let mut changes = Vec::new();
         self.scrub.askers.insert(pg, from);
         self.scrub.slots.ask(pg, 0, &mut changes);
@@ -266,7 +306,7 @@ impl Osd {
 
     /// A slot here is needed no longer, or its group's interval has ended.
     pub(crate) fn free_scrub_slot(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        self.scrub.scans.remove(&pg);
+        self.drop_scan(now, pg, fx);
         if self.scrub.askers.remove(&pg).is_some() {
             let mut changes = Vec::new();
             self.scrub.slots.release(pg, &mut changes);

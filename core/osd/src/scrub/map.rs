@@ -69,6 +69,8 @@ pub enum ScrubMessage {
     Reserve,
     /// Yes, until released.
     Granted,
+    /// No: there is no slot.
+    Refused,
     /// The slot is no longer needed.
     Released,
     /// What do you have of these objects?

@@ -1,7 +1,7 @@
 //! Scrub: all copies of a placement group are compared, a chunk of objects at a time, and what is not alike is told and replaced
 //! (scrub.md 2).
 //!
-//! A group's primary takes a slot on every member, then goes from chunk to chunk. It keeps writes away from one while all copies look
+//! A group's primary takes a slot on every member (waiting in each one's line, or refused where presets of other systems are followed), then goes from chunk to chunk. It keeps writes away from one while all copies look
 //! what they have of it; each sends a map, and the maps are compared. A write that comes meanwhile breaks the chunk off, so many
 //! times for each, and then waits. Reads never wait.
 //!
@@ -28,7 +28,7 @@ pub use chunk::ChunkBounds;
 pub use found::{InconsistentState, ScrubError, ScrubErrorCounts, ScrubErrors};
 pub use kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
 pub use map::{ScanAsked, ScannedState, ScrubMap, ScrubMessage, ScrubRange};
-pub use options::{ScrubOptions, ScrubReading};
+pub use options::{ScrubOptions, ScrubReading, ScrubSlots};
 pub use record::{ScrubFindings, ScrubProgress, ScrubRecord};
 pub use schedule::{ScrubSchedule, ScrubWindow};
 
@@ -56,6 +56,8 @@ pub(crate) struct Scrub {
     number: u32,
     /// When the OSD looks next whose time has come.
     tick_at: Option<Time>,
+    /// Groups for which a member had no slot, and until when they wait.
+    refused: BTreeMap<PgId, Time>,
 }
 
 impl Scrub {
@@ -68,6 +70,7 @@ impl Scrub {
             records: BTreeMap::new(),
             number: 0,
             tick_at: None,
+            refused: BTreeMap::new(),
         }
     }
 

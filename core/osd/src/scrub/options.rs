@@ -20,6 +20,8 @@ pub struct ScrubOptions {
     pub sleep: Span,
     /// How a chunk is read.
     pub reading: ScrubReading,
+    /// What becomes of a scrub for which a member has no slot.
+    pub slots: ScrubSlots,
     /// When scrubs are begun by the clock.
     pub schedule: ScrubSchedule,
     /// How many objects a scrub that the clock has begun repairs by itself, at most; 0 for none (`osd_scrub_auto_repair`,
@@ -27,11 +29,21 @@ pub struct ScrubOptions {
     pub auto_repairs_max: u64,
 }
 
+/// What becomes of a scrub for which a member has no slot (scrub.md 2.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScrubSlots {
+    /// Members are asked one after the other, in order of their numbers, and the scrub waits in the line of each.
+    InLine,
+    /// All are asked at once, by an OSD that looks once a second; one that has none refuses, what others gave goes back, and the group waits for
+    /// so long, or until no other one can begin.
+    OrRefused(Span),
+}
+
 /// How a copy reads a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScrubReading {
-    /// One object after the other, in reads of so many bytes. A full one ends the step of the queue, a shorter one does not, so small
-    /// objects are read one after the other in one go (`osd_deep_scrub_stride`).
+    /// One object after the other, in reads of so many bytes, for which the worker waits and with it everything of the group. A full one ends
+    /// the step of the queue, a shorter one does not, so small objects are read one after the other in one go (`osd_deep_scrub_stride`).
     Strides(u64),
     /// So many objects at once, and so many bytes in each step of the queue.
     Ahead {

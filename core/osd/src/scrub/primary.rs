@@ -1,12 +1,14 @@
 //! The scrub of a placement group on its primary, from its request to its end (scrub.md 2.5).
 //!
 //! A run asks one member after the other for a slot in order of their numbers, its own OSD among them, and waits in each one's line. So no
-//! two runs can wait for each other, nobody is refused, and nobody has to try again.
+//! two runs can wait for each other, nobody is refused, and nobody has to try again. In presets of other systems it asks all of them at once
+//! when its OSD looks, and is refused.
 
 use super::Scrub;
 use super::compare::bad_copies;
 use super::kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
 use super::map::{ScrubMap, ScrubMessage};
+use super::options::{ScrubOptions, ScrubSlots};
 use super::record::{ScrubFindings, ScrubProgress, ScrubRecord};
 use super::run::{ScrubPhase, ScrubRun, WriteMeets};
 use crate::access::{AccessKind, ObjectRange, Update};
@@ -18,6 +20,7 @@ use crate::item::Item;
 use crate::message::{ClientOp, Data, Message};
 use crate::osd::Osd;
 use crate::pg::Primary;
+use crate::shard::KeptWorker;
 use loadline_base::{Span, Time};
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
@@ -67,23 +70,79 @@ impl Osd {
         self.keep_scrub_record(now, pg);
     }
 
-    /// Begins the scrubs that were asked for, or were broken off, and may go on. One of a group that is trimmed waits until a snapshot is done.
+    /// Begins the scrubs that were asked for, or were broken off, and may go on. Where members refuse, one of them begins when the OSD looks.
     pub(crate) fn begin_scrubs(&mut self, now: Time, fx: &mut Effects) {
+        let wanted = self.wanted_scrubs();
+        match self.options.scrub.slots {
+            ScrubSlots::InLine => wanted.into_iter().for_each(|pg| self.begin_scrub(now, pg, fx)),
+            ScrubSlots::OrRefused(_) if !wanted.is_empty() && self.scrub.tick_at.is_none() => {
+                self.set_scrub_tick(now, fx);
+            }
+            ScrubSlots::OrRefused(_) => {}
+        }
+    }
+
+    /// Groups whose scrub may begin, or go on. One of a group that is trimmed waits until a snapshot is done.
+    fn wanted_scrubs(&self) -> Vec<PgId> {
         let Scrub { records, runs, .. } = &self.scrub;
         let wanted = records.iter().filter(|(_, record)| record.under_way.is_some());
         let wanted = wanted.map(|(pg, _)| *pg);
         let wanted = wanted.filter(|pg| !runs.contains_key(pg) && !self.trim.is_at(*pg));
-        for pg in wanted.collect::<Vec<_>>() {
-            let Some(primary) = self.primary(pg).filter(|primary| primary.is_whole()) else {
-                continue;
-            };
-            let members = primary.members();
-            let number = self.scrub.next_number();
-            let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
-            let progress = record.under_way.clone().expect("it is wanted");
-            let most = self.options.scrub.preemptions_max;
-            self.scrub.runs.insert(pg, ScrubRun::new(number, progress, members, most));
-            self.reserve_for_scrub(now, pg, fx);
+        wanted.filter(|pg| self.primary(*pg).is_some_and(Primary::is_whole)).collect()
+    }
+
+    fn begin_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let members = self.primary(pg).expect("it leads what it scrubs").members();
+        let number = self.scrub.next_number();
+        let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
+        let progress = record.under_way.clone().expect("it is wanted");
+        let ScrubOptions { slots, preemptions_max, .. } = self.options.scrub;
+        let terms = (slots != ScrubSlots::InLine, preemptions_max);
+        let run = ScrubRun::new(number, progress, members, terms);
+        let asked = run.asked();
+        self.scrub.runs.insert(pg, run);
+        for osd in asked.iter() {
+            self.ask_for_scrub_slot(now, osd, pg, fx);
+        }
+    }
+
+    /// Begins one of the scrubs that are wanted, where members refuse: of those that wait for nothing, or else of those that were refused.
+    /// Whether one has begun.
+    fn begin_wanted_scrub(&mut self, now: Time, fx: &mut Effects) -> bool {
+        let wanted = self.wanted_scrubs();
+        let refused = &mut self.scrub.refused;
+        refused.retain(|pg, until| *until > now && wanted.contains(pg));
+        if wanted.iter().all(|pg| refused.contains_key(pg)) {
+            refused.clear();
+        }
+        let next = wanted.into_iter().find(|pg| !refused.contains_key(pg));
+        next.inspect(|pg| self.begin_scrub(now, *pg, fx)).is_some()
+    }
+
+    /// Whether this OSD may begin a scrub at this second: it has a slot, and waits for no other's.
+    fn may_begin_scrub(&self, now: Time) -> bool {
+        let second = now.nanos() / 1_000_000_000;
+        let is_reserving = self.scrub.runs.values().any(ScrubRun::is_reserving);
+        let is_left_out = self.options.scrub.schedule.leaves_out(self.id.get(), second);
+        !is_reserving && self.scrub.slots.free() > 0 && !is_left_out
+    }
+
+    /// A member has no slot: what others gave goes back.
+    pub(super) fn scrub_slot_refused(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        pg: PgId,
+        fx: &mut Effects,
+    ) {
+        let run = self.scrub.runs.get(&pg);
+        let is_asked = run.is_some_and(|run| run.asked().with(run.reserved).contains(from));
+        if let ScrubSlots::OrRefused(wait) = self.options.scrub.slots
+            && is_asked
+        {
+            self.stop_scrub(now, pg, fx);
+            self.scrub.refused.insert(pg, now + wait);
+            self.begin_scrubs(now, fx);
         }
     }
 
@@ -114,8 +173,15 @@ impl Osd {
             return;
         }
         self.scrub.tick_at = None;
-        if self.groups.iter().any(|(_, here)| here.primary.is_some()) {
-            self.set_scrub_tick(now, fx);
+        let leads = self.groups.iter().any(|(_, here)| here.primary.is_some());
+        let is_refused = self.options.scrub.slots != ScrubSlots::InLine;
+        let is_wanted = is_refused && !self.wanted_scrubs().is_empty();
+        if !leads || !self.is_durable() && !is_wanted {
+            return;
+        }
+        self.set_scrub_tick(now, fx);
+        let has_begun = is_wanted && self.may_begin_scrub(now) && self.begin_wanted_scrub(now, fx);
+        if !has_begun && self.is_durable() {
             self.begin_due_scrub(now, fx);
         }
     }
@@ -123,15 +189,8 @@ impl Osd {
     /// Begins the scrub of the group that is due for the longest, if nothing stands against it.
     fn begin_due_scrub(&mut self, now: Time, fx: &mut Effects) {
         let schedule = self.options.scrub.schedule;
-        let second = now.nanos() / 1_000_000_000;
-        let is_reserving = self.scrub.runs.values().any(|run| run.next_to_reserve().is_some());
         let recovers = self.recovery.unfinished().is_some() && !schedule.during_recovery;
-        if schedule.is_off()
-            || is_reserving
-            || recovers
-            || self.scrub.slots.free() == 0
-            || schedule.leaves_out(self.id.get(), second)
-        {
+        if schedule.is_off() || recovers || !self.may_begin_scrub(now) {
             return;
         }
         let today = self.options.clock.at(now);
@@ -146,7 +205,7 @@ impl Osd {
             let is_deep = kind == ScrubKind::Deep;
             let repairs = is_deep && self.options.scrub.auto_repairs_max > 0;
             self.want_scrub(now, pg, ScrubRequest { kind, is_requested: false, repairs });
-            self.begin_scrubs(now, fx);
+            self.begin_scrub(now, pg, fx);
         }
     }
 
@@ -168,13 +227,11 @@ impl Osd {
         }
     }
 
-    /// Asks the next member for a slot.
-    pub(super) fn reserve_for_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        let run = self.scrub.runs.get(&pg);
-        match run.and_then(ScrubRun::next_to_reserve) {
-            Some(osd) if osd == self.id => self.scrub_slot_asked(now, osd, pg, fx),
-            Some(osd) => self.send(osd, pg, Message::Scrub(ScrubMessage::Reserve), fx),
-            None => {}
+    /// Asks a member for a slot.
+    fn ask_for_scrub_slot(&mut self, now: Time, osd: OsdId, pg: PgId, fx: &mut Effects) {
+        match osd == self.id {
+            true => self.scrub_slot_asked(now, osd, pg, fx),
+            false => self.send(osd, pg, Message::Scrub(ScrubMessage::Reserve), fx),
         }
     }
 
@@ -187,22 +244,24 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let Some(run) = self.scrub.runs.get_mut(&pg) else { return };
-        match run.granted(from) {
-            true => self.pause_scrub(now, pg, fx),
-            false => self.reserve_for_scrub(now, pg, fx),
+        let is_last = run.granted(from);
+        let next = run.next_to_ask();
+        if is_last {
+            self.pause_scrub(now, pg, fx);
+        } else if let Some(osd) = next {
+            self.ask_for_scrub_slot(now, osd, pg, fx);
         }
     }
 
-    /// A run needs the slots no longer that were granted, and the one that it waits for.
+    /// A run needs the slots no longer that were granted, and those that it waits for.
     pub(super) fn give_scrub_slots_back(
         &mut self,
         now: Time,
         pg: PgId,
-        granted: OsdSet,
-        asked: Option<OsdId>,
+        osds: OsdSet,
         fx: &mut Effects,
     ) {
-        for osd in granted.iter().chain(asked) {
+        for osd in osds.iter() {
             if osd == self.id {
                 self.free_scrub_slot(now, pg, fx);
             } else {
@@ -229,11 +288,17 @@ impl Osd {
     }
 
     /// A worker carries out a step.
-    pub(crate) fn execute_scrub(&mut self, now: Time, item: ScrubItem, fx: &mut Effects) {
+    pub(crate) fn execute_scrub(
+        &mut self,
+        now: Time,
+        item: ScrubItem,
+        keeps: Option<KeptWorker>,
+        fx: &mut Effects,
+    ) {
         let ScrubItem { pg, number, .. } = item;
         match item.step {
             ScrubStep::List => return self.list_for_scrub(now, pg, number, fx),
-            ScrubStep::Scan => return self.begin_scan_step(now, pg, number, fx),
+            ScrubStep::Scan => return self.begin_scan_step(now, (pg, number), keeps, fx),
             _ => {}
         }
         if self.scrub.runs.get(&pg).is_none_or(|run| run.number != number) {
@@ -301,7 +366,7 @@ impl Osd {
         for osd in others.collect::<Vec<_>>() {
             self.send(osd, pg, Message::Scrub(ScrubMessage::Scan(asked)), fx);
         }
-        self.begin_scan(pg, this, asked);
+        self.begin_scan(now, pg, this, asked, fx);
         self.list_for_scrub(now, pg, chunk.number, fx);
     }
 
@@ -331,7 +396,7 @@ impl Osd {
             WriteMeets::Nothing => {}
             WriteMeets::Preempts => {
                 run.preempt();
-                self.scrub.scans.remove(&op.pg);
+                self.drop_scan(now, op.pg, fx);
                 self.counters.scrub.preempted += 1;
                 self.pause_scrub(now, op.pg, fx);
             }
@@ -496,8 +561,8 @@ impl Osd {
     pub(crate) fn stop_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         if let Some(mut run) = self.scrub.runs.remove(&pg) {
             let blocked = run.take_blocked();
-            self.give_scrub_slots_back(now, pg, run.reserved, run.next_to_reserve(), fx);
-            self.scrub.scans.remove(&pg);
+            self.give_scrub_slots_back(now, pg, run.reserved.with(run.asked()), fx);
+            self.drop_scan(now, pg, fx);
             self.unpark(now, pg, blocked, fx);
         }
     }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// What a scrub waits for, or does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScrubPhase {
-    /// A slot on the first of these, in order of their numbers, so that no circle of waiting can form.
+    /// A slot on the first of these, in order of their numbers, so that no circle of waiting can form; or on all of them.
     Reserving(VecDeque<OsdId>),
     /// The pause before a chunk, or the turn of the item that chooses it.
     BeforeChunk,
@@ -32,6 +32,8 @@ pub(crate) struct ScrubRun {
     pub number: u32,
     pub progress: ScrubProgress,
     pub phase: ScrubPhase,
+    /// Whether all members were asked for a slot at once.
+    asks_at_once: bool,
     /// Who holds a slot for it.
     pub reserved: OsdSet,
     /// The present chunk. Writes to it wait, or break it off.
@@ -57,12 +59,13 @@ impl ScrubRun {
         number: u32,
         progress: ScrubProgress,
         members: OsdSet,
-        preemptions_most: u32,
+        (asks_at_once, preemptions_most): (bool, u32),
     ) -> ScrubRun {
         ScrubRun {
             number,
             progress,
             phase: ScrubPhase::Reserving(members.iter().collect()),
+            asks_at_once,
             reserved: OsdSet::EMPTY,
             chunk: None,
             preemptions: Preemptions::new(preemptions_most),
@@ -76,21 +79,33 @@ impl ScrubRun {
         self.progress.request
     }
 
-    /// Who is to be asked for a slot next.
-    pub(crate) fn next_to_reserve(&self) -> Option<OsdId> {
+    /// Whether it waits for slots.
+    pub(crate) fn is_reserving(&self) -> bool {
+        matches!(self.phase, ScrubPhase::Reserving(_))
+    }
+
+    /// Who is to give it a slot now.
+    pub(crate) fn asked(&self) -> OsdSet {
         match &self.phase {
-            ScrubPhase::Reserving(left) => left.front().copied(),
-            _ => None,
+            ScrubPhase::Reserving(left) if self.asks_at_once => left.iter().copied().collect(),
+            ScrubPhase::Reserving(left) => left.front().copied().into_iter().collect(),
+            _ => OsdSet::EMPTY,
         }
+    }
+
+    /// Who is to be asked next, when one of them has given a slot.
+    pub(crate) fn next_to_ask(&self) -> Option<OsdId> {
+        self.asked().iter().next().filter(|_| !self.asks_at_once)
     }
 
     /// A slot was granted by the one who was asked. Whether it was the last.
     pub(crate) fn granted(&mut self, by: OsdId) -> bool {
+        let was_asked = self.asked().contains(by);
         let ScrubPhase::Reserving(left) = &mut self.phase else { return false };
-        if left.front() != Some(&by) {
+        if !was_asked {
             return false;
         }
-        left.pop_front();
+        left.retain(|osd| *osd != by);
         self.reserved.insert(by);
         let is_last = left.is_empty();
         if is_last {

@@ -5,6 +5,7 @@ use super::kind::ScrubKind;
 use super::map::{ScanAsked, ScannedState, ScrubMap};
 use super::options::ScrubReading;
 use crate::ids::OsdId;
+use crate::shard::KeptWorker;
 use crate::snapshots::SnapshotNo;
 use loadline_store::{ObjectMeta, ObjectNo};
 use std::collections::VecDeque;
@@ -29,6 +30,8 @@ pub(crate) struct RangeScan {
     /// Bytes that the present step of the queue has read, and those of its last read.
     spent: u64,
     last: u64,
+    /// The worker that waits for what the present step reads, where it does.
+    pub keeps: Option<KeptWorker>,
 }
 
 impl RangeScan {
@@ -44,6 +47,7 @@ impl RangeScan {
             reading: 0,
             spent: 0,
             last: 0,
+            keeps: None,
         }
     }
 
@@ -96,8 +100,8 @@ impl RangeScan {
     }
 
     /// Another step of the queue begins.
-    pub(crate) fn begin_step(&mut self) {
-        (self.spent, self.last) = (0, 0);
+    pub(crate) fn begin_step(&mut self, keeps: Option<KeptWorker>) {
+        (self.spent, self.last, self.keeps) = (0, 0, keeps);
     }
 
     /// Whether something is left that the present step may not begin.

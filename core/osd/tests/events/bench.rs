@@ -5,8 +5,8 @@ use loadline_device::{Medium, Outcome, Request, RequestKind};
 use loadline_osd::{
     Activation, ChunkBounds, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive, Effect,
     Effects, Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId, OsdOptions,
-    OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading, ScrubSchedule, ScrubWindow,
-    TrimOptions, Windowed, WorkerRun,
+    OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading, ScrubSchedule, ScrubSlots,
+    ScrubWindow, TrimOptions, Windowed, WorkerRun,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -64,6 +64,7 @@ pub(crate) fn options() -> OsdOptions {
             preemptions_max: 2,
             sleep: Span::ZERO,
             reading: ScrubReading::Strides(64 << 10),
+            slots: ScrubSlots::InLine,
             schedule: ScrubSchedule {
                 least: Span::from_secs(1),
                 most: Span::from_secs(7),
@@ -146,7 +147,7 @@ impl Bench {
     pub(crate) fn fill(&mut self, osd: u32, objects: &[u64]) {
         self.osds[osd as usize].place(PG, 0);
         for object in objects {
-            self.osds[osd as usize].prefill(PG, ObjectNo(*object), 4096);
+            self.osds[osd as usize].prefill(PG, [ObjectNo(*object)], 4096);
         }
     }
 
@@ -459,6 +460,7 @@ fn scrub_name(message: &ScrubMessage) -> String {
     match message {
         ScrubMessage::Reserve => "reserve for scrub".to_owned(),
         ScrubMessage::Granted => "granted for scrub".to_owned(),
+        ScrubMessage::Refused => "refused for scrub".to_owned(),
         ScrubMessage::Released => "released by scrub".to_owned(),
         ScrubMessage::Scan(asked) => {
             let end = |end: Option<ObjectNo>| end.map_or("-".to_owned(), |end| end.0.to_string());

@@ -94,7 +94,7 @@ fn a_recovered_object_is_read_and_written_in_parts() {
     let mut bench = Bench::new(2, plan("loadline", SchedulerKind::Mclock), paced());
     bench.fill(0, &[]);
     bench.fill(1, &[]);
-    bench.osds[0].prefill(PG, ObjectNo(1), 4 << 20);
+    bench.osds[0].prefill(PG, [ObjectNo(1)], 4 << 20);
     let mut activation = missing(interval(2, &[0, 1]), 1, &[1]);
     activation.object_bytes = 4 << 20;
     bench.activate(PG, activation);
@@ -112,7 +112,7 @@ fn a_write_waits_behind_the_parts_at_the_disk_alone() {
     let mut bench = Bench::new(2, plan("loadline", SchedulerKind::Mclock), paced());
     bench.fill(0, &[2]);
     bench.fill(1, &[2]);
-    bench.osds[1].prefill(PG, ObjectNo(1), 4 << 20);
+    bench.osds[1].prefill(PG, [ObjectNo(1)], 4 << 20);
     let mut activation = missing(interval(2, &[0, 1]), 0, &[1]);
     activation.object_bytes = 4 << 20;
     bench.hold(|effect| {

@@ -207,7 +207,7 @@ fn a_disk_that_gets_full_stops_the_backfill_that_fills_it() {
 #[test]
 fn backfill_compares_and_makes_equal() {
     let mut bench = two([&[1, 2, 3, 4, 3], &[1, 9]], options());
-    bench.osds[1].prefill(PG, ObjectNo(3), 8192);
+    bench.osds[1].prefill(PG, [ObjectNo(3)], 8192);
     bench.fill(1, &[4]);
     let filled = filling(Activation { copies: 2, ..interval(2, &[0]) }, 1);
     bench.activate(PG, filled);

@@ -4,7 +4,7 @@ use crate::bench::{Bench, PG, interval, options, plan};
 use loadline_base::{Span, Time};
 use loadline_osd::{
     Activation, ChunkBounds, Directive, Effect, OpKind, OsdId, OsdOptions, PgId, ScrubError,
-    ScrubErrors, ScrubKind, ScrubOptions, ScrubRecord, ScrubRequest,
+    ScrubErrors, ScrubKind, ScrubOptions, ScrubReading, ScrubRecord, ScrubRequest, ScrubSlots,
 };
 use loadline_qos::SchedulerKind;
 
@@ -177,9 +177,13 @@ fn a_chunk_has_as_many_objects_as_allowed() {
     }
 }
 
-/// A device that answers nothing holds the scan in its first chunk.
+/// A device that answers nothing holds the scan in its first chunk. No worker waits for it.
 fn held(most: u32) -> Bench {
-    let mut bench = copies(2, &[1, 2, 3], within(|scrub| scrub.preemptions_max = most));
+    let options = within(|scrub| {
+        scrub.preemptions_max = most;
+        scrub.reading = ScrubReading::Ahead { objects: 1, bytes: 1 << 20 };
+    });
+    let mut bench = copies(2, &[1, 2, 3], options);
     bench.hold(|effect| matches!(effect, Effect::Device(..)));
     ask(&mut bench, PG, ScrubKind::Deep);
     bench.run();
@@ -213,6 +217,35 @@ fn writes_break_a_chunk_off_so_often_and_then_wait() {
         assert_eq!(record(&bench, 0).findings.counts.all(), 0);
         is_over(&bench);
     }
+}
+
+/// In presets of other systems the worker waits for what it reads, and nothing of the group goes meanwhile (scrub.md 2.6).
+#[test]
+fn a_stride_keeps_its_worker_and_the_group() {
+    let mut bench = copies(2, &[1, 2, 3], options());
+    bench.hold(|effect| matches!(effect, Effect::Device(..)));
+    ask(&mut bench, PG, ScrubKind::Deep);
+    bench.run();
+    bench.op(1, OpKind::Read, 2, 2);
+    bench.op(2, OpKind::Write, 9, 2);
+    let seen = bench.run();
+    assert_eq!((lines(&seen, "Read"), lines(&seen, "write")), (0, 0), "they wait: {seen:?}");
+    bench.release();
+    let seen = bench.run();
+    assert_eq!((lines(&seen, "reply"), lines(&seen, "scrub found 0")), (2, 1), "{seen:?}");
+    is_over(&bench);
+    // A crash in the middle keeps no worker.
+    bench.hold(|effect| matches!(effect, Effect::Device(..)));
+    ask(&mut bench, PG, ScrubKind::Deep);
+    bench.run();
+    bench.direct(OsdId::new(0), Directive::Crash);
+    bench.release();
+    bench.direct(OsdId::new(0), Directive::Join);
+    bench.activate(PG, interval(3, &[0, 1]));
+    bench.run();
+    bench.op(3, OpKind::Write, 2, 3);
+    let seen = bench.run();
+    assert_eq!(lines(&seen, "reply 3"), 1, "{seen:?}");
 }
 
 #[test]
@@ -267,7 +300,7 @@ fn two_groups() -> Bench {
     let mut bench = copies(2, &[1, 2], options());
     for osd in 0..2 {
         bench.osds[osd].place(OTHER, 1);
-        bench.osds[osd].prefill(OTHER, loadline_store::ObjectNo(5), 4096);
+        bench.osds[osd].prefill(OTHER, [loadline_store::ObjectNo(5)], 4096);
     }
     bench.activate(OTHER, interval(2, &[0, 1]));
     bench.run();
@@ -284,6 +317,37 @@ fn a_scrub_waits_in_line_for_a_slot() {
     let mut bench = two_groups();
     bench.release();
     let seen = bench.run();
+    assert_eq!(lines(&seen, "scrub found 0"), 2, "{seen:?}");
+    is_over(&bench);
+}
+
+/// Two groups that share osd.1, which has one slot: whoever comes second is refused, gives its own slot back, and looks again at another
+/// second, until both are done and no slot is taken.
+#[test]
+fn who_is_refused_gives_its_slots_back_and_looks_again() {
+    let options = within(|scrub| {
+        scrub.slots = ScrubSlots::OrRefused(Span::from_secs(300));
+        scrub.schedule.backoff_ppm = 660_000;
+    });
+    let mut bench = bench_with(3, options);
+    for (pg, acting) in [(PG, [0, 1]), (OTHER, [2, 1])] {
+        for osd in acting {
+            bench.osds[osd as usize].place(pg, 0);
+            bench.osds[osd as usize].prefill(pg, [loadline_store::ObjectNo(5)], 4096);
+        }
+        bench.activate(pg, interval(2, &acting));
+    }
+    bench.run();
+    bench.hold(|effect| matches!(effect, Effect::Device(..)));
+    ask(&mut bench, PG, ScrubKind::Deep);
+    let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+    bench.direct(OsdId::new(2), Directive::Scrub(OTHER, request));
+    assert_eq!(lines(&bench.run_until(Time::from_nanos(1)), "reserve"), 0, "nobody looks yet");
+    let seen = bench.run_until(Time::from_secs(60));
+    assert_eq!(lines(&seen, "look at"), 1, "one at a time: {seen:?}");
+    assert!(lines(&seen, "refused") > 0, "{seen:?}");
+    bench.release();
+    let seen = bench.run_until(Time::from_secs(120));
     assert_eq!(lines(&seen, "scrub found 0"), 2, "{seen:?}");
     is_over(&bench);
 }
