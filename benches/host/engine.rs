@@ -202,7 +202,7 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         nbd: Vec::new(),
         admin: ListenAt::Unix(folder.join("admin.sock")),
         medium: Medium::Ssd,
-        preset: loadline_qos::preset("loadline").expect("it is built in"),
+        preset: *loadline_qos::preset("loadline").expect("it is built in"),
         settings,
         drive_limits: DriveLimits::default(),
         cache: Bytes::from_mib(cache_mib),

@@ -166,6 +166,8 @@ pub(crate) enum KindArg {
     Checkpoint,
     /// A client reads beside background work on a drive with duration limits
     Limits,
+    /// Clients write while OSDs scrub, trim, delete or recover
+    Services,
 }
 
 impl KindArg {
@@ -174,6 +176,7 @@ impl KindArg {
             KindArg::Recovery => StudyKind::Recovery,
             KindArg::Checkpoint => StudyKind::Checkpoint,
             KindArg::Limits => StudyKind::Limits,
+            KindArg::Services => StudyKind::Services,
         }
     }
 }

@@ -102,7 +102,7 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
         nbd: nbd.chain(config.nbd_tcp.map(ListenAt::Tcp)).collect(),
         admin: ListenAt::Unix(config.admin),
         medium: config.medium,
-        preset: config.preset,
+        preset: *config.preset,
         settings: config.settings,
         drive_limits: config.drive_limits,
         cache: plan.cache,

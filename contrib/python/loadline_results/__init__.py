@@ -151,7 +151,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """``recovery``, ``checkpoint`` or ``limits``."""
+        """``recovery``, ``checkpoint``, ``limits`` or ``services``."""
         return self.data["kind"]
 
     @property

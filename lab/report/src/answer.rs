@@ -245,7 +245,9 @@ fn promises(result: &StudyResult) -> Option<String> {
         }
     }
     let what = match result.kind {
-        StudyKind::Recovery => "In every second clients got what is reserved for them",
+        StudyKind::Recovery | StudyKind::Services => {
+            "In every second clients got what is reserved for them"
+        }
         StudyKind::Checkpoint | StudyKind::Limits => "Every second kept what was promised",
     };
     match (kept.is_empty(), broken.is_empty()) {

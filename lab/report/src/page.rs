@@ -224,7 +224,8 @@ fn marked(text: &str) -> String {
 /// The figures that are shown in such a place and that some setup has.
 fn columns(result: &StudyResult, seen: ShownIn) -> Vec<&'static Figure> {
     let has = |figure: &&Figure| {
-        seen == ShownIn::Table || result.setups.iter().any(|s| s.figure(figure.key).is_some())
+        seen == ShownIn::Table && !figure.optional
+            || result.setups.iter().any(|s| s.figure(figure.key).is_some())
     };
     let figures = result.kind.figures().iter().filter(|figure| figure.seen == seen);
     figures.filter(has).collect()

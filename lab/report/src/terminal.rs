@@ -43,7 +43,9 @@ pub fn terminal_table(result: &StudyResult, width: usize) -> String {
 }
 
 fn shown(result: &StudyResult) -> impl Iterator<Item = &'static Figure> {
-    result.kind.figures().iter().filter(|figure| figure.seen == ShownIn::Table)
+    let has = |figure: &Figure| result.setups.iter().any(|of| of.figure(figure.key).is_some());
+    let figures = result.kind.figures().iter();
+    figures.filter(move |it| it.seen == ShownIn::Table && (!it.optional || has(it)))
 }
 
 fn wide_table(result: &StudyResult) -> String {

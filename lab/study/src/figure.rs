@@ -24,6 +24,8 @@ pub struct Figure {
     pub seen: ShownIn,
     /// Whether it grows with the amount of work, so that it is comparable at one scale only.
     pub grows: bool,
+    /// Whether tables leave it out where no setup has it.
+    pub optional: bool,
     source: FigureSource,
 }
 
@@ -89,6 +91,7 @@ impl Figure {
             print: Print::Plain,
             seen: ShownIn::Table,
             grows: false,
+            optional: false,
             source: FigureSource::Counted,
         }
     }
@@ -117,6 +120,11 @@ impl Figure {
 
     pub(crate) const fn on_page(self) -> Figure {
         Figure { seen: ShownIn::Page, ..self }
+    }
+
+    /// It is of a part that a study may leave out.
+    pub(crate) const fn optional(self) -> Figure {
+        Figure { optional: true, ..self }
     }
 
     pub(crate) const fn growing(self) -> Figure {

@@ -1,7 +1,7 @@
 //! Which kind of study, and the figures that its runs count.
 
 use crate::figure::Figure;
-use crate::{checkpoint, limits, recovery};
+use crate::{checkpoint, limits, recovery, services};
 use serde::{Deserialize, Serialize};
 
 /// Which steps a study takes.
@@ -15,6 +15,8 @@ pub enum StudyKind {
     Checkpoint,
     /// Clients read beside background work on a drive with duration limits (cdl.md).
     Limits,
+    /// Clients write while OSDs scrub, trim, delete or recover (scrub.md 8).
+    Services,
 }
 
 impl StudyKind {
@@ -24,6 +26,7 @@ impl StudyKind {
             StudyKind::Recovery => &recovery::figures::FIGURES,
             StudyKind::Checkpoint => &checkpoint::figures::FIGURES,
             StudyKind::Limits => &limits::figures::FIGURES,
+            StudyKind::Services => &services::figures::FIGURES,
         }
     }
 
@@ -38,6 +41,7 @@ impl StudyKind {
             StudyKind::Recovery => &recovery::figures::CHIEF,
             StudyKind::Checkpoint => &checkpoint::figures::CHIEF,
             StudyKind::Limits => &limits::figures::CHIEF,
+            StudyKind::Services => &services::figures::CHIEF,
         };
         keys.iter().filter_map(move |key| self.figure(key))
     }

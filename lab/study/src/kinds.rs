@@ -5,13 +5,14 @@ use crate::input::InputError;
 use crate::inputs::Inputs;
 use crate::kind::StudyKind;
 use crate::study::Study;
-use crate::{checkpoint, limits, recovery};
+use crate::{checkpoint, limits, recovery, services};
 
 pub(crate) fn declared(kind: StudyKind) -> &'static Declared {
     match kind {
         StudyKind::Recovery => &recovery::DECLARED,
         StudyKind::Checkpoint => &checkpoint::DECLARED,
         StudyKind::Limits => &limits::DECLARED,
+        StudyKind::Services => &services::DECLARED,
     }
 }
 
@@ -59,7 +60,9 @@ mod tests {
     #[test]
     fn a_file_to_begin_with_is_a_sound_study() {
         let library = Library::built_in();
-        for kind in [StudyKind::Recovery, StudyKind::Checkpoint, StudyKind::Limits] {
+        let kinds =
+            [StudyKind::Recovery, StudyKind::Checkpoint, StudyKind::Limits, StudyKind::Services];
+        for kind in kinds {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("own.toml");
             std::fs::write(&path, kind.new_file("My own")).expect("it can be written");

@@ -12,6 +12,7 @@ mod inputs;
 mod library;
 mod overrides;
 mod place;
+mod placed;
 mod sets;
 mod setup;
 mod shelf;
@@ -26,6 +27,7 @@ mod kinds;
 mod limits;
 mod recovery;
 mod script;
+mod services;
 
 // How it is run, and what is kept.
 mod execute;
@@ -87,6 +89,7 @@ pub use result::{
 pub use script::{OnProgress, RunError};
 pub use series::{CheckpointPoint, ClassWaits, Series, StageTime};
 pub use service::{ClassService, Reserved};
+pub use services::SERVICES_KEYS;
 pub use session::{Order, Session, SessionError, SessionEvent};
 pub use shelf::Shelf;
 pub use stopwatch::Stopwatch;

@@ -16,17 +16,34 @@ const BUILT_IN: &[(Shelf, &str, &str)] = &[
     (Shelf::Studies, "recovery-hdd", include_str!("../../../studies/recovery-hdd.toml")),
     (Shelf::Studies, "reservation", include_str!("../../../studies/reservation.toml")),
     (Shelf::Studies, "noisy-neighbour", include_str!("../../../studies/noisy-neighbour.toml")),
+    (Shelf::Studies, "scrub-nvme", include_str!("../../../studies/scrub-nvme.toml")),
+    (
+        Shelf::Studies,
+        "scrub-recovery-nvme",
+        include_str!("../../../studies/scrub-recovery-nvme.toml"),
+    ),
+    (Shelf::Studies, "snaptrim-nvme", include_str!("../../../studies/snaptrim-nvme.toml")),
+    (
+        Shelf::Studies,
+        "snaptrim-recovery-nvme",
+        include_str!("../../../studies/snaptrim-recovery-nvme.toml"),
+    ),
+    (Shelf::Studies, "delete-nvme", include_str!("../../../studies/delete-nvme.toml")),
+    (Shelf::Studies, "everything", include_str!("../../../studies/everything.toml")),
     (Shelf::Drives, "nvme-p3700", include_str!("../../../drives/nvme-p3700.toml")),
     (
         Shelf::Drives,
         "hdd-wal-constellation",
         include_str!("../../../drives/hdd-wal-constellation.toml"),
     ),
+    (Shelf::Drives, "nvme-p3700-trim", include_str!("../../../drives/nvme-p3700-trim.toml")),
+    (Shelf::Drives, "nvme-p4510", include_str!("../../../drives/nvme-p4510.toml")),
     (Shelf::Drives, "hdd-constellation", include_str!("../../../drives/hdd-constellation.toml")),
     (Shelf::Drives, "hdd-22tb-cdl", include_str!("../../../drives/hdd-22tb-cdl.toml")),
     (Shelf::Drives, "hdd-7200-4tb", include_str!("../../../drives/hdd-7200-4tb.toml")),
     (Shelf::Drives, "hdd-7200-6tb", include_str!("../../../drives/hdd-7200-6tb.toml")),
     (Shelf::Published, "recovery", include_str!("../../../published/recovery.toml")),
+    (Shelf::Published, "services", include_str!("../../../published/services.toml")),
     (
         Shelf::Studies,
         "checkpoint-full-speed",
@@ -196,12 +213,17 @@ mod tests {
                 (StudyKind::Recovery, "recovery-nvme") => (10, 13),
                 (StudyKind::Recovery, _) => (9, 12),
                 (StudyKind::Limits, _) => (4, 6),
+                (StudyKind::Services, "scrub-nvme") => (4, 17),
+                (StudyKind::Services, "delete-nvme") => (6, 13),
+                (StudyKind::Services, "everything") => (6, 11),
+                (StudyKind::Services, _) => (6, 8),
                 // What runs by itself is all that was published, or all there is.
                 (StudyKind::Checkpoint, _) => (sizes[0], 0),
             };
             assert_eq!(sizes, [default, all], "{name}");
             // What nobody published is Loadline's own question.
-            let own = ["reservation", "noisy-neighbour", "cdl-classes"].contains(&name.as_str());
+            let own = ["reservation", "noisy-neighbour", "cdl-classes"].contains(&name.as_str())
+                || study.kind == StudyKind::Services && name != "scrub-nvme";
             assert_eq!(study.published.is_none(), own, "{name}");
             let expects = ["reservation", "noisy-neighbour"].contains(&name.as_str());
             assert_eq!(study.expectations.is_empty(), !expects, "{name}");

@@ -3,6 +3,7 @@
 
 use crate::input::{InputError, Source, nearest, unknown};
 use crate::overrides::Override;
+use crate::place::Place;
 use crate::result::{Configuration, NamedValue, SettingRow};
 use loadline_cluster::settings::{
     DriveLimits, Enforcement, LevelTarget, Origin, Refused, Scope, Settings, SettingsChange, Value,
@@ -10,7 +11,10 @@ use loadline_cluster::settings::{
 use loadline_cluster::{Config, Placement};
 use loadline_device::Medium;
 use loadline_osd::{OsdId, OsdOptions, Policy};
-use loadline_qos::{PRESETS, Preset, SchedulerKind, ServiceClass, ShardPlan, preset};
+use loadline_qos::{
+    PRESETS, PROFILE_TABLES, Preset, SchedulerKind, ServiceClass, ShardPlan, preset, profile_table,
+};
+use loadline_sim::Drive;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -72,6 +76,8 @@ pub(crate) struct TypedSetup<'a> {
     pub(crate) name: &'a Spanned<String>,
     pub(crate) about: &'a str,
     pub(crate) preset: &'a Spanned<String>,
+    /// Profiles of another build in the place of the preset's.
+    pub(crate) profiles: Option<&'a Spanned<String>>,
     pub(crate) scheduler: SchedulerName,
     pub(crate) profile: Option<&'a Spanned<String>>,
     /// Those of every setup, then its own.
@@ -97,6 +103,8 @@ pub(crate) struct OsdSetup {
     pub(crate) configuration: Configuration,
     /// Everything that is stored, for a node that computes its settings itself.
     pub(crate) stored: SettingsChange,
+    /// The behaviour, with the profiles that were typed.
+    pub(crate) preset: Preset,
     /// The engine, without seeds.
     engine: Config,
 }
@@ -144,8 +152,8 @@ impl SetupGround<'_> {
         typed: &TypedSetup<'_>,
         traits: impl FnOnce(&Settings, &[SettingRow]) -> Vec<NamedValue>,
     ) -> Result<OsdSetup, InputError> {
-        let preset = self.preset(typed.preset)?;
-        let mut settings = Settings::new(*preset, &self.media, Enforcement::Refuse);
+        let preset = self.with_profiles(typed)?;
+        let mut settings = Settings::new(preset, &self.media, Enforcement::Refuse);
         settings.set_drive_limits(FIRST, self.limits);
         let stored = self.configure(typed, &mut settings)?;
         let is_mclock = typed.scheduler == SchedulerName::Mclock;
@@ -160,6 +168,7 @@ impl SetupGround<'_> {
                 settings: settings_rows,
             },
             stored,
+            preset,
             engine: Config {
                 osds: self.media.len() as u32,
                 placement: Placement::Even,
@@ -168,6 +177,35 @@ impl SetupGround<'_> {
                 options: settings.osd_options(FIRST),
             },
         })
+    }
+
+    /// The same with the traits that tell setups apart which differ in nothing but their settings.
+    pub(crate) fn read_with_traits(&self, typed: &TypedSetup<'_>) -> Result<OsdSetup, InputError> {
+        self.read(typed, |settings, rows| {
+            let profile = match typed.scheduler {
+                SchedulerName::Mclock => in_force(settings, "osd_mclock_profile").to_string(),
+                SchedulerName::Wpq | SchedulerName::Fifo => "–".to_owned(),
+            };
+            let traits = [
+                ("preset", settings.preset().name.to_owned()),
+                ("scheduler", typed.scheduler.word().to_owned()),
+                ("profile", profile),
+                ("set for it", set_for_it(rows)),
+            ];
+            traits.map(NamedValue::from).into()
+        })
+    }
+
+    /// The preset that is typed, with the profiles that are.
+    fn with_profiles(&self, typed: &TypedSetup<'_>) -> Result<Preset, InputError> {
+        let preset = *self.preset(typed.preset)?;
+        let Some(named) = typed.profiles else { return Ok(preset) };
+        let profiles = profile_table(named.get_ref()).ok_or_else(|| {
+            let known = PROFILE_TABLES.iter().map(|table| table.name);
+            let reason = unknown("table of profiles", named.get_ref(), known);
+            self.source.error_at(named.span().start, reason)
+        })?;
+        Ok(Preset { profiles, ..preset })
     }
 
     /// The preset of this name.
@@ -303,4 +341,31 @@ fn setting_rows(settings: &Settings) -> Vec<SettingRow> {
         })
     });
     rows.collect()
+}
+
+/// What an operator would have measured and stored for this drive. A real node measures its disks itself.
+pub(crate) fn measured(drive: &Drive, place: &Place) -> Vec<(String, String)> {
+    let medium = match drive.medium {
+        Medium::Ssd => "ssd",
+        Medium::Hdd | Medium::Hybrid => "hdd",
+    };
+    let window = ("bluestore_throttle_bytes".to_owned(), drive.window.get().to_string());
+    if *place != Place::Sim {
+        return vec![window];
+    }
+    let bandwidth = drive.bandwidth.get().to_string();
+    vec![
+        (format!("osd_mclock_max_capacity_iops_{medium}"), drive.capacity_iops.to_string()),
+        (format!("osd_mclock_max_sequential_bandwidth_{medium}"), bandwidth),
+        window,
+    ]
+}
+
+/// What a setup stores beside its scheduler, its profile and what was measured of its drive.
+fn set_for_it(rows: &[SettingRow]) -> String {
+    let told = ["osd_mclock_max_", "bluestore_throttle", "osd_op_queue", "osd_mclock_profile"];
+    let own = rows.iter().filter(|row| {
+        row.origin.starts_with("stored") && !told.iter().any(|prefix| row.key.starts_with(prefix))
+    });
+    own.map(|row| format!("{}={}", row.key, row.value)).collect::<Vec<_>>().join(" ")
 }

@@ -9,11 +9,13 @@ mod host;
 mod place;
 mod sim;
 
+pub use loadline_node::PoolScrub;
+
 pub use host::{Hosted, HostedSpec, check, fio_jobs};
 pub use place::{ClientKind, HostPlace, NoPlace, RealDisks};
 pub use sim::{Simulated, SimulatedDisk, SimulatedSpec};
 
-use loadline_base::{Span, Time};
+use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::PoolId;
 use loadline_cluster::images::ImageQos;
 use loadline_load::LoadSpec;
@@ -54,11 +56,32 @@ pub trait Testbed {
     /// Makes the images that loads go to, each written once in full, with what they are promised and allowed.
     fn make_images(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop>;
 
-    /// Makes a pool.
-    fn make_pool(&mut self, name: &str) -> Result<PoolId, Stop>;
+    /// Makes a pool of objects of this size.
+    fn make_pool(&mut self, name: &str, object_size: Bytes) -> Result<PoolId, Stop>;
 
     /// Writes so many whole objects into a pool.
     fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop>;
+
+    /// Writes an image of so many whole objects into a pool, takes a snapshot of it, and changes the first `changed` of them: of each
+    /// the snapshot keeps a clone.
+    fn fill_with_clones(
+        &mut self,
+        pool: PoolId,
+        of: ClonedObjects,
+        heed: &mut Heed<'_>,
+    ) -> Result<(), Stop>;
+
+    /// Removes the snapshot for which clones are kept in a pool.
+    fn remove_snapshot(&mut self, pool: PoolId) -> Result<(), Stop>;
+
+    /// Removes a pool with what is in it.
+    fn remove_pool(&mut self, pool: PoolId) -> Result<(), Stop>;
+
+    /// Has every placement group of a pool scrubbed deeply.
+    fn deep_scrub(&mut self, pool: PoolId) -> Result<(), Stop>;
+
+    /// How far the services are, and the deep scrubs of this pool if one is named.
+    fn services(&mut self, scrubbed: Option<PoolId>) -> Result<ServicesLeft, Stop>;
 
     /// An OSD goes down and out.
     fn take_out(&mut self, osd: OsdId) -> Result<(), Stop>;
@@ -110,6 +133,26 @@ pub struct Pace {
     pub recovery: Span,
     /// A returned OSD that misses something says so within this time.
     pub first_sign: Span,
+}
+
+/// What is left for the services to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServicesLeft {
+    /// Of a pool's deep scrubs.
+    pub scrub: PoolScrub,
+    /// Clones that are kept for removed snapshots, copies of one counted once.
+    pub trim: u64,
+    /// Objects of removed pools, every copy counted.
+    pub removal: u64,
+}
+
+/// Objects of an image with a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClonedObjects {
+    /// All of them.
+    pub objects: u64,
+    /// Those that were changed after the snapshot.
+    pub changed: u64,
 }
 
 /// How far recovery is.

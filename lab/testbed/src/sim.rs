@@ -1,12 +1,18 @@
 //! A simulated cluster: virtual time, modelled drives, the study's own load. It stands on the direct store, whose pools are filled at
 //! once, or on the paged one, into which everything is written.
 
-use crate::{Heed, Outside, Pace, RecoveryProgress, Seen, Stop, TestImage, Testbed, has_images};
+use crate::{
+    ClonedObjects, Heed, Outside, Pace, RecoveryProgress, Seen, ServicesLeft, Stop, TestImage,
+    Testbed, has_images,
+};
 use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::images::{ImageId, ImageQos};
 use loadline_cluster::{OsdState, PoolId, PoolSpec, Target};
 use loadline_load::{BlockImage, Load, LoadRecord, Loads};
-use loadline_osd::{ClientId, OpKind, OsdId, OsdService, TenantTable, TraceSpan, Waits};
+use loadline_osd::{
+    ClientId, Lineage, OpKind, OsdId, OsdService, ScrubKind, ScrubRequest, SnapshotNo, TenantTable,
+    TraceSpan, Views, Waits,
+};
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
 use loadline_sim::{DisksConfig, Issue, OpDone, Sim, SimConfig, StoreDisks, Workload};
 use loadline_store::ObjectNo;
@@ -89,6 +95,9 @@ const FILL_DEPTH: u64 = 16;
 const GONE: OsdState = OsdState { up: false, is_in: false };
 const EXPECTED: OsdState = OsdState { up: false, is_in: true };
 const BACK: OsdState = OsdState { up: true, is_in: true };
+
+/// The snapshot of an image with clones.
+const SNAPSHOT: SnapshotNo = SnapshotNo(1);
 
 /// The number of the image that stands there.
 fn number(at: usize) -> ImageId {
@@ -174,6 +183,23 @@ impl Simulated {
         }
         self.sim.workload_mut().filling = None;
         Ok(())
+    }
+
+    /// The image that has clones, behind those of the clients.
+    fn with_clones(&self) -> ImageId {
+        number(self.images.len())
+    }
+
+    fn show_snapshots(&mut self, pool: PoolId, live: Vec<SnapshotNo>) {
+        let image = self.with_clones().get();
+        let newest = live.last().copied().unwrap_or(SnapshotNo::HEAD);
+        let object_bytes = self.sim.map().pools()[&pool].spec.object_bytes;
+        let lineage = Lineage { newest, object_bytes, ancestors: Vec::new() };
+        let mut views = Views::default();
+        views.insert(image, SnapshotNo::HEAD, lineage);
+        views.insert_live(image, live);
+        let views = Arc::new(views);
+        self.sim.change(|cluster, fx| cluster.show_views(&views, fx));
     }
 
     fn left(&mut self) -> u64 {
@@ -268,7 +294,7 @@ impl Testbed for Simulated {
     }
 
     fn make_images(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
-        let pool = self.make_pool("image")?;
+        let pool = self.make_pool("image", Bytes::new(self.pool.object_bytes))?;
         for place in self.places.clone() {
             assert_eq!(pool, place.pool, "the images' pool is the first");
             self.fill_from(pool, (place.first, place.objects), heed)?;
@@ -279,12 +305,59 @@ impl Testbed for Simulated {
         Ok(())
     }
 
-    fn make_pool(&mut self, name: &str) -> Result<PoolId, Stop> {
-        Ok(self.sim.create_pool(PoolSpec { name: name.to_owned(), ..self.pool.clone() }))
+    fn make_pool(&mut self, name: &str, object_size: Bytes) -> Result<PoolId, Stop> {
+        let (name, object_bytes) = (name.to_owned(), object_size.get());
+        Ok(self.sim.create_pool(PoolSpec { name, object_bytes, ..self.pool.clone() }))
     }
 
     fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop> {
         self.fill_from(pool, (ObjectNo(0), objects), heed)
+    }
+
+    fn fill_with_clones(
+        &mut self,
+        pool: PoolId,
+        ClonedObjects { objects, changed }: ClonedObjects,
+        heed: &mut Heed<'_>,
+    ) -> Result<(), Stop> {
+        if self.is_paged {
+            let reason = "on simulated disks with contents no clones are made: take the direct store, or real disks";
+            return Err(Stop::Failed(reason.to_owned()));
+        }
+        let first = self.with_clones().object(0);
+        self.fill_from(pool, (first, objects), heed)?;
+        self.show_snapshots(pool, vec![SNAPSHOT]);
+        self.sim.node_mut().keep_at_once(pool, (first, changed), SNAPSHOT);
+        Ok(())
+    }
+
+    fn remove_snapshot(&mut self, pool: PoolId) -> Result<(), Stop> {
+        self.show_snapshots(pool, Vec::new());
+        Ok(())
+    }
+
+    fn remove_pool(&mut self, pool: PoolId) -> Result<(), Stop> {
+        let removed = self.sim.change(|cluster, fx| cluster.remove_pool(pool, fx));
+        removed.map_err(|in_use| Stop::Failed(format!("a pool cannot be removed: {in_use}")))
+    }
+
+    fn deep_scrub(&mut self, pool: PoolId) -> Result<(), Stop> {
+        let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+        for pg in self.sim.map().pgs_of(pool).collect::<Vec<_>>() {
+            if !self.sim.change(|cluster, fx| cluster.scrub(pg, request, fx)) {
+                return Err(Stop::Failed(format!("pg {pg} is not served and cannot be scrubbed")));
+            }
+        }
+        Ok(())
+    }
+
+    fn services(&mut self, scrubbed: Option<PoolId>) -> Result<ServicesLeft, Stop> {
+        let node = self.sim.node_mut();
+        Ok(ServicesLeft {
+            scrub: scrubbed.map(|pool| node.pool_scrub(pool)).unwrap_or_default(),
+            trim: node.trim_report().objects_left,
+            removal: node.deletion_report().objects_left,
+        })
     }
 
     fn take_out(&mut self, osd: OsdId) -> Result<(), Stop> {

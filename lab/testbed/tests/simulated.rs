@@ -8,7 +8,9 @@ use loadline_device::Medium;
 use loadline_osd::{OsdId, Policy};
 use loadline_qos::preset;
 use loadline_sim::{Delays, Drive, OsdDrive, SimConfig};
-use loadline_testbed::{Heed, IMAGE, Simulated, SimulatedSpec, TestImage, Testbed};
+use loadline_testbed::{
+    ClonedObjects, Heed, IMAGE, ServicesLeft, Simulated, SimulatedSpec, TestImage, Testbed,
+};
 
 /// Four OSDs on the drive of the published recovery study, three copies, and clients at depth 8.
 fn testbed() -> Simulated {
@@ -50,7 +52,7 @@ fn recovery_is_over_when_what_was_missed_is_there() {
     let (mut bed, mut tick) = (testbed(), |_| true);
     let mut heed = Heed::until(&mut tick, 1.0);
     bed.make_images(&mut heed).unwrap();
-    let pool = bed.make_pool("data").unwrap();
+    let pool = bed.make_pool("data", Bytes::from_mib(1)).unwrap();
     let whole = bed.progress().unwrap();
     assert_eq!((whole.left, whole.moved, whole.recovered), (0, 0, false));
     let osd = OsdId::new(3);
@@ -83,4 +85,30 @@ fn what_is_counted_begins_when_somebody_says_so() {
     assert!(waited(&mut bed) > 0);
     bed.count_from_now().unwrap();
     assert_eq!(waited(&mut bed), 0);
+}
+
+/// A pool is scrubbed, another one's snapshot goes, and a third one goes: each has so much left as it was given, and ends.
+#[test]
+fn services_have_left_what_they_were_given_and_end() {
+    let (mut bed, mut tick) = (testbed(), |_| true);
+    let mut heed = Heed::until(&mut tick, 1.0);
+    bed.make_images(&mut heed).unwrap();
+    let size = Bytes::from_kib(64);
+    let [scrubbed, trimmed, removed] =
+        ["scrub", "trim", "removal"].map(|name| bed.make_pool(name, size).unwrap());
+    bed.fill(scrubbed, 1000, &mut heed).unwrap();
+    let cloned = ClonedObjects { objects: 50, changed: 40 };
+    bed.fill_with_clones(trimmed, cloned, &mut heed).unwrap();
+    bed.fill(removed, 100, &mut heed).unwrap();
+    assert_eq!(bed.services(Some(scrubbed)).unwrap(), ServicesLeft::default(), "none has begun");
+    bed.deep_scrub(scrubbed).unwrap();
+    bed.remove_snapshot(trimmed).unwrap();
+    bed.remove_pool(removed).unwrap();
+    let left = bed.services(Some(scrubbed)).unwrap();
+    assert_eq!((left.scrub.objects_left, left.scrub.groups_left), (1000, 16));
+    assert_eq!((left.trim, left.removal), (40, 300));
+    while bed.services(Some(scrubbed)).unwrap() != ServicesLeft::default() {
+        assert!(bed.now().as_secs_f64() < 600.0, "{:?}", bed.services(Some(scrubbed)));
+        bed.pass(bed.now() + Span::from_millis(100)).unwrap();
+    }
 }

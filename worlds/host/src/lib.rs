@@ -30,8 +30,8 @@ pub use disk::{
 #[cfg(feature = "engine")]
 pub use engine::{
     BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage,
-    DirectModes, DirectOp, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec, Mail, MemoryPlan,
-    NodeGone, TooLittleMemory,
+    DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec,
+    Mail, MemoryPlan, NodeGone, TooLittleMemory,
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,

@@ -45,6 +45,25 @@ pub enum ReadService {
     /// Beside the writes, each in the time of one request whatever its size: flash reads pass queued writes, and
     /// the transfer of what recovery reads is part of the fitted handling time of an object.
     Beside,
+    /// Beside the writes too, but at their cost: each is answered after a time of its own, and whoever is next in the line waits for what
+    /// it has taken of the drive.
+    Shared(ReadTime),
+}
+
+/// What a read that shares the drive with writes takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadTime {
+    /// Until its answer, without its transfer.
+    pub latency: Span,
+    /// Of the line, without its transfer.
+    pub line: Span,
+    /// Of every MiB, of both.
+    pub per_mib: Span,
+}
+
+fn transfer(per_mib: Span, bytes: Bytes) -> Span {
+    let transfer = (u128::from(per_mib.nanos()) * u128::from(bytes.get())) >> 20;
+    Span::from_nanos(transfer as u64)
 }
 
 impl ServiceTime {
@@ -54,8 +73,7 @@ impl ServiceTime {
     }
 
     fn transfer(&self, request: &Request) -> Span {
-        let transfer = (u128::from(self.per_mib.nanos()) * u128::from(request.length.get())) >> 20;
-        Span::from_nanos(transfer as u64)
+        transfer(self.per_mib, request.length)
     }
 }
 
@@ -78,6 +96,8 @@ pub struct DriveModel {
     turn: usize,
     used: Span,
     busy: bool,
+    /// What reads have taken of the line since the request in service began.
+    read: Span,
     requests: u64,
 }
 
@@ -90,6 +110,7 @@ impl DriveModel {
             turn: 0,
             used: Span::ZERO,
             busy: false,
+            read: Span::ZERO,
             requests: 0,
         }
     }
@@ -104,8 +125,19 @@ impl DriveModel {
     pub fn submit(&mut self, now: Time, submission: &Submission) -> Option<Started> {
         self.requests += 1;
         let Submission { id, request, commits } = *submission;
-        if request.kind == RequestKind::Read && self.service.reads == ReadService::Beside {
-            return Some(Started::Beside(now + self.service.per_request, id));
+        if request.kind == RequestKind::Read {
+            match self.service.reads {
+                ReadService::InLine => {}
+                ReadService::Beside => {
+                    return Some(Started::Beside(now + self.service.per_request, id));
+                }
+                ReadService::Shared(ReadTime { latency, line, per_mib }) => {
+                    let transfer = transfer(per_mib, request.length);
+                    // An idle line loses nothing.
+                    self.read += if self.busy { line + transfer } else { Span::ZERO };
+                    return Some(Started::Beside(now + latency + transfer, id));
+                }
+            }
         }
         let own = if commits { self.service.per_request } else { self.service.per_part };
         let time = own + self.service.transfer(&request);
@@ -125,12 +157,13 @@ impl DriveModel {
     #[inline]
     pub fn finish(&mut self, now: Time) -> Option<(Time, RequestId)> {
         self.pass_turn();
+        let read = std::mem::take(&mut self.read);
         let Some((id, time)) = self.lines[self.turn].pop_front() else {
             self.busy = false;
             return None;
         };
         self.used += time;
-        Some((now + time, id))
+        Some((now + read + time, id))
     }
 
     /// Gives the turn to the other line if something waits there and this one's turn is over.
@@ -226,6 +259,33 @@ mod tests {
         expected.extend(20..25);
         expected.extend([102, 103]);
         assert_eq!(order, expected);
+    }
+
+    /// Two reads of 1 MiB come while a write of 100 ns is in service: they are answered 70 ns and their transfer of 1000 later, and the write
+    /// behind that one waits for 2 x (30 + 1000) ns.
+    #[test]
+    fn reads_that_share_the_drive_delay_who_is_next() {
+        let (latency, line) = (Span::from_nanos(70), Span::from_nanos(30));
+        let time = ReadTime { latency, line, per_mib: Span::from_nanos(1000) };
+        let reads = ReadService::Shared(time);
+        let mut drive = DriveModel::new(ServiceTime { reads, ..service(None) });
+        let read = |id| {
+            let write = write(id, Bytes::from_mib(1));
+            Submission { request: Request { kind: RequestKind::Read, ..write.request }, ..write }
+        };
+        let at = Time::from_nanos;
+        let beside = |id, nanos| Some(Started::Beside(at(nanos), request_id(id)));
+        assert_eq!(
+            drive.submit(Time::ZERO, &read(9)),
+            beside(9, 1070),
+            "an idle line loses nothing"
+        );
+        drive.submit(Time::ZERO, &write(1, Bytes::ZERO));
+        drive.submit(Time::ZERO, &write(2, Bytes::ZERO));
+        assert_eq!(drive.submit(at(10), &read(3)), beside(3, 1080));
+        assert_eq!(drive.submit(at(20), &read(4)), beside(4, 1090));
+        assert_eq!(drive.finish(at(100)), Some((at(100 + 2060 + 100), request_id(2))));
+        assert_eq!(drive.finish(at(2260)), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Drive files: a calibrated drive as data, with where each figure comes from.
 
-use crate::drive::{ReadService, ServiceTime, Slices};
+use crate::drive::{ReadService, ReadTime, ServiceTime, Slices};
 use crate::hdd::HddSpec;
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
@@ -77,6 +77,8 @@ pub struct Calibration {
     pub source: String,
     /// How the peak bandwidth is known.
     pub peak: String,
+    /// What the figures of its reads were fitted to, if they were.
+    pub reads: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -110,6 +112,16 @@ struct ServiceFile {
     per_mib: WithUnit<Span>,
     slices: Option<SlicesFile>,
     reads: ReadsName,
+    read: Option<ReadFile>,
+}
+
+/// What a read takes that shares the drive with writes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadFile {
+    latency: WithUnit<Span>,
+    line: WithUnit<Span>,
+    per_mib: WithUnit<Span>,
 }
 
 #[derive(Deserialize)]
@@ -125,6 +137,8 @@ enum ReadsName {
     InLine,
     #[serde(rename = "beside")]
     Beside,
+    #[serde(rename = "shared")]
+    Shared,
 }
 
 /// A quantity that is written as text with its unit.
@@ -176,7 +190,13 @@ impl Drive {
             let line = line_of(text, "kind");
             return Err(DriveError { file: file.to_owned(), line, reason: reason.to_owned() });
         }
-        let drive = read_toml::<DriveFile>(file, text)?.into_drive(name);
+        let read = read_toml::<DriveFile>(file, text)?;
+        if matches!(read.service.reads, ReadsName::Shared) != read.service.read.is_some() {
+            let right =
+                "`shared` where a section `[service.read]` says what a read takes, and there alone";
+            return Err(refuse(file, text, "reads", right));
+        }
+        let drive = read.into_drive(name);
         match drive.fault() {
             Some((field, right)) => Err(refuse(file, text, field, right)),
             None => Ok(drive),
@@ -241,6 +261,14 @@ impl DriveFile {
                 reads: match self.service.reads {
                     ReadsName::InLine => ReadService::InLine,
                     ReadsName::Beside => ReadService::Beside,
+                    ReadsName::Shared => {
+                        let read = self.service.read.expect("it was looked for");
+                        ReadService::Shared(ReadTime {
+                            latency: read.latency.0,
+                            line: read.line.0,
+                            per_mib: read.per_mib.0,
+                        })
+                    }
                 },
             },
             window: self.window.0,
@@ -302,5 +330,10 @@ peak = "the same paper"
         let refused = "drives/d.toml:16: `baseline_iops` must be more than 0 IOPS";
         check(iops, "baseline_iops = 0", refused);
         check("medium = \"ssd\"", "medium = \"tape\"", "drives/d.toml:2: unknown variant `tape`");
+        check(
+            "reads = \"beside\"",
+            "reads = \"shared\"",
+            "drives/d.toml:13: `reads` must be `shared` where",
+        );
     }
 }

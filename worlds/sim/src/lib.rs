@@ -20,7 +20,7 @@ mod store_disks;
 mod workload;
 mod world;
 
-pub use drive::{DriveModel, ReadService, ServiceTime, Slices, Started};
+pub use drive::{DriveModel, ReadService, ReadTime, ServiceTime, Slices, Started};
 pub use drive_file::{AnyDrive, Calibration, Drive, DriveError};
 pub use loadline_node::Delays;
 pub use osd_drive::{Mechanical, OsdDrive};

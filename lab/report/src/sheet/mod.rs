@@ -5,6 +5,7 @@ mod checkpoint;
 mod limits;
 mod parts;
 mod recovery;
+mod services;
 mod trades;
 
 pub(crate) use parts::{Course, FigurePart, MARGIN, PlannedChart, Sheet, Trade, Verdict};
@@ -18,6 +19,7 @@ impl Sheet {
             StudyKind::Recovery => &recovery::SHEET,
             StudyKind::Checkpoint => &checkpoint::SHEET,
             StudyKind::Limits => &limits::SHEET,
+            StudyKind::Services => &services::SHEET,
         }
     }
 }

@@ -78,6 +78,46 @@ pub(super) const CHECKPOINT: [Trade; 2] = [
     },
 ];
 
+/// Whichever service a study has is to end soon; of several the first that setups differ in.
+pub(super) const SERVICES: [Trade; 4] = [
+    Trade {
+        id: "latency-against-scrub",
+        title: "Clients' latency against the time to scrub",
+        beside: ("scrub/seconds", "seconds until scrubbed"),
+        tells: "the scrub takes",
+        ..SERVICE
+    },
+    Trade {
+        id: "latency-against-trim",
+        title: "Clients' latency against the time to trim",
+        beside: ("trim/seconds", "seconds until trimmed"),
+        tells: "the trim takes",
+        ..SERVICE
+    },
+    Trade {
+        id: "latency-against-removal",
+        title: "Clients' latency against the time until a removed pool is gone",
+        beside: ("removal/seconds", "seconds until removed"),
+        tells: "the removal takes",
+        ..SERVICE
+    },
+    Trade { tells: "recovery takes", ..SERVICE },
+];
+
+const SERVICE: Trade = Trade {
+    id: "latency-against-recovery",
+    title: "Clients' latency against the time to recover",
+    clients: P99,
+    beside: ("recovery/seconds", "seconds until recovered"),
+    beside_unit: "",
+    tells: "",
+    more: "longer",
+    less: "shorter",
+    nobody: "under none it ends",
+    better: "sooner",
+    for_beside: "For a service that ends soon",
+};
+
 /// Background reads have no end, so what counts is how many there are.
 pub(super) const LIMITS: [Trade; 1] = [Trade {
     id: "latency-against-background",

@@ -57,6 +57,7 @@ fn read(
         name: &section.name,
         about: &section.about,
         preset: &section.preset,
+        profiles: None,
         scheduler: section.scheduler,
         profile: section.profile.as_ref(),
         options: &[&file.settings, &section.settings],

@@ -3,6 +3,7 @@
 use crate::claim::Claim;
 use crate::kind::StudyKind;
 use crate::overrides::{StudyKey, key, parse, put, put_name};
+use crate::placed::PlacementName;
 use crate::setup::{SchedulerName, TypedOptions};
 use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, quantity};
@@ -73,29 +74,6 @@ pub(crate) struct ClusterSection {
     pub(crate) placement: PlacementName,
     /// The number of the OSD that goes and returns; without one the last.
     pub(crate) returning: Option<u32>,
-}
-
-/// How objects and placement groups are placed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum PlacementName {
-    /// Each OSD holds equally many groups, and each group equally many objects.
-    #[default]
-    Even,
-    /// By the original's hashes: as uneven as the published clusters.
-    Crush,
-}
-
-impl FromStr for PlacementName {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<PlacementName, &'static str> {
-        match text {
-            "even" => Ok(PlacementName::Even),
-            "crush" => Ok(PlacementName::Crush),
-            _ => Err("takes `even` or `crush`"),
-        }
-    }
 }
 
 #[derive(Clone, Debug, Deserialize)]

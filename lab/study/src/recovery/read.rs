@@ -1,6 +1,6 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
-use super::file::{NeighbourSection, PlacementName, STUDY_KEYS, StoreKind, StudyFile};
+use super::file::{NeighbourSection, STUDY_KEYS, StoreKind, StudyFile};
 use super::setup::ClusterShape;
 use super::setup::read_setups;
 use super::study::{RecoverySteps, RecoveryStudy};
@@ -10,6 +10,7 @@ use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::{Override, apply_overrides};
 use crate::place::Place;
+use crate::placed::PlacementName;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_cluster::Placement;

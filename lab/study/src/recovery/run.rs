@@ -115,7 +115,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         let osd = self.study.returning(self.job);
         self.bed.make_images(&mut heed)?;
         heed.next(prepared);
-        let pool = self.bed.make_pool("recovery")?;
+        let pool = self.bed.make_pool("recovery", self.study.steps.object_size)?;
         if setup.recovery {
             self.bed.take_out(osd)?;
             self.until_clean(&mut heed)?;

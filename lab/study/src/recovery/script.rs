@@ -9,6 +9,7 @@ use super::study::{RecoverySteps, RecoveryStudy};
 use crate::input::InputError;
 use crate::job::{Companion, Job, RunPurpose};
 use crate::place::Place;
+use crate::placed::placed;
 use crate::promise::{ClientPromise, ImageResult, PromiseResult};
 use crate::published::PublishedSet;
 use crate::record::{ImageRecord, RunRecord};
@@ -221,13 +222,6 @@ impl Script for RecoveryStudy {
             Place::Sim => None,
             Place::Host(place) => Some(dry::describe(self, place, jobs)),
         }
-    }
-}
-
-fn placed(placement: Placement) -> &'static str {
-    match placement {
-        Placement::Even => "evened out",
-        Placement::Crush => "by the original's hash and CRUSH",
     }
 }
 

@@ -4,14 +4,12 @@ use super::file::{RecoverySetupSection, StudyFile};
 use crate::input::{InputError, Source, unknown};
 use crate::overrides::Override;
 use crate::place::Place;
-use crate::result::{NamedValue, SettingRow};
 use crate::sets::refuse_twins;
-use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup, in_force};
+use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup, measured};
 use loadline_base::Span;
 use loadline_cluster::Placement;
 use loadline_cluster::images::ImageQos;
 use loadline_cluster::settings::DriveLimits;
-use loadline_device::Medium;
 use loadline_osd::OsdId;
 use loadline_qos::{MclockForm, preset};
 use loadline_sim::Drive;
@@ -144,56 +142,17 @@ fn read(
     images: Vec<ImageTerms>,
     clients: Option<Span>,
 ) -> Result<RecoverySetup, InputError> {
-    let preset = ground.preset(&section.preset)?;
     let typed = TypedSetup {
         name: &section.name,
         about: &section.about,
         preset: &section.preset,
+        profiles: None,
         scheduler: section.scheduler,
         profile: section.profile.as_ref(),
         options: &[&section.settings],
     };
-    let osds = ground.read(&typed, |settings, rows| {
-        let profile = match section.scheduler {
-            SchedulerName::Mclock => in_force(settings, "osd_mclock_profile").to_string(),
-            SchedulerName::Wpq | SchedulerName::Fifo => "–".to_owned(),
-        };
-        let traits = [
-            ("preset", preset.name.to_owned()),
-            ("scheduler", section.scheduler.word().to_owned()),
-            ("profile", profile),
-            ("set for it", set_for_it(rows)),
-        ];
-        traits.map(NamedValue::from).into()
-    })?;
+    let osds = ground.read_with_traits(&typed)?;
     Ok(RecoverySetup { osds, recovery: section.recovery, clients, images })
-}
-
-/// What an operator would have measured and stored for this drive. A real node measures its disks itself.
-fn measured(drive: &Drive, place: &Place) -> Vec<(String, String)> {
-    let medium = match drive.medium {
-        Medium::Ssd => "ssd",
-        Medium::Hdd | Medium::Hybrid => "hdd",
-    };
-    let window = ("bluestore_throttle_bytes".to_owned(), drive.window.get().to_string());
-    if *place != Place::Sim {
-        return vec![window];
-    }
-    let bandwidth = drive.bandwidth.get().to_string();
-    vec![
-        (format!("osd_mclock_max_capacity_iops_{medium}"), drive.capacity_iops.to_string()),
-        (format!("osd_mclock_max_sequential_bandwidth_{medium}"), bandwidth),
-        window,
-    ]
-}
-
-/// What a setup stores beside its scheduler, its profile and what was measured of its drive.
-fn set_for_it(rows: &[SettingRow]) -> String {
-    let told = ["osd_mclock_max_", "bluestore_throttle", "osd_op_queue", "osd_mclock_profile"];
-    let own = rows.iter().filter(|row| {
-        row.origin.starts_with("stored") && !told.iter().any(|prefix| row.key.starts_with(prefix))
-    });
-    own.map(|row| format!("{}={}", row.key, row.value)).collect::<Vec<_>>().join(" ")
 }
 
 /// How many OSDs and copies there are, and where groups fall.

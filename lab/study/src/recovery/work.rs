@@ -11,7 +11,6 @@ use loadline_base::{Bytes, Span};
 use loadline_cluster::Config;
 use loadline_load::LoadSpec;
 use loadline_osd::OsdId;
-use loadline_qos::preset;
 use loadline_sim::disk::Timing;
 use loadline_sim::{Delays, OsdDrive, SimConfig};
 use loadline_testbed::{HostPlace, HostedSpec, SimulatedDisk, SimulatedSpec, TestImage};
@@ -142,7 +141,7 @@ impl RecoveryStudy {
             object_size: steps.object_size,
             images: self.images(setup),
             medium: self.drive.medium,
-            preset: preset(&setup.osds.configuration.preset).expect("the setup has been read"),
+            preset: setup.osds.preset,
             settings: setup.osds.stored.clone(),
             placement_seed: job.placement_seed,
             seed: job.seed,

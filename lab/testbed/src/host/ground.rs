@@ -222,7 +222,7 @@ mod tests {
                 qos: ImageQos::default(),
             }],
             medium: Medium::Ssd,
-            preset: &LOADLINE_PRESET,
+            preset: LOADLINE_PRESET,
             settings: SettingsChange::default(),
             placement_seed: 1,
             seed: 1,

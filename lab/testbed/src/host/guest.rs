@@ -3,8 +3,10 @@
 use crate::{Heed, Stop};
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::PoolId;
+use loadline_cluster::images::ImageId;
 use loadline_host::{
-    Clock, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectOp, NodeGone,
+    Clock, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage, DirectOp,
+    NodeGone,
 };
 use loadline_load::Loads;
 use loadline_osd::{ClientId, Data, OpKind, OsdService};
@@ -149,6 +151,24 @@ impl Guest {
             }
         }
         Err(Stop::Failed(format!("the node did not answer `{words}` within {PATIENCE}")))
+    }
+
+    /// Has something changed in the map.
+    pub(super) fn change(&mut self, ask: DirectAsk) -> Result<(), Stop> {
+        let changed = self.question(ask, |answer| match answer {
+            DirectAnswer::Changed(changed) => Some(changed),
+            _ => None,
+        })?;
+        changed.map_err(Stop::Failed)
+    }
+
+    /// Makes an image, or gives the one of its name these terms.
+    pub(super) fn image(&mut self, of: DirectImage) -> Result<ImageId, Stop> {
+        let made = self.question(DirectAsk::Image(of), |answer| match answer {
+            DirectAnswer::Image(made) => Some(made),
+            _ => None,
+        })?;
+        made.map_err(Stop::Failed)
     }
 
     /// The counters, as they are now. A disk that has failed ends the run.

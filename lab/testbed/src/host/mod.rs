@@ -12,18 +12,21 @@ pub use spec::HostedSpec;
 
 use crate::place::ClientKind;
 use crate::{
-    Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen, Stop, TestImage, Testbed, has_images,
+    ClonedObjects, Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen, ServicesLeft, Stop,
+    TestImage, Testbed, has_images,
 };
 use guest::Guest;
-use loadline_base::{Span, Time};
+use loadline_base::{Bytes, Span, Time};
+use loadline_cluster::images::ImageQos;
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::Medium;
-use loadline_host::{DirectAnswer, DirectAsk, DirectCounts, DirectImage};
+use loadline_host::{DirectAnswer, DirectAsk, DirectCounts, DirectImage, DirectServices};
 use loadline_load::{BlockImage, Load, LoadRecord, Loads};
 use loadline_osd::{ClientId, OsdId, OsdService, Waits};
 use loadline_store::ObjectNo;
 use node::RunningNode;
 use spec::TICK;
+use std::collections::BTreeMap;
 
 /// Whether a testbed could be made, before anything is written.
 ///
@@ -45,6 +48,10 @@ pub fn fio_jobs(spec: &HostedSpec) -> [String; 2] {
 /// The pool that a new node has holds the clients' image.
 const IMAGE_POOL: PoolId = PoolId::new(0);
 
+/// The image that has clones, and how much of each of its objects is written over after the snapshot.
+const WITH_CLONES: &str = "cloned";
+const CHANGED: Bytes = Bytes::from_kib(4);
+
 /// A returned OSD that misses something says so within this time.
 const FIRST_SIGN: Span = Span::from_secs(5);
 
@@ -65,6 +72,8 @@ pub struct Hosted {
     places: Vec<BlockImage>,
     /// When an OSD was back.
     returned: Option<Time>,
+    /// Of the pools that were made.
+    object_sizes: BTreeMap<PoolId, Bytes>,
     /// Last, so that whoever uses it has gone before it ends.
     node: RunningNode,
 }
@@ -78,8 +87,9 @@ impl Hosted {
         let facts = machine::look(&spec);
         let (node, client) = RunningNode::start(&spec)?;
         let (guest, places) = (Guest::new(client, spec.seed), Vec::new());
+        let (fio, received, returned, object_sizes) = (None, 0, None, BTreeMap::new());
         let mut hosted =
-            Hosted { spec, guest, facts, fio: None, received: 0, places, returned: None, node };
+            Hosted { spec, guest, facts, fio, received, places, returned, object_sizes, node };
         hosted.describe()?;
         Ok(hosted)
     }
@@ -122,11 +132,7 @@ impl Hosted {
             object_size: self.spec.object_size,
             qos: image.qos,
         };
-        let made = self.guest.question(DirectAsk::Image(asked), |answer| match answer {
-            DirectAnswer::Image(made) => Some(made),
-            _ => None,
-        })?;
-        Ok(made?.object(0))
+        Ok(self.guest.image(asked)?.object(0))
     }
 
     fn place(&mut self, image: &TestImage) -> Result<BlockImage, Stop> {
@@ -171,22 +177,61 @@ impl Testbed for Hosted {
         Ok(())
     }
 
-    fn make_pool(&mut self, name: &str) -> Result<PoolId, Stop> {
+    fn make_pool(&mut self, name: &str, object_size: Bytes) -> Result<PoolId, Stop> {
         let spec = PoolSpec {
             name: name.to_owned(),
             pgs: self.spec.pgs,
             copies: self.spec.copies,
-            object_bytes: self.spec.object_size.get(),
+            object_bytes: object_size.get(),
             recovery_priority: 0,
         };
-        self.guest.question(DirectAsk::Pool(spec), |answer| match answer {
+        let pool = self.guest.question(DirectAsk::Pool(spec), |answer| match answer {
             DirectAnswer::Pool(pool) => Some(pool),
             _ => None,
-        })
+        })?;
+        self.object_sizes.insert(pool, object_size);
+        Ok(pool)
     }
 
     fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop> {
-        self.guest.fill(pool, (ObjectNo(0), objects, self.spec.object_size), heed)
+        self.guest.fill(pool, (ObjectNo(0), objects, self.object_sizes[&pool]), heed)
+    }
+
+    fn fill_with_clones(
+        &mut self,
+        pool: PoolId,
+        ClonedObjects { objects, changed }: ClonedObjects,
+        heed: &mut Heed<'_>,
+    ) -> Result<(), Stop> {
+        let object_size = self.object_sizes[&pool];
+        let size = Bytes::new(objects * object_size.get());
+        let (name, qos) = (WITH_CLONES.to_owned(), ImageQos::default());
+        let first = self.guest.image(DirectImage { name, pool, size, object_size, qos })?;
+        self.guest.fill(pool, (first.object(0), objects, object_size), heed)?;
+        self.guest.change(DirectAsk::TakeSnapshot(WITH_CLONES.to_owned()))?;
+        self.guest.fill(pool, (first.object(0), changed, CHANGED), heed)
+    }
+
+    fn remove_snapshot(&mut self, _pool: PoolId) -> Result<(), Stop> {
+        self.guest.change(DirectAsk::RemoveSnapshot(WITH_CLONES.to_owned()))
+    }
+
+    fn remove_pool(&mut self, pool: PoolId) -> Result<(), Stop> {
+        self.guest.change(DirectAsk::RemovePool(pool))
+    }
+
+    fn deep_scrub(&mut self, pool: PoolId) -> Result<(), Stop> {
+        self.guest.change(DirectAsk::DeepScrub(pool))
+    }
+
+    fn services(&mut self, scrubbed: Option<PoolId>) -> Result<ServicesLeft, Stop> {
+        let ask = DirectAsk::Services(scrubbed);
+        let DirectServices { scrub, to_trim, to_delete } =
+            self.guest.question(ask, |answer| match answer {
+                DirectAnswer::Services(services) => Some(services),
+                _ => None,
+            })?;
+        Ok(ServicesLeft { scrub, trim: to_trim, removal: to_delete })
     }
 
     fn take_out(&mut self, osd: OsdId) -> Result<(), Stop> {

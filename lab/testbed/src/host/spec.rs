@@ -28,7 +28,7 @@ pub struct HostedSpec {
     /// Which defaults the disks get.
     pub medium: Medium,
     /// The behaviour.
-    pub preset: &'static Preset,
+    pub preset: Preset,
     /// Everything that is stored before the node starts.
     pub settings: SettingsChange,
     /// Decides where placement groups fall.

@@ -32,7 +32,7 @@ pub struct EngineConfig {
     /// What kind of disks: it selects defaults.
     pub medium: Medium,
     /// Whose behaviour the schedulers show.
-    pub preset: &'static Preset,
+    pub preset: Preset,
     /// Settings for the stored level of a new node.
     pub settings: SettingsChange,
     /// The duration limits that every disk holds.

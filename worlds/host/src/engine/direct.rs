@@ -5,14 +5,18 @@ use super::Stopping;
 use super::client_ops::{Ended, NewOp, Waiter};
 use super::direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectDesk, DirectEnd, DirectImage,
-    DirectModes, DirectOp,
+    DirectModes, DirectOp, DirectServices,
 };
 use super::host_node::HostNode;
 use super::mail::Mail;
 use crate::Mailbox;
 use loadline_cluster::OsdState;
-use loadline_cluster::images::{ImageError, ImageId};
-use loadline_osd::OsdId;
+use loadline_cluster::PoolId;
+use loadline_cluster::images::{ImageError, ImageId, Images};
+use loadline_osd::{OsdId, ScrubKind, ScrubRequest};
+
+/// The name of the snapshot that a client in this process takes.
+const SNAPSHOT: &str = "kept";
 
 impl HostNode {
     fn direct_counts(&mut self) -> DirectCounts {
@@ -40,6 +44,16 @@ impl HostNode {
                 images.set_qos(name, *qos).map(|()| id)
             })
         })
+    }
+
+    fn direct_scrub(&mut self, pool: PoolId) -> Result<(), String> {
+        let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+        for pg in self.node.cluster().map().pgs_of(pool).collect::<Vec<_>>() {
+            if !self.node.change(self.now, |cluster, fx| cluster.scrub(pg, request, fx)) {
+                return Err(format!("nobody serves PG {}", self.node.cluster().pg_name(pg)));
+            }
+        }
+        Ok(())
     }
 
     /// An option that does not exist has no values.
@@ -71,12 +85,41 @@ impl Engine {
                     .host
                     .node
                     .change(self.host.now, |cluster, fx| cluster.create_pool(spec, fx));
-                self.direct.made(pool, self.host.node.cluster().last_change());
+                self.direct_changed(DirectAnswer::Pool(pool));
             }
             DirectAsk::Image(image) => match self.host.direct_image(&image) {
-                Ok(id) => self.direct.made_image(id, self.host.node.cluster().last_change()),
+                Ok(id) => self.direct_changed(DirectAnswer::Image(Ok(id))),
                 Err(error) => self.direct.tell(DirectAnswer::Image(Err(error.to_string()))),
             },
+            DirectAsk::TakeSnapshot(image) => {
+                self.direct_image_change(|images| {
+                    images.snapshot_create(&image, SNAPSHOT).map(drop)
+                });
+            }
+            DirectAsk::RemoveSnapshot(image) => {
+                self.direct_image_change(|images| {
+                    images.snapshot_remove(&image, SNAPSHOT).map(drop)
+                });
+            }
+            DirectAsk::RemovePool(pool) => {
+                let removed = self
+                    .host
+                    .node
+                    .change(self.host.now, |cluster, fx| cluster.remove_pool(pool, fx));
+                self.direct_changed(DirectAnswer::Changed(removed.map_err(|why| why.to_string())));
+            }
+            DirectAsk::DeepScrub(pool) => {
+                let asked = self.host.direct_scrub(pool);
+                self.direct_changed(DirectAnswer::Changed(asked));
+            }
+            DirectAsk::Services(scrubbed) => {
+                let node = &mut self.host.node;
+                self.direct.tell(DirectAnswer::Services(DirectServices {
+                    scrub: scrubbed.map(|pool| node.pool_scrub(pool)).unwrap_or_default(),
+                    to_trim: node.trim_report().objects_left,
+                    to_delete: node.deletion_report().objects_left,
+                }));
+            }
             DirectAsk::TakeOut(osd) => {
                 self.host.node.change(self.host.now, |cluster, fx| cluster.take_down(osd, fx));
                 self.host.node.change(self.host.now, |cluster, fx| cluster.set_osd(osd, GONE, fx));
@@ -113,6 +156,17 @@ impl Engine {
             }
             DirectAsk::Leave => self.stopping = Stopping::Done,
         }
+    }
+
+    /// Tells it when the map as it is now is kept.
+    fn direct_changed(&mut self, answer: DirectAnswer) {
+        self.direct.changed(self.host.node.cluster().last_change(), answer);
+    }
+
+    fn direct_image_change(&mut self, change: impl FnOnce(&mut Images) -> Result<(), ImageError>) {
+        let now = self.host.now;
+        let changed = self.host.node.change(now, |cluster, fx| cluster.change_images(fx, change));
+        self.direct_changed(DirectAnswer::Changed(changed.map_err(|error| error.to_string())));
     }
 
     fn direct_op(&mut self, op: DirectOp) {

@@ -8,6 +8,7 @@ use crate::{Clock, Mailbox};
 use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::images::{ImageId, ImageQos};
 use loadline_cluster::{Cluster, MapChange, PoolId, PoolSpec};
+use loadline_node::PoolScrub;
 use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, PgProgress, Waits};
 use loadline_store::ObjectNo;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -69,6 +70,16 @@ pub enum DirectAsk {
     Pool(PoolSpec),
     /// An image with these terms, or these terms for the one of this name; answered by [`DirectAnswer::Image`].
     Image(DirectImage),
+    /// Take a snapshot of the image of this name; answered by [`DirectAnswer::Changed`].
+    TakeSnapshot(String),
+    /// Remove that snapshot; answered by [`DirectAnswer::Changed`].
+    RemoveSnapshot(String),
+    /// Remove a pool; answered by [`DirectAnswer::Changed`].
+    RemovePool(PoolId),
+    /// Scrub all of a pool deeply; answered by [`DirectAnswer::Changed`].
+    DeepScrub(PoolId),
+    /// What the services have left, and the scrubs of this pool; answered by [`DirectAnswer::Services`].
+    Services(Option<PoolId>),
     /// Take an OSD down and out; not answered.
     TakeOut(OsdId),
     /// Let placement use an OSD again and open its disk; [`DirectAnswer::Back`] tells when it is up.
@@ -98,6 +109,10 @@ pub enum DirectAnswer {
     Pool(PoolId),
     /// The image is there, and the map that tells of it is kept; or why there can be none.
     Image(Result<ImageId, String>),
+    /// What was asked for is so, and the map that tells of it is kept; or why it cannot be.
+    Changed(Result<(), String>),
+    /// What the services have left.
+    Services(DirectServices),
     /// The OSD is up.
     Back(OsdId),
     /// The counters.
@@ -110,6 +125,17 @@ pub enum DirectAnswer {
     Values(Vec<String>),
     /// How disks and sockets are reached.
     Modes(DirectModes),
+}
+
+/// What the background services of all OSDs have left to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirectServices {
+    /// The scrubs of the pool that was named.
+    pub scrub: PoolScrub,
+    /// States of objects that are kept for removed snapshots, copies of one counted once.
+    pub to_trim: u64,
+    /// Objects of copies that have left, each copy counted.
+    pub to_delete: u64,
 }
 
 /// The cluster at one moment.
@@ -191,10 +217,8 @@ pub(super) struct DirectDesk {
     answers: Option<Sender<DirectAnswer>>,
     /// Ends that are sent together when the loop's round is over.
     ended: Vec<DirectEnd>,
-    /// A pool that is not kept yet.
-    pool: Option<(PoolId, MapChange)>,
-    /// The same of an image.
-    image: Option<(ImageId, MapChange)>,
+    /// What is told when a change is kept.
+    when_kept: Vec<(MapChange, DirectAnswer)>,
     /// An OSD that is to come up.
     coming: Option<OsdId>,
 }
@@ -207,14 +231,9 @@ impl DirectDesk {
         (desk, DirectClient { mailbox, answers })
     }
 
-    /// A pool is there, and is told of when this change is kept.
-    pub(super) fn made(&mut self, pool: PoolId, change: MapChange) {
-        self.pool = Some((pool, change));
-    }
-
-    /// An image is there, and is told of when this change is kept.
-    pub(super) fn made_image(&mut self, image: ImageId, change: MapChange) {
-        self.image = Some((image, change));
+    /// Something has changed, and is told of when this change is kept.
+    pub(super) fn changed(&mut self, change: MapChange, answer: DirectAnswer) {
+        self.when_kept.push((change, answer));
     }
 
     /// An OSD is to come up, and that is told.
@@ -233,11 +252,9 @@ impl DirectDesk {
             let ended = std::mem::take(&mut self.ended);
             self.tell(DirectAnswer::Ended(ended));
         }
-        if let Some((pool, _)) = self.pool.take_if(|(_, change)| cluster.is_kept(*change)) {
-            self.tell(DirectAnswer::Pool(pool));
-        }
-        if let Some((image, _)) = self.image.take_if(|(_, change)| cluster.is_kept(*change)) {
-            self.tell(DirectAnswer::Image(Ok(image)));
+        let kept = self.when_kept.extract_if(.., |(change, _)| cluster.is_kept(*change));
+        for (_, answer) in kept.collect::<Vec<_>>() {
+            self.tell(answer);
         }
         if let Some(osd) = self.coming.take_if(|osd| cluster.map().osds()[*osd].up) {
             self.tell(DirectAnswer::Back(osd));

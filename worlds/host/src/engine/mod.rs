@@ -38,7 +38,7 @@ pub use budget::{MemoryPlan, TooLittleMemory};
 pub use config::{DiskSpec, EngineConfig, ImageSpec};
 pub use direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage, DirectModes,
-    DirectOp, NodeGone,
+    DirectOp, DirectServices, NodeGone,
 };
 pub use doors::DoorLimits;
 pub use mail::Mail;

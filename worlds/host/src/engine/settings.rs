@@ -35,7 +35,7 @@ pub(super) struct NodeSettings {
 impl NodeSettings {
     pub(super) fn new(config: &EngineConfig) -> Result<NodeSettings, Refused> {
         let media = vec![config.medium; config.disks.len()];
-        let mut levels = Settings::on_a_loop(*config.preset, &media);
+        let mut levels = Settings::on_a_loop(config.preset, &media);
         for osd in levels.osds().collect::<Vec<_>>() {
             levels.set_drive_limits(osd, config.drive_limits);
         }

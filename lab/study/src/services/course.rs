@@ -1,0 +1,137 @@
+//! What is counted of the services while a run lasts: what each has left, when it ended, and how many slots scrubs have.
+
+use super::study::ServicesStudy;
+use crate::figure::Figures;
+use crate::series::Series;
+use loadline_base::{Span, Time};
+use loadline_testbed::PoolScrub;
+
+/// One service.
+#[derive(Clone, Debug)]
+pub(super) struct ServiceCourse {
+    /// What it is called in the keys of its figures.
+    pub(super) name: &'static str,
+    began: Time,
+    /// What it had to do.
+    all: u64,
+    left: u64,
+    ended: Option<Time>,
+    /// What was left at the end of each whole second.
+    seconds: Vec<u64>,
+}
+
+impl ServiceCourse {
+    pub(super) fn begin(name: &'static str, began: Time, all: u64) -> ServiceCourse {
+        ServiceCourse { name, began, all, left: all, ended: None, seconds: Vec::new() }
+    }
+
+    /// So much is left now.
+    pub(super) fn look(&mut self, now: Time, left: u64, is_over: bool) {
+        self.left = left;
+        if is_over && self.ended.is_none() {
+            self.ended = Some(now);
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    pub(super) fn done(&self) -> f64 {
+        1.0 - self.left as f64 / self.all.max(1) as f64
+    }
+
+    fn put(&self, counted: &mut Figures, now: Time) {
+        let lasted = self.ended.unwrap_or(now).since(self.began).as_secs_f64();
+        let key = |figure: &str| format!("{}/{figure}", self.name);
+        let done = self.all.saturating_sub(self.left) as f64;
+        counted.put(&key("objects_per_s"), if lasted > 0.0 { done / lasted } else { 0.0 });
+        counted.put(&key("objects"), self.all as f64);
+        counted.put(&key("objects_left"), self.left as f64);
+        if self.is_over() {
+            counted.put(&key("seconds"), lasted);
+        }
+    }
+}
+
+/// Slots of scrubs, by which they are bound.
+#[derive(Clone, Debug, Default)]
+struct SlotsCourse {
+    /// Placement groups with all their slots, times seconds.
+    group_seconds: f64,
+    /// Of each whole second's end.
+    seconds: Vec<u64>,
+    running: u64,
+}
+
+/// All of a run's services.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServicesCourse {
+    pub(super) of: Vec<ServiceCourse>,
+    slots: SlotsCourse,
+    looked: Option<Time>,
+    seconds: usize,
+}
+
+impl ServicesCourse {
+    pub(super) fn is_over(&self) -> bool {
+        self.of.iter().all(ServiceCourse::is_over)
+    }
+
+    pub(super) fn service(&mut self, name: &str) -> Option<&mut ServiceCourse> {
+        self.of.iter_mut().find(|service| service.name == name)
+    }
+
+    /// Scrubs are so far. The time since the last look counts as it was then.
+    pub(super) fn look_at_scrub(&mut self, now: Time, scrub: PoolScrub) {
+        let since = self.looked.map_or(Span::ZERO, |looked| now.since(looked));
+        self.slots.group_seconds += self.slots.running as f64 * since.as_secs_f64();
+        self.slots.running = scrub.groups_running;
+        self.looked = Some(now);
+        if let Some(service) = self.service("scrub") {
+            service.look(now, scrub.objects_left, scrub.groups_left == 0);
+        }
+    }
+
+    /// So many whole seconds of the run are over.
+    pub(super) fn seconds_are(&mut self, seconds: usize) {
+        let more = seconds.saturating_sub(self.seconds);
+        self.seconds = seconds;
+        for service in &mut self.of {
+            let left = service.left;
+            let before = service.seconds.len();
+            // A service that began later has done nothing in the seconds before.
+            service.seconds.resize(seconds.saturating_sub(more), service.all);
+            service.seconds.resize(before.max(seconds), left);
+        }
+        self.slots.seconds.resize(seconds, self.slots.running);
+    }
+
+    pub(super) fn put(&self, counted: &mut Figures, now: Time, study: &ServicesStudy, slots: u64) {
+        self.of.iter().for_each(|service| service.put(counted, now));
+        let Some(scrub) = self.of.iter().find(|service| service.name == "scrub") else { return };
+        let lasted = scrub.ended.unwrap_or(now).since(scrub.began).as_secs_f64();
+        if lasted <= 0.0 || self.slots.group_seconds <= 0.0 {
+            return;
+        }
+        // A group takes a slot for each copy: fewer than that are of use to nobody.
+        let most = slots / u64::from(study.cluster.copies);
+        let groups = self.slots.group_seconds / lasted;
+        counted.put("scrub/slots_used", groups / most.max(1) as f64);
+        if let Some(pool) = study.steps.scrub {
+            let mib = scrub.all.saturating_sub(scrub.left) as f64 * pool.object_size.as_mib_f64();
+            counted.put("scrub/mib_per_s_of_pg", mib / self.slots.group_seconds);
+        }
+    }
+
+    pub(super) fn put_series(&self, series: &mut Series) {
+        for service in &self.of {
+            let left = service.seconds.iter().map(|left| *left as f64);
+            series.put(&format!("{}_left", service.name), left);
+        }
+        if self.of.iter().any(|service| service.name == "scrub") {
+            series.put("scrubbed_pgs", self.slots.seconds.iter().map(|groups| *groups as f64));
+        }
+        series.fill_up(self.seconds);
+    }
+}

@@ -1,0 +1,130 @@
+//! The figures of a study of services.
+
+use crate::figure::Better::{Down, Up};
+use crate::figure::{Figure, Print};
+
+/// Those that tell a run in a few words.
+pub(crate) const CHIEF: [&str; 6] = [
+    "client/iops",
+    "client/clat_ms/p99",
+    "scrub/seconds",
+    "trim/seconds",
+    "removal/seconds",
+    "recovery/seconds",
+];
+
+const fn seconds(key: &'static str, name: &'static str, formula: &'static str) -> Figure {
+    Figure::new(key, (name, "time"), Down, formula).printed(Print::Seconds).growing().optional()
+}
+
+const fn rate(key: &'static str, name: &'static str, formula: &'static str) -> Figure {
+    Figure::new(key, (name, "objects/s"), Up, formula).optional()
+}
+
+/// Every figure, in the order of the tables.
+pub(crate) const FIGURES: [Figure; 28] = [
+    Figure::new(
+        "client/iops",
+        ("client", "IOPS"),
+        Up,
+        "client operations completed in the clients' time / length of that time",
+    ),
+    Figure::new(
+        "share_of_baseline",
+        ("share of", "baseline"),
+        Up,
+        "client IOPS of the setup / client IOPS of the baseline",
+    )
+    .printed(Print::Percent)
+    .concluded(),
+    Figure::new(
+        "client/clat_ms/mean",
+        ("mean", "ms"),
+        Down,
+        "sum of completion latencies / client operations completed; closed loop: from \
+         submission to completion, open loop: from the intended start to completion",
+    ),
+    Figure::new(
+        "client/clat_ms/p95",
+        ("p95", "ms"),
+        Down,
+        "the smallest latency that at least 95 % of the client operations stayed at or below",
+    ),
+    Figure::new("client/clat_ms/p99", ("p99", "ms"), Down, "the same for 99 %"),
+    Figure::new("client/clat_ms/p99.5", ("p99.5", "ms"), Down, "the same for 99.5 %"),
+    seconds(
+        "scrub/seconds",
+        "scrub",
+        "from the request until the last placement group has been compared",
+    ),
+    rate(
+        "scrub/objects_per_s",
+        "scrub",
+        "objects compared, copies of one counted once / scrub time, or the time until the run's end",
+    ),
+    Figure::new(
+        "scrub/slots_used",
+        ("slots", "used"),
+        Up,
+        "mean over the scrub's time of placement groups with a slot on every copy / the most that slots allow, (OSDs × osd_max_scrubs) / copies in whole groups",
+    )
+    .printed(Print::Percent)
+    .optional(),
+    Figure::new(
+        "scrub/mib_per_s_of_pg",
+        ("a PG's scrub", "MiB/s"),
+        Up,
+        "bytes of the objects compared, copies of one counted once / sum over the placement groups of the time for which each had its slots",
+    )
+    .on_page(),
+    seconds(
+        "trim/seconds",
+        "trim",
+        "from the snapshot's removal until no clone is kept for it",
+    ),
+    rate(
+        "trim/objects_per_s",
+        "trim",
+        "clones given back, copies of one counted once / trim time, or the time until the run's end",
+    ),
+    seconds(
+        "removal/seconds",
+        "removal",
+        "from the pool's removal until no copy of its objects is left",
+    ),
+    rate(
+        "removal/objects_per_s",
+        "removal",
+        "objects gone, each copy counted / removal time, or the time until the run's end",
+    ),
+    seconds(
+        "recovery/seconds",
+        "recovery",
+        "from marking the OSD up and in until no object is misplaced",
+    ),
+    rate(
+        "recovery/objects_per_s",
+        "recovery",
+        "(misplaced objects at the start − misplaced objects left) / recovery time, or the time until the run's end",
+    ),
+    Figure::data("scrub/objects", "objects that were to be compared").printed(Print::Count).growing(),
+    Figure::data("scrub/objects_left", "those that were left at the run's end").printed(Print::Count),
+    Figure::data("trim/objects", "clones that were kept for the snapshot")
+        .printed(Print::Count)
+        .growing(),
+    Figure::data("trim/objects_left", "those that were left at the run's end").printed(Print::Count),
+    Figure::data("removal/objects", "objects of the removed pool, each copy counted")
+        .printed(Print::Count)
+        .growing(),
+    Figure::data("removal/objects_left", "those that were left at the run's end")
+        .printed(Print::Count),
+    Figure::data("recovery/objects", "objects that were misplaced or degraded at the start")
+        .printed(Print::Count)
+        .growing(),
+    Figure::data("recovery/objects_left", "those that were left at the run's end")
+        .printed(Print::Count),
+    Figure::data("client/clat_ms/p50", "the same as p95 for half of the operations"),
+    Figure::data("client/clat_ms/p99.9", "the same for 99.9 %"),
+    Figure::data("client/clat_ms/max", "the slowest operation"),
+    Figure::data("client/seconds", "how long clients went on (s)"),
+];

@@ -1,0 +1,159 @@
+//! Reads a study file of this kind, and refuses what cannot be used.
+
+use super::file::{SERVICES_KEYS, ServicesFile};
+use super::setup::read_setups;
+use super::study::{ServicesCluster, ServicesSteps, ServicesStudy};
+use crate::given_load;
+use crate::input::{InputError, Source};
+use crate::inputs::{Inputs, NamedFiles};
+use crate::overrides::{Override, apply_overrides};
+use crate::place::Place;
+use crate::placed::PlacementName;
+use crate::study::{Study, StudyQuestion};
+use loadline_base::{Bytes, Span};
+use loadline_cluster::Placement;
+use loadline_sim::Drive;
+
+fn read_file(source: &Source, overrides: &[Override]) -> Result<ServicesFile, InputError> {
+    let mut file: ServicesFile =
+        toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
+    let has = ("a study of services has", " and every option of an OSD");
+    let own = overrides.iter().filter(|change| !change.is_option());
+    apply_overrides(&mut file, SERVICES_KEYS, has, own)?;
+    Ok(file)
+}
+
+pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFiles, InputError> {
+    let ServicesFile { drive, published, .. } = read_file(study, overrides)?;
+    Ok(NamedFiles { drive, published })
+}
+
+/// What was asked for that makes another load or another system of the published ones. How much of the work is done does not.
+fn departures(inputs: &Inputs) -> Vec<String> {
+    let set = inputs.overrides.iter().filter(|change| change.key != "scale");
+    let load = inputs.load.iter().map(|load| format!("--load {}", load.file));
+    load.chain(set.map(ToString::to_string)).collect()
+}
+
+/// What the readers of single fields cannot see; the error names the field.
+fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
+    let ServicesFile { cluster, steps, scrub, trim, removal, recovery, .. } = file;
+    let is_count = |objects: u64| (1..=100_000_000).contains(&objects);
+    let is_size = |size: Bytes| size >= Bytes::from_kib(4) && size <= Bytes::from_mib(64);
+    let pools = scrub.iter().chain(removal).map(|pool| (pool.objects, pool.object_size));
+    let all = pools
+        .chain(trim.iter().map(|trim| (trim.objects, trim.object_size)))
+        .chain(recovery.iter().map(|recovery| (recovery.objects, recovery.object_size)));
+    let all: Vec<(u64, Bytes)> = all.collect();
+    let spare = u32::from(recovery.is_some());
+    let checks = [
+        ((1..=64).contains(&cluster.osds), "osds", "from 1 to 64"),
+        (
+            cluster.copies >= 1 && cluster.copies + spare <= cluster.osds,
+            "copies",
+            "at least 1 and at most `osds`, and less than those where one of them is taken out",
+        ),
+        ((1..=4096).contains(&cluster.pgs), "pgs", "from 1 to 4096"),
+        (
+            !all.is_empty(),
+            "steps",
+            "followed by at least one of `[scrub]`, `[trim]`, `[removal]` and `[recovery]`",
+        ),
+        (all.iter().all(|(objects, _)| is_count(*objects)), "objects", "from 1 to 100000000"),
+        (all.iter().all(|(_, size)| is_size(*size)), "object_size", "from 4 KiB to 64 MiB"),
+        (
+            trim.is_none_or(|trim| trim.clones >= 1 && trim.clones <= trim.objects),
+            "clones",
+            "at least 1 and at most `objects`",
+        ),
+        (
+            recovery.is_none_or(|recovery| recovery.returning < cluster.osds),
+            "returning",
+            "the number of one of the `osds`, counted from 0",
+        ),
+        (steps.clients >= Span::from_secs(1), "clients", "at least `1 s`"),
+        (steps.begin < steps.clients, "begin", "less than `clients`"),
+        (steps.limit >= steps.clients, "limit", "at least as long as `clients`"),
+    ];
+    if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
+        return Err((field, format!("`{field}` must be {wanted}")));
+    }
+    file.load.check(OBJECT).map_err(|problem| {
+        (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
+    })
+}
+
+/// Size of the objects that the clients' image is made of.
+pub(super) const OBJECT: Bytes = Bytes::from_mib(4);
+
+impl ServicesStudy {
+    pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
+        let source = &inputs.study;
+        let mut file = read_file(source, &inputs.overrides)?;
+        let scale = inputs.scale(false)?;
+        if let Some(load) = &inputs.load {
+            let given = given_load::read(load, &inputs.overrides, file.load.image, OBJECT)?;
+            if given.ramp.is_some() {
+                let reason =
+                    "a study of services is measured from its first op: leave `ramp_time` out";
+                return Err(InputError::new(load.file.clone(), reason));
+            }
+            file.load = given.spec;
+            file.steps.clients = given.runtime.unwrap_or(file.steps.clients);
+        }
+        check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+        let others = file.scrub.is_some() || file.trim.is_some() || file.removal.is_some();
+        if let Place::Host(place) = &inputs.place
+            && file.recovery.is_some()
+            && others
+        {
+            let reason = "on real disks pools are filled before an OSD is taken out, and would be recovered with the rest: take this study in the simulated world";
+            return Err(InputError::new(format!("--on {}", place.disks), reason));
+        }
+        let drive =
+            Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text).map_err(
+                |error| InputError { place: error.file, line: error.line, reason: error.reason },
+            )?;
+        let setups = read_setups(&file, source, &drive, (&inputs.overrides, &inputs.place))?;
+        let ServicesFile { cluster, .. } = &file;
+        let placement = match cluster.placement {
+            // What is kept on disks does not know it.
+            PlacementName::Crush if inputs.place == Place::Sim => Placement::Crush,
+            _ => Placement::Even,
+        };
+        let mut study = ServicesStudy {
+            drive,
+            cluster: ServicesCluster {
+                osds: cluster.osds,
+                copies: cluster.copies,
+                pgs: cluster.pgs,
+                placement,
+            },
+            steps: ServicesSteps {
+                scale,
+                times: file.steps,
+                scrub: file.scrub,
+                trim: file.trim,
+                removal: file.removal,
+                recovery: file.recovery,
+            },
+            load: file.load,
+            setups,
+            place: inputs.place.clone(),
+        };
+        if inputs.place != Place::Sim {
+            study.fit(inputs);
+        }
+        let asked = StudyQuestion {
+            title: file.title,
+            question: file.question,
+            load: study.load.to_string(),
+            scale,
+            departs: departures(inputs),
+            setups: study.setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
+            sets: file.sets,
+            expectations: file.expectations,
+        };
+        Study::of(inputs, asked, study)
+    }
+}

@@ -1,0 +1,280 @@
+//! What this kind answers when a study is run and told of.
+
+use super::run;
+use super::study::{ServicesSteps, ServicesStudy};
+use super::work::scaled;
+use crate::input::InputError;
+use crate::job::Job;
+use crate::place::Place;
+use crate::placed::placed;
+use crate::promise::ClientPromise;
+use crate::published::PublishedSet;
+use crate::record::RunRecord;
+use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult};
+use crate::script::{OnProgress, RunError, Script};
+use loadline_sim::ReadService;
+use serde_json::{Value, json};
+
+/// The services, as the keys of their figures begin.
+const SERVICES: [&str; 4] = ["scrub", "trim", "removal", "recovery"];
+
+/// Whether any service ran in a setup.
+fn has_services(setup: &SetupResult) -> bool {
+    SERVICES.iter().any(|service| setup.figure(&format!("{service}/objects")).is_some())
+}
+
+impl Script for ServicesStudy {
+    fn identity(&self, job: &Job) -> String {
+        let ServicesStudy { drive, cluster, load, .. } = self;
+        let steps = ServicesSteps { scale: 1.0, ..self.steps };
+        let place = self.place.identity().unwrap_or_default();
+        let setup = &self.setups[job.setup];
+        let engine = setup.osds.engine(0, 0);
+        format!("{drive:?} {cluster:?} {steps:?} {load:?}{place} {:?} {engine:?}", setup.services)
+    }
+
+    fn weight(&self, published: Option<&PublishedSet>, job: &Job) -> f64 {
+        let setup = &self.setups[job.setup];
+        let published = published.and_then(|set| set.setup(setup.osds.name()));
+        let iops = published.and_then(|figures| Some(figures.get("client/iops")?.value));
+        let iops = iops.unwrap_or(self.drive.calibration.baseline_iops);
+        let scrub = self.steps.scrub.filter(|_| setup.services);
+        let scrubbed = scrub.map_or(0.0, |scrub| scaled(scrub.objects, job.scale) as f64);
+        self.clients(job.scale).as_secs_f64() * iops + scrubbed
+    }
+
+    fn before_runs(&self) -> Result<(), InputError> {
+        let Place::Host(place) = &self.place else { return Ok(()) };
+        loadline_testbed::check(&self.hosted(place, &Job::default()))
+            .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
+    }
+
+    fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError> {
+        run::run(self, job, tick)
+    }
+
+    fn drive(&self, records: &[&RunRecord]) -> DriveSummary {
+        let facts = self.cluster_facts();
+        let Some(real) = records.iter().find_map(|record| record.real.as_ref()) else {
+            let service = &self.drive.service;
+            let own = [
+                ("Store window", self.drive.window.to_string()),
+                ("Write of 4 KiB", service.per_request.to_string()),
+                ("Read of an object", reads(&service.reads)),
+                ("Transfer of 1 MiB", service.per_mib.to_string()),
+                ("Worker time per item", self.drive.worker_time.to_string()),
+                ("One-way delay", self.drive.link_delay.to_string()),
+            ];
+            let calibration = &self.drive.calibration;
+            return DriveSummary {
+                name: self.drive.name.clone(),
+                model: self.drive.model.clone(),
+                calibration: format!(
+                    "Calibrated from {} IOPS of 4 KiB random writes at depth 64 ({}). Peak: {}.",
+                    calibration.baseline_iops, calibration.source, calibration.peak
+                ),
+                facts: facts.into_iter().chain(own.map(NamedValue::from)).collect(),
+            };
+        };
+        DriveSummary {
+            name: "real files".to_owned(),
+            model: "the disks of this machine".to_owned(),
+            calibration: "Nothing was calibrated: the disks are real, and time is this machine's."
+                .to_owned(),
+            facts: real.facts.iter().cloned().chain(facts).collect(),
+        }
+    }
+
+    fn fitted(&self) -> Vec<FittedFigure> {
+        let (ReadService::Shared(read), Some(source), Place::Sim) =
+            (self.drive.service.reads, &self.drive.calibration.reads, &self.place)
+        else {
+            return Vec::new();
+        };
+        let figure = |name: &str, value: String| FittedFigure {
+            name: name.to_owned(),
+            value,
+            where_used: "every setup's scrub".to_owned(),
+            source: source.clone(),
+        };
+        vec![
+            figure("Latency of a scanned object, without its transfer", read.latency.to_string()),
+            figure("What it takes from the writes, without its transfer", read.line.to_string()),
+        ]
+    }
+
+    fn complete(&self, setups: &mut [SetupResult]) {
+        let baseline = setups.iter().find(|setup| !has_services(setup));
+        let Some(baseline) = baseline.and_then(|setup| setup.figure("client/iops")) else { return };
+        for setup in setups.iter_mut().filter(|setup| has_services(setup)) {
+            let iops = setup.figure("client/iops").unwrap_or(0.0);
+            setup.figures.put("share_of_baseline", iops / baseline);
+        }
+    }
+
+    fn judge(&self, setups: &mut [SetupResult], answers: &[(usize, Vec<&RunRecord>)]) {
+        let baseline = setups.iter().find(|setup| !has_services(setup));
+        let Some(alone_iops) = baseline.and_then(|setup| setup.figure("client/iops")) else {
+            return;
+        };
+        for (setup, (place, runs)) in setups.iter_mut().zip(answers) {
+            if has_services(setup) {
+                let share = self.setups[*place].osds.reserved_for_clients();
+                let offered_iops = self.load.rate;
+                setup.promise = ClientPromise { share, alone_iops, offered_iops }.judge(runs);
+            }
+        }
+    }
+
+    fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut doubts: Vec<String> = records
+            .iter()
+            .filter_map(|record| record.real.as_ref())
+            .flat_map(|real| real.notes.iter().cloned())
+            .collect();
+        doubts.dedup();
+        warnings.append(&mut doubts);
+        let scale = self.steps.scale;
+        if scale != 1.0 && self.place == Place::Sim {
+            warnings.push(format!(
+                "This is {scale} of the work and of the clients' time: rates, latencies and shares are comparable, \
+                 times are not; leave out --quick and --set scale for all of it."
+            ));
+        }
+        for service in SERVICES {
+            let is_left = |setup: &&SetupResult| {
+                let left = setup.figure(&format!("{service}/objects_left"));
+                left.is_some_and(|left| left > 0.0)
+            };
+            let names: Vec<&str> = setups.iter().filter(is_left).map(SetupResult::name).collect();
+            if !names.is_empty() {
+                warnings.push(format!(
+                    "The {service} did not end within the limit under {}: its rate is that until then; raise `limit` to see its end.",
+                    names.join(", ")
+                ));
+            }
+        }
+        warnings
+    }
+
+    fn in_lines(&self) -> Vec<(&'static str, String)> {
+        let times = &self.steps.times;
+        vec![
+            ("drive", format!("{} ({})", self.drive.name, self.drive.model)),
+            (
+                "cluster",
+                format!(
+                    "{} OSDs, {} copies, {} groups in each pool ({})",
+                    self.cluster.osds,
+                    self.cluster.copies,
+                    self.cluster.pgs,
+                    placed(self.cluster.placement)
+                ),
+            ),
+            ("load", self.load.to_string()),
+            (
+                "steps",
+                format!(
+                    "clients write for {}; {} after their first op: {}",
+                    times.clients,
+                    times.begin,
+                    self.services().join(", ")
+                ),
+            ),
+        ]
+    }
+
+    fn in_json(&self) -> Value {
+        let objects = |objects: Option<u64>| objects.map_or(Value::Null, Value::from);
+        let steps = &self.steps;
+        json!({
+            "osds": self.cluster.osds, "copies": self.cluster.copies,
+            "clients_s": steps.times.clients.as_secs_f64(),
+            "begin_s": steps.times.begin.as_secs_f64(),
+            "scrub_objects": objects(steps.scrub.map(|it| it.objects)),
+            "clones": objects(steps.trim.map(|it| it.clones)),
+            "removal_objects": objects(steps.removal.map(|it| it.objects)),
+            "recovery_objects": objects(steps.recovery.map(|it| it.objects)),
+        })
+    }
+
+    fn setup_in_json(&self, setup: usize) -> Value {
+        let setup = &self.setups[setup];
+        json!({
+            "scheduler": setup.osds.configuration.traits[1].value, "services": setup.services,
+        })
+    }
+
+    fn on_disks(&self, jobs: &[Job]) -> Option<String> {
+        let (Place::Host(place), Some(first)) = (&self.place, jobs.first()) else { return None };
+        let spec = self.hosted(place, first);
+        let names: Vec<&str> = jobs.iter().map(|job| self.setups[job.setup].osds.name()).collect();
+        let lines = [
+            ("runs", format!("{}: {}", jobs.len(), names.join(", "))),
+            ("disks", format!("{} ({} each, {} of them)", place.disks, spec.osd_size, spec.osds)),
+            (
+                "image",
+                format!("{}, {} copies, written before the run", self.load.image, spec.copies),
+            ),
+            ("services", format!("{}; {} of it all", self.services().join(", "), self.steps.scale)),
+            ("load", format!("{}, for {}", self.load, self.clients(self.steps.scale))),
+            ("clients", place.client.to_string()),
+        ];
+        Some(lines.map(|(name, value)| format!("{name:<10}{value}\n")).concat())
+    }
+}
+
+/// What reads cost, in words.
+fn reads(service: &ReadService) -> String {
+    match service {
+        ReadService::InLine => "in line with the writes".to_owned(),
+        ReadService::Beside => "as a request, beside the writes".to_owned(),
+        ReadService::Shared(read) => format!(
+            "{} and {} for each MiB; takes {} and as much from the writes",
+            read.latency, read.per_mib, read.line
+        ),
+    }
+}
+
+impl ServicesStudy {
+    /// What the services do, each in a few words.
+    fn services(&self) -> Vec<String> {
+        let steps = &self.steps;
+        let scrub = steps
+            .scrub
+            .map(|it| format!("a deep scrub of {} objects of {}", it.objects, it.object_size));
+        let trim = steps.trim.map(|it| {
+            format!(
+                "a snapshot of {} objects of {} goes, which keeps {} clones",
+                it.objects, it.object_size, it.clones
+            )
+        });
+        let removal = steps
+            .removal
+            .map(|it| format!("a pool of {} objects of {} goes", it.objects, it.object_size));
+        let recovery = steps.recovery.map(|it| {
+            format!(
+                "osd.{} is back (with the clients) and has missed {} objects of {}",
+                it.returning, it.objects, it.object_size
+            )
+        });
+        [scrub, trim, removal, recovery].into_iter().flatten().collect()
+    }
+
+    fn cluster_facts(&self) -> Vec<NamedValue> {
+        let cluster = &self.cluster;
+        let facts = [
+            ("OSDs", cluster.osds.to_string()),
+            ("Copies", cluster.copies.to_string()),
+            (
+                "Placement groups",
+                format!("{} in each pool, {}", cluster.pgs, placed(cluster.placement)),
+            ),
+            ("Services, at scale 1", self.services().join("; ")),
+            ("Clients", format!("{} for {}", self.load, self.clients(self.steps.scale))),
+            ("Image of the clients", self.load.image.to_string()),
+        ];
+        facts.map(NamedValue::from).into()
+    }
+}

@@ -1,0 +1,138 @@
+//! A study's work as a testbed takes it: how much a run does, on what, and how large its disks must be.
+
+use super::read::OBJECT;
+use super::study::ServicesStudy;
+use crate::inputs::Inputs;
+use crate::job::Job;
+use crate::place::Place;
+use crate::trace::TRACED_OPS;
+use loadline_base::{Bytes, Span};
+use loadline_cluster::Config;
+use loadline_cluster::images::ImageQos;
+use loadline_sim::{Delays, OsdDrive, SimConfig};
+use loadline_testbed::{ClonedObjects, HostPlace, HostedSpec, IMAGE, SimulatedSpec, TestImage};
+
+/// The clients' image shrinks with the work on real disks, but not below this.
+const IMAGE_MIN: Bytes = Bytes::from_mib(256);
+
+/// Real clients are there for so long at least.
+const CLIENTS_MIN: Span = Span::from_secs(10);
+
+/// The smallest disk that an OSD takes.
+const OSD_MIN: Bytes = Bytes::from_mib(64);
+
+/// So many of an amount, and one at least.
+pub(super) fn scaled(amount: u64, scale: f64) -> u64 {
+    ((amount as f64 * scale).round() as u64).max(1)
+}
+
+impl ServicesStudy {
+    /// The study as it runs on this machine: the image shrinks with the scale unless `--set image` says how large it is, clients are there for
+    /// some seconds at any scale unless `--set clients` says how long, and times are what they are from then on.
+    pub(super) fn fit(&mut self, inputs: &Inputs) {
+        let scale = self.steps.scale;
+        if !inputs.is_set("image") {
+            let scaled = (self.load.image.get() as f64 * scale) as u64;
+            let whole = scaled.max(IMAGE_MIN.get()).next_multiple_of(OBJECT.get());
+            self.load.image = self.load.image.min(Bytes::new(whole));
+        }
+        let times = &mut self.steps.times;
+        let shrunk = |time: Span| Span::from_secs_f64(time.as_secs_f64() * scale);
+        if !inputs.is_set("clients") {
+            times.clients = times.clients.min(shrunk(times.clients).max(CLIENTS_MIN));
+        }
+        if !inputs.is_set("begin") {
+            times.begin = shrunk(times.begin);
+        }
+    }
+
+    /// A time of a run at this scale.
+    pub(super) fn time(&self, whole: Span, scale: f64) -> Span {
+        match self.place {
+            Place::Sim => Span::from_secs_f64(whole.as_secs_f64() * scale),
+            Place::Host(_) => whole,
+        }
+    }
+
+    /// How long the clients of a run go on.
+    pub(super) fn clients(&self, scale: f64) -> Span {
+        self.time(self.steps.times.clients, scale)
+    }
+
+    pub(super) fn cloned(&self, scale: f64) -> Option<ClonedObjects> {
+        self.steps.trim.map(|trim| {
+            let objects = scaled(trim.objects, scale);
+            ClonedObjects { objects, changed: scaled(trim.clones, scale).min(objects) }
+        })
+    }
+
+    fn image(&self) -> TestImage {
+        TestImage { name: IMAGE.to_owned(), load: self.load.clone(), qos: ImageQos::default() }
+    }
+
+    /// The simulated cluster of a run.
+    pub(super) fn simulated(&self, job: &Job) -> SimulatedSpec {
+        let (setup, drive) = (&self.setups[job.setup], &self.drive);
+        SimulatedSpec {
+            world: SimConfig {
+                cluster: Config {
+                    placement: self.cluster.placement,
+                    ..setup.osds.engine(job.seed, job.placement_seed)
+                },
+                drive: OsdDrive::Calibrated(drive.service),
+                delays: Delays {
+                    link: drive.link_delay,
+                    link_mib: drive.link_mib,
+                    worker: drive.worker_time,
+                    ..Delays::default()
+                },
+            },
+            disks: None,
+            pgs: self.cluster.pgs,
+            copies: self.cluster.copies,
+            object_size: OBJECT,
+            images: vec![self.image()],
+            seed: job.seed,
+            traced: job.trace.map(|first| first..first + TRACED_OPS),
+        }
+    }
+
+    /// Bytes that all copies hold before a run.
+    fn held(&self, scale: f64) -> u64 {
+        let steps = &self.steps;
+        let pools = steps.scrub.iter().chain(&steps.removal);
+        let of = |objects: u64, size: Bytes| scaled(objects, scale) * size.get();
+        let pools: u64 = pools.map(|pool| of(pool.objects, pool.object_size)).sum();
+        let trim = steps.trim.map_or(0, |trim| of(trim.objects, trim.object_size));
+        let recovery = steps.recovery.map_or(0, |it| of(it.objects, it.object_size));
+        (self.load.image.get() + pools + trim + recovery) * u64::from(self.cluster.copies)
+    }
+
+    /// What an OSD's disk must hold, while one is away where one goes, with half as much to spare, since what is overwritten is free only
+    /// after the next checkpoint; an eighth of it is log and recovery area.
+    fn disk_size(&self, scale: f64) -> Bytes {
+        const STEP: u64 = 4 << 20;
+        let osds = self.cluster.osds - u32::from(self.steps.recovery.is_some());
+        let held = self.held(scale) / u64::from(osds);
+        Bytes::new(((held + held / 2 + OSD_MIN.get()) * 8 / 7).next_multiple_of(STEP))
+    }
+
+    /// The node of a run on this machine.
+    pub(super) fn hosted(&self, place: &HostPlace, job: &Job) -> HostedSpec {
+        let setup = &self.setups[job.setup];
+        HostedSpec {
+            place: place.clone(),
+            osds: self.cluster.osds,
+            osd_size: self.disk_size(self.steps.scale),
+            copies: self.cluster.copies,
+            pgs: self.cluster.pgs,
+            object_size: OBJECT,
+            images: vec![self.image()],
+            medium: self.drive.medium,
+            preset: setup.osds.preset,
+            settings: setup.osds.stored.clone(),
+            placement_seed: job.placement_seed,
+            seed: job.seed,
+        }
+    }
+}

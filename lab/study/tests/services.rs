@@ -1,0 +1,157 @@
+//! Small studies of services from inputs to results: what must hold of any, and refusals.
+
+use loadline_study::{
+    ClientKind, HostPlace, Inputs, Library, Order, Override, Place, RealDisks, RunFacts, RunFolder,
+    Session, SetupResult, Study, StudyResult,
+};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn inputs(study: &str, set: &[&str]) -> Inputs {
+    let overrides = set.iter().map(|text| text.parse::<Override>().unwrap()).collect();
+    Library::built_in().inputs(study, overrides).unwrap()
+}
+
+fn run(folder: &Path, inputs: Inputs, setups: &str) -> StudyResult {
+    let order = Order {
+        inputs,
+        setups: setups.to_owned(),
+        seed: 7,
+        repeats: 1,
+        trace: None,
+        engine: "test".to_owned(),
+    };
+    let mut session = Session::open(RunFolder::at(folder), order, RunFacts::default()).unwrap();
+    session.run(2, &AtomicBool::new(false), |_| {}).unwrap();
+    session.conclude().unwrap()
+}
+
+fn figure(setup: &SetupResult, key: &str) -> f64 {
+    setup.figure(key).unwrap_or_else(|| panic!("{} has no {key}", setup.name()))
+}
+
+/// 64 groups of 125 objects. In Loadline's preset scrubs wait in line, so that slots are in use at any scale.
+#[test]
+fn a_scrub_ends_and_equal_seeds_give_equal_bytes() {
+    let set = ["scale=1", "scrub_objects=8000", "clients=3 s", "image=256 MiB"];
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let setups = "baseline,high_client_ops (loadline)";
+    let result = run(one.path(), inputs("scrub-nvme", &set), setups);
+    run(two.path(), inputs("scrub-nvme", &set), setups);
+    let text = |folder: &Path| fs::read_to_string(folder.join("results.json")).unwrap();
+    assert_eq!(text(one.path()), text(two.path()));
+    let [baseline, scrubbed] = &result.setups[..] else { panic!("two were run") };
+    assert!(baseline.figure("scrub/objects").is_none());
+    let seconds = figure(scrubbed, "scrub/seconds");
+    assert!((figure(scrubbed, "scrub/objects_per_s") * seconds - 8000.0).abs() < 1.0);
+    let used = figure(scrubbed, "scrub/slots_used");
+    assert!((0.3..=1.0).contains(&used), "{used}");
+    assert!(figure(scrubbed, "share_of_baseline") < 1.0);
+    assert!(scrubbed.promise.is_some() && result.fitted.len() == 2);
+}
+
+/// Trim, removal, scrub and recovery at once: each is begun, counted and ended by itself.
+#[test]
+fn services_run_beside_each_other() {
+    let set = [
+        "scale=1",
+        "scrub_objects=400",
+        "clones=100",
+        "removal_objects=300",
+        "recovery_objects=100",
+        "clients=6 s",
+        "begin=1 s",
+        "limit=10 min",
+        "image=256 MiB",
+        "rate=500",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let setups = "baseline,WPQ,balanced (loadline)";
+    let result = run(folder.path(), inputs("everything", &set), setups);
+    for setup in &result.setups[1..] {
+        for (service, all) in [("scrub", 400.0), ("trim", 100.0), ("removal", 900.0)] {
+            assert_eq!(figure(setup, &format!("{service}/objects")), all, "{}", setup.name());
+            assert_eq!(figure(setup, &format!("{service}/objects_left")), 0.0);
+            assert!(figure(setup, &format!("{service}/seconds")) > 0.0);
+        }
+        // Three quarters of the objects have a copy on the OSD that was away, as far as 64 groups by chance go.
+        let missed = figure(setup, "recovery/objects");
+        assert!((50.0..=100.0).contains(&missed), "{missed}");
+        assert_eq!(figure(setup, "recovery/objects_left"), 0.0);
+    }
+}
+
+/// A service that does not end within the limit has a rate and no time, and that is said.
+#[test]
+fn what_does_not_end_is_said() {
+    let set = ["scale=1", "scrub_objects=100000", "clients=2 s", "limit=2 s", "image=256 MiB"];
+    let folder = tempfile::tempdir().unwrap();
+    let result = run(folder.path(), inputs("scrub-nvme", &set), "high_client_ops (loadline)");
+    let [setup] = &result.setups[..] else { panic!("one was run") };
+    assert!(setup.figure("scrub/seconds").is_none() && figure(setup, "scrub/objects_left") > 0.0);
+    assert!(figure(setup, "scrub/objects_per_s") > 0.0);
+    let says = |text: &String| text.starts_with("The scrub did not end within the limit under");
+    assert!(result.warnings.iter().any(says), "{:?}", result.warnings);
+}
+
+/// On files of this machine: four OSDs, real objects, a real snapshot and a real removal.
+#[test]
+fn services_run_on_real_files() {
+    let set = [
+        "scale=1",
+        "removal_objects=24",
+        "image=16 MiB",
+        "clients=1 s",
+        "begin=0.2 s",
+        "depth=4",
+        "pgs=8",
+        "osd_mclock_max_capacity_iops_ssd=20000",
+    ];
+    let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let real = |study: &str, set: &[&str]| {
+        let disks = RealDisks::Files(disks.path().to_owned());
+        let place =
+            HostPlace { disks, client: ClientKind::Own, keep_files: false, overwrite: false };
+        Inputs { place: Place::Host(place), ..inputs(study, set) }
+    };
+    let removed = real("delete-nvme", &set);
+    let result = run(&out.path().join("removal"), removed, "high_client_ops (loadline)");
+    let all = ["removal/objects", "removal/objects_left"].map(|it| figure(&result.setups[0], it));
+    assert_eq!(all, [72.0, 0.0]);
+    let mut own = real("scrub-nvme", &[]);
+    own.study.text = own.study.text.replace("[scrub]\nobjects = 10_000_000", TRIMMED);
+    let set = set.iter().filter(|it| !it.starts_with("removal"));
+    own.overrides = set.map(|it| it.parse().unwrap()).collect();
+    let result = run(&out.path().join("trim"), own, "high_client_ops (loadline)");
+    let done = ["scrub/objects", "scrub/objects_left", "trim/objects", "trim/objects_left"];
+    let done = done.map(|it| figure(&result.setups[0], it));
+    assert_eq!(done, [60.0, 0.0, 20.0, 0.0]);
+}
+
+/// A removed snapshot beside a small scrub.
+const TRIMMED: &str =
+    "[trim]\nobjects = 24\nobject_size = \"256 KiB\"\nclones = 20\n\n[scrub]\nobjects = 60";
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let check = |study: &str, set: &[&str], says: &str| {
+        let error = Study::new(&inputs(study, set)).expect_err("it cannot be");
+        assert!(error.to_string().contains(says), "{error}");
+    };
+    check("scrub-nvme", &["begin=1 h"], "`begin` must be less than `clients`");
+    check("everything", &["copies=4"], "`copies` must be at least 1 and at most `osds`, and less");
+    check("everything", &["clones=1000000"], "`clones` must be at least 1 and at most `objects`");
+    let other = vec!["clones=5".parse::<Override>().unwrap()];
+    let error = Library::built_in().inputs("scrub-nvme", other).expect_err("it has no trim");
+    assert!(error.to_string().contains("the study has no section `[trim]` for it"), "{error}");
+    let place = HostPlace {
+        disks: RealDisks::Files("/nowhere".into()),
+        client: ClientKind::Own,
+        keep_files: false,
+        overwrite: false,
+    };
+    let real = Inputs { place: Place::Host(place), ..inputs("everything", &[]) };
+    let error = Study::new(&real).expect_err("it cannot be");
+    assert!(error.to_string().contains("take this study in the simulated world"), "{error}");
+}
