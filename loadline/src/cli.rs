@@ -65,6 +65,8 @@ pub(crate) enum CliCommand {
     Config(node::ConfigArgs),
     /// What waits in it, and why
     Dump(node::DumpArgs),
+    /// What the ops of one of its images wait for, in a sentence and a table
+    Why(node::WhyArgs),
     /// Ask one of its OSDs to do something
     Tell(node::TellArgs),
     /// End a running node

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         CliCommand::Image(args) => node::image(args),
         CliCommand::Config(args) => node::config(args),
         CliCommand::Dump(args) => node::dump(args),
+        CliCommand::Why(args) => node::why(args),
         CliCommand::Tell(args) => node::tell(args),
         CliCommand::Stop(args) => node::stop(&args),
         CliCommand::Study(command) => study::carry_out(command),

@@ -80,6 +80,7 @@ impl Router {
             traced,
             background,
             resent,
+            parked: false,
             pg,
             object,
             offset,

@@ -6,8 +6,8 @@ use loadline_base::Time;
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
 use loadline_osd::{
-    DamageCounts, GateReport, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, ScrubKind,
-    ScrubRecord, SnapshotNo, TrackedCapacity, TrimState, Waits,
+    ClientOp, DamageCounts, GateReport, OpWait, OsdId, OsdSet, PgId, PgProgress, Received,
+    RecoveryState, ScrubKind, ScrubRecord, SnapshotNo, TrackedCapacity, TrimState, Waits,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -119,6 +119,21 @@ impl Node {
         };
         let record = osd.scrub_record(pg).cloned().unwrap_or_default();
         ScrubReport { record, runs: osd.scrubs(pg).is_some() }
+    }
+
+    /// What an op without a reply waits for now; `None` while nobody has it, or one of its messages is under way.
+    pub fn wait_of_op(&self, now: Time, op: &ClientOp) -> Option<OpWait> {
+        let primary = self.cluster().map().pg(op.pg).serving()?;
+        let osd = &self.osds()[primary];
+        if let Some(delay) = osd.delay_of_op(now, op) {
+            return Some(OpWait::Primary(delay));
+        }
+        let progress = osd.progress_of_op(op.id)?;
+        let of_copy =
+            |copy: OsdId| self.osds()[copy].delay_of_copy(now, op.pg, primary, progress.tag);
+        let delays = progress.pending.iter().filter_map(of_copy);
+        let span = now.since(progress.committed.unwrap_or(progress.executed));
+        Some(OpWait::Replica { span, delay: delays.max_by_key(|delay| delay.span) })
     }
 
     /// What is kept for removed snapshots, as the primaries know it.

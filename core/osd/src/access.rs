@@ -6,9 +6,9 @@ use crate::disk::Whole;
 use crate::ids::PgId;
 use crate::message::{Before, ClientOp, Data, OpKind};
 use crate::snapshots::SnapshotNo;
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
-use loadline_store::paged::{Answer, Edit, Exceeded};
+use loadline_store::paged::{Answer, Edit, Exceeded, Wait};
 use loadline_store::{ObjectNo, Version};
 
 /// What is done to an object's bytes.
@@ -78,6 +78,8 @@ pub(crate) struct AccessDone {
     /// When it was handed in, and when it left the window for the device.
     pub entered: Time,
     pub submitted: Time,
+    /// What it waited for longest in a store of bytes.
+    pub held: Option<(Wait, Span)>,
 }
 
 /// Why a store could not carry an access out.

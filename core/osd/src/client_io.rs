@@ -2,6 +2,7 @@
 
 use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, RecoverySender};
+use crate::delay::{Delay, OpDelay};
 
 use crate::event::{Effect, Effects, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
@@ -25,8 +26,7 @@ impl Osd {
         &mut self,
         now: Time,
         (op, data): (ClientOp, Data),
-        admitted: Time,
-        dequeued: Time,
+        stamps: Stamps,
         fx: &mut Effects,
     ) {
         let this = self.id;
@@ -39,16 +39,17 @@ impl Osd {
             return self.park(now, op.object, (op, data), fx);
         };
         let Some((op, data)) = self.scrub_keeps(now, op, data, fx) else { return };
-        let stamps = Stamps { admitted, dequeued, executed: now, committed: now };
         if op.resent && self.is_known(&op) {
-            return self.reply(now, &op, stamps, Ok(Data::NONE), fx);
+            return self.reply(now, &op, (stamps, None), Ok(Data::NONE), fx);
         }
         if !op.kind.is_update() {
             return self.execute_read(now, op, stamps, fx);
         }
         let before = match self.decide(&op, others) {
             Decision::Go(before) => before,
-            Decision::Needless => return self.reply(now, &op, stamps, Ok(Data::NONE), fx),
+            Decision::Needless => {
+                return self.reply(now, &op, (stamps, None), Ok(Data::NONE), fx);
+            }
             Decision::Park(object) => return self.park(now, object, (op, data), fx),
         };
         self.begin_update(now, (op, data), before, stamps, others, fx);
@@ -159,6 +160,7 @@ impl Osd {
         primary: RecoverySender,
         pg: PgId,
         (write, data): (ReplicaWrite, Data),
+        longest: Delay,
         fx: &mut Effects,
     ) {
         let ReplicaWrite { version, kind, before, object, op, .. } = write;
@@ -168,18 +170,25 @@ impl Osd {
         let (_, mut update) = self.update(pg, &write);
         update.touch = AccessKind::of(kind, before, data);
         let traced = write.traced.then_some(op);
-        let commit = Commit::Replica(primary, write.tag, traced);
+        let commit = Commit::Replica(primary, write.tag, traced, longest);
         let (offset, length) = (u64::from(write.offset), u64::from(write.length));
         let place = ObjectRange { pg, object, offset, length };
         self.access(now, Urgency::default(), &place, update, commit);
     }
 
     /// The op is durable, or read, on its primary.
-    pub(crate) fn op_committed(&mut self, now: Time, tag: WriteTag, read: Data, fx: &mut Effects) {
+    pub(crate) fn op_committed(
+        &mut self,
+        now: Time,
+        tag: WriteTag,
+        (read, delay): (Data, Delay),
+        fx: &mut Effects,
+    ) {
         let Some(in_flight) = self.ops.get_mut(tag) else { return };
         in_flight.stamps.committed = now;
+        in_flight.stamps.longest = in_flight.stamps.longest.or(delay);
         in_flight.read = read;
-        self.vote(now, self.id, tag, fx);
+        self.vote(now, (self.id, None), tag, fx);
     }
 
     /// What a client wants to read cannot be read here. If no other copy has it either, the op fails.
@@ -204,10 +213,17 @@ impl Osd {
     }
 
     /// Counts one copy on which the op is durable, or that knows it has missed it; after the last one the client gets its
-    /// reply.
-    pub(crate) fn vote(&mut self, now: Time, from: OsdId, tag: WriteTag, fx: &mut Effects) {
+    /// reply. The last one's delay is what the others waited for.
+    pub(crate) fn vote(
+        &mut self,
+        now: Time,
+        (from, delay): (OsdId, Option<Delay>),
+        tag: WriteTag,
+        fx: &mut Effects,
+    ) {
         let Some(in_flight) = self.ops.get_mut(tag) else { return };
         in_flight.pending.remove(from);
+        in_flight.last = delay;
         if in_flight.pending.is_empty() {
             let (op, read) = (in_flight.op, std::mem::take(&mut in_flight.read));
             let primary = self.primary(op.pg).expect("its ops end with its interval");
@@ -228,7 +244,7 @@ impl Osd {
         result: Result<Data, AccessFailure>,
         fx: &mut Effects,
     ) {
-        let InFlight { op, stamps, .. } = self.ops.end(tag);
+        let InFlight { op, stamps, last, .. } = self.ops.end(tag);
         match op.kind {
             OpKind::Trim(_) => self.object_trimmed(now, op.pg, tag, result.map(drop), fx),
             _ => {
@@ -237,7 +253,7 @@ impl Osd {
                 if result.is_ok() && primary.unfound.went_well(&op) {
                     self.tell_unfound(op.pg, fx);
                 }
-                self.reply(now, &op, stamps, result, fx);
+                self.reply(now, &op, (stamps, last), result, fx);
             }
         }
         self.op_finished(op.pg, fx);
@@ -248,19 +264,20 @@ impl Osd {
     pub(crate) fn fail_op(&mut self, now: Time, op: &ClientOp, object: ObjectNo, fx: &mut Effects) {
         self.tell_refused(now, op, object, fx);
         self.counters.damage.failed_ops += 1;
-        let stamps = Stamps { admitted: now, dequeued: now, executed: now, committed: now };
-        self.reply(now, op, stamps, Err(AccessFailure::Unreadable), fx);
+        let stamps = Stamps::at(now, self.id);
+        self.reply(now, op, (stamps, None), Err(AccessFailure::Unreadable), fx);
     }
 
     fn reply(
         &mut self,
         now: Time,
         op: &ClientOp,
-        stamps: Stamps,
+        (stamps, replica): (Stamps, Option<Delay>),
         result: Result<Data, AccessFailure>,
         fx: &mut Effects,
     ) {
-        let Stamps { admitted, dequeued, executed, committed } = stamps;
+        let Stamps { admitted, dequeued, executed, committed, longest } = stamps;
+        let delay = OpDelay { primary: longest, replica, parked: op.parked };
         let work = op.work();
         self.counters.waits.record(work, Stage::Replicas, now.since(committed));
         if op.traced {
@@ -268,7 +285,8 @@ impl Osd {
         }
         let result = result.map_err(|_| Unreadable);
         let op = op.id;
-        let reply = Reply { op, admitted, dequeued, executed, committed, replied: now, result };
+        let reply =
+            Reply { op, admitted, dequeued, executed, committed, replied: now, delay, result };
         fx.world.push(Effect::Reply(reply));
     }
 
@@ -286,9 +304,10 @@ impl Osd {
         &mut self,
         now: Time,
         object: ObjectNo,
-        (op, data): (ClientOp, Data),
+        (mut op, data): (ClientOp, Data),
         fx: &mut Effects,
     ) {
+        op.parked = true;
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&object) {
             if primary.misses(self.id, object)

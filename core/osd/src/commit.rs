@@ -1,5 +1,6 @@
 //! What is to happen when the store has carried out an access.
 
+use crate::delay::Delay;
 use crate::ids::{OpId, OsdId};
 use crate::message::{BadRange, Push, WriteTag};
 use crate::snapshots::SnapshotNo;
@@ -12,8 +13,8 @@ pub(crate) enum Commit {
     Op(WriteTag, Work, Option<OpId>),
     /// A client's read.
     Read(WriteTag, Work, Option<OpId>),
-    /// A replica's write, to be acknowledged.
-    Replica(RecoverySender, WriteTag, Option<OpId>),
+    /// A replica's write, to be acknowledged, with what it has waited for longest here.
+    Replica(RecoverySender, WriteTag, Option<OpId>, Delay),
     /// That an update was missed here, to be told to its primary.
     Missed(RecoverySender, WriteTag),
     /// What counts as an object from now on, to be told to the primary.
@@ -101,7 +102,7 @@ impl Commit {
     pub(crate) fn work(&self) -> (Work, Option<OpId>) {
         match self {
             Commit::Op(_, work, traced) | Commit::Read(_, work, traced) => (*work, *traced),
-            Commit::Replica(_, _, traced) => (Work::ReplicaWrite, *traced),
+            Commit::Replica(_, _, traced, _) => (Work::ReplicaWrite, *traced),
             Commit::Missed(..) | Commit::Settled(_) => (Work::ReplicaWrite, None),
             Commit::PushRead(..) | Commit::PastRead(..) | Commit::StateRead(..) => {
                 (Work::RecoveryItem, None)

@@ -2,7 +2,9 @@
 
 use crate::access::{Access, AccessDone, AccessFailure, ObjectRange, Update};
 use crate::commit::{Commit, Kept};
+use crate::delay::{Delay, DelayCause, DeviceBusy};
 use crate::directive::Notice;
+use crate::disk::StoreBackend;
 use crate::event::{Effect, Effects, TraceSpan};
 use crate::ids::{OpId, PgId};
 use crate::message::Message;
@@ -12,6 +14,7 @@ use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
 use loadline_store::ObjectNo;
+use loadline_store::paged::Wait;
 
 impl Osd {
     /// Hands an access to the store in the class of the work it belongs to. `urgency` is that of the placement group's
@@ -36,6 +39,7 @@ impl Osd {
 
     /// The store carried an access out, or could not.
     pub(crate) fn committed(&mut self, now: Time, done: AccessDone, fx: &mut Effects) {
+        let delay = self.store_delay(now, &done);
         let AccessDone { pg, object, token, result, told, .. } = done;
         match (token, result) {
             (Commit::Put(token), result) => self.put_ended(token, result.map(drop), fx),
@@ -46,10 +50,11 @@ impl Osd {
             }
             (token, Err(failure)) => self.access_failed(now, (pg, object), token, failure, fx),
             (Commit::Op(tag, ..) | Commit::Read(tag, ..), Ok(read)) => {
-                self.op_committed(now, tag, read, fx);
+                self.op_committed(now, tag, (read, delay), fx);
             }
-            (Commit::Replica(primary, tag, _), Ok(_)) => {
-                self.send(primary.osd, pg, Message::WriteDone(tag), fx);
+            (Commit::Replica(primary, tag, _, before), Ok(_)) => {
+                let message = Message::WriteDone(tag, before.or(delay));
+                self.send(primary.osd, pg, message, fx);
             }
             (Commit::Missed(primary, tag), Ok(_)) => {
                 self.miss_noted(now, primary, (pg, object), tag, fx);
@@ -83,6 +88,54 @@ impl Osd {
         }
     }
 
+    /// Of an item that a worker has carried out now: in the queue or on the worker.
+    pub(crate) fn delay_until_executed(&self, now: Time, item: &Computed) -> Delay {
+        let osd = self.id;
+        let (queued, worked) = (item.taken.since(item.arrived), now.since(item.taken));
+        if queued >= worked {
+            let cause = DelayCause::Queued(item.ahead);
+            Delay { osd, stage: Stage::Queue, span: queued, cause }
+        } else {
+            Delay { osd, stage: Stage::Worker, span: worked, cause: DelayCause::Worker }
+        }
+    }
+
+    /// What an access waited for longest: for room or a turn in the store, or for its own requests at the device.
+    fn store_delay(&self, now: Time, done: &AccessDone) -> Delay {
+        let osd = self.id;
+        let (window, device) = (done.submitted.since(done.entered), now.since(done.submitted));
+        match done.held {
+            None if window > device => {
+                Delay { osd, stage: Stage::Window, span: window, cause: DelayCause::Window }
+            }
+            Some((wait, span)) if !wait.is_device() && wait != Wait::Nothing => {
+                Delay { osd, stage: Stage::Window, span, cause: DelayCause::Store(wait) }
+            }
+            held => {
+                let span = held.map_or(device, |(_, span)| span);
+                let busy = self.device_busy(held.map(|(wait, _)| wait));
+                Delay { osd, stage: Stage::Device, span, cause: DelayCause::Device(busy) }
+            }
+        }
+    }
+
+    /// What the device has to do now, beside what was asked of it for this.
+    pub(crate) fn device_busy(&self, of: Option<Wait>) -> DeviceBusy {
+        let count = |ops: u32| u16::try_from(ops).unwrap_or(u16::MAX);
+        match &self.store {
+            StoreBackend::Direct(..) => {
+                let requests = count(self.queue.ops_at_disk());
+                DeviceBusy { of, requests, background: 0, checkpoint: false }
+            }
+            StoreBackend::Paged(paged) => DeviceBusy {
+                of,
+                requests: count(paged.requests.at_device()),
+                background: count(paged.background().0),
+                checkpoint: paged.is_checkpointing(),
+            },
+        }
+    }
+
     /// What the owner of the map waits for is durable.
     fn tell_kept(&self, pg: PgId, kept: Kept, fx: &mut Effects) {
         fx.owner.push(match kept {
@@ -112,7 +165,7 @@ impl Osd {
             (AccessFailure::Unreadable, Commit::Op(tag, ..)) => {
                 self.own_update_failed(now, (pg, object), tag, fx);
             }
-            (AccessFailure::Unreadable, Commit::Replica(primary, tag, _)) => {
+            (AccessFailure::Unreadable, Commit::Replica(primary, tag, ..)) => {
                 self.update_missed(now, primary, (pg, object), tag, fx);
             }
             (

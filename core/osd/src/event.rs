@@ -1,6 +1,7 @@
 //! What happens to an OSD, and what it asks of its world.
 
 use crate::bench::{BenchShape, BenchStep, NoRoom};
+use crate::delay::OpDelay;
 use crate::directive::{Directive, Notice};
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
 use crate::message::{Data, Envelope, KeyPut, PutEnd};
@@ -131,6 +132,8 @@ pub struct Reply {
     pub committed: Time,
     /// When enough copies had answered.
     pub replied: Time,
+    /// What it waited for longest.
+    pub delay: OpDelay,
     /// What was read: at most what was asked for; what is missing at its end reads as zeros.
     pub result: Result<Data, Unreadable>,
 }

@@ -109,6 +109,16 @@ pub(crate) struct DiskGate {
     store_is_full: bool,
     /// What of a direct store's requests the disk has.
     transfers: Transfers,
+    closed: ClosedTime,
+}
+
+/// For how long nothing could leave the queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct ClosedTime {
+    /// Until it was open last.
+    before: Span,
+    /// Since when it has been closed, if it is.
+    since: Option<Time>,
 }
 
 impl DiskGate {
@@ -125,6 +135,7 @@ impl DiskGate {
             at_disk: Demand::default(),
             store_is_full: false,
             transfers: Transfers::default(),
+            closed: ClosedTime::default(),
         }
     }
 
@@ -174,6 +185,27 @@ impl DiskGate {
         if let Some(clients) = &mut self.clients {
             clients.clear();
         }
+    }
+
+    /// It was found open or closed by somebody who would have taken something.
+    #[inline]
+    pub(crate) fn note_admits(&mut self, now: Time, admits: bool) {
+        let ClosedTime { before, since } = &mut self.closed;
+        match *since {
+            None if !admits => *since = Some(now),
+            Some(closed) if admits => {
+                *before += now.since(closed);
+                *since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// For how long it has been found closed until now, in all.
+    #[inline]
+    pub(crate) fn closed_until(&self, now: Time) -> Span {
+        let ClosedTime { before, since } = self.closed;
+        since.map_or(before, |closed| before + now.since(closed))
     }
 
     /// Whether it holds back the dequeue of all by what the disk can begin soon.

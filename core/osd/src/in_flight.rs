@@ -1,5 +1,6 @@
 //! The ops that an OSD carries out as their primary, each in its slot until all copies have answered.
 
+use crate::delay::Delay;
 use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::message::{ClientOp, Data, WriteTag};
 use loadline_base::{SlotId, Slots, Time};
@@ -17,6 +18,8 @@ pub(crate) struct InFlight {
     pub copies: bool,
     /// What a read has read.
     pub read: Data,
+    /// What kept the other copy that answered last.
+    pub last: Option<Delay>,
 }
 
 /// When an op passed which stage on its primary.
@@ -26,6 +29,16 @@ pub(crate) struct Stamps {
     pub dequeued: Time,
     pub executed: Time,
     pub committed: Time,
+    /// What it waited for longest there.
+    pub longest: Delay,
+}
+
+impl Stamps {
+    /// Of an op that has not waited until now.
+    pub(crate) fn at(now: Time, osd: OsdId) -> Stamps {
+        let longest = Delay::none(osd);
+        Stamps { admitted: now, dequeued: now, executed: now, committed: now, longest }
+    }
 }
 
 impl InFlight {
@@ -53,7 +66,8 @@ impl InFlightOps {
     pub(crate) fn begin(&mut self, op: ClientOp, stamps: Stamps, pending: OsdSet) -> WriteTag {
         self.sequence = self.sequence.wrapping_add(1);
         let sequence = self.sequence;
-        let in_flight = InFlight { op, sequence, pending, stamps, copies: false, read: Data::NONE };
+        let (copies, read, last) = (false, Data::NONE, None);
+        let in_flight = InFlight { op, sequence, pending, stamps, copies, read, last };
         WriteTag { slot: self.ops.acquire(in_flight), sequence }
     }
 
@@ -93,9 +107,10 @@ impl InFlightOps {
         ops.any(|op| op.pg == pg && op.kind.is_update() && is_meant(op.object))
     }
 
-    /// The op of this number.
-    pub(crate) fn find(&self, op: OpId) -> Option<&InFlight> {
-        self.ops.iter().map(|(_, in_flight)| in_flight).find(|in_flight| in_flight.op.id == op)
+    /// The op of this number, with its tag.
+    pub(crate) fn find(&self, op: OpId) -> Option<(WriteTag, &InFlight)> {
+        let (slot, found) = self.ops.iter().find(|(_, in_flight)| in_flight.op.id == op)?;
+        Some((WriteTag { slot, sequence: found.sequence }, found))
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -110,7 +110,7 @@ impl Item {
                 Message::Op(op) => op.work(),
                 // Both are entries of the log, and kept in its order.
                 Message::Write(_) | Message::Settle(_) => Work::ReplicaWrite,
-                Message::WriteDone(_) | Message::WriteMissed(..) | Message::Settled(_) => {
+                Message::WriteDone(..) | Message::WriteMissed(..) | Message::Settled(_) => {
                     Work::ReplicaAck
                 }
                 Message::Push(_) | Message::PushHistory(..) => Work::Push,

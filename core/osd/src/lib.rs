@@ -13,6 +13,7 @@ mod client_window;
 mod commit;
 mod committed;
 mod counters;
+mod delay;
 mod demand;
 mod device_terms;
 mod direct_events;
@@ -30,6 +31,7 @@ mod item;
 mod life;
 mod log_order;
 mod message;
+mod op_wait;
 mod osd;
 mod outside;
 mod own_keys;
@@ -54,6 +56,7 @@ mod waits;
 pub use bench::{BenchShape, BenchStep, NoRoom};
 pub use capacity::TrackedCapacity;
 pub use counters::{DamageCounts, Received, ScrubCounts, TrimCounts};
+pub use delay::{Delay, DelayCause, DeviceBusy, LeftBefore, OpDelay};
 pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
 pub use directive::{Directive, DiskFault, DiskRoom, Notice, Opened};
 pub use disk::{Identity, StoreToken};
@@ -69,6 +72,7 @@ pub use message::{
     OpKind, Push, PutEnd, RangeHeld, RecoveryKind, ReplicaWrite, ReservationPriority, ScanRange,
     ScanReply, Settlement, WriteTag,
 };
+pub use op_wait::OpWait;
 pub use osd::Osd;
 pub use outside::KeptOutItem;
 pub use pace::{ClientFare, PaceReport};

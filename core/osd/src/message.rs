@@ -1,5 +1,6 @@
 //! What OSDs and the router send to each other.
 
+use crate::delay::Delay;
 use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
 use crate::pg_log::PgLog;
 use crate::scrub::ScrubMessage;
@@ -115,6 +116,8 @@ pub struct ClientOp {
     pub background: bool,
     /// Whether it was sent before: then it may have been carried out already, which the log knows.
     pub resent: bool,
+    /// Whether it was put aside before, until its object was recovered.
+    pub parked: bool,
     /// The object's placement group.
     pub pg: PgId,
     /// The object.
@@ -388,8 +391,8 @@ pub enum Message {
     Op(ClientOp),
     /// A write, to a replica.
     Write(ReplicaWrite),
-    /// A replica's write is durable.
-    WriteDone(WriteTag),
+    /// A replica's write is durable; and what it waited for longest there.
+    WriteDone(WriteTag, Delay),
     /// A replica could not carry the write out, because the bytes around it cannot be read there. It has noted durably that
     /// it lacks the object.
     WriteMissed(WriteTag, ObjectNo),

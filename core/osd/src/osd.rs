@@ -5,12 +5,13 @@ use crate::bench::BenchUnderWay;
 use crate::capacity::{EndedWork, TrackedCapacity};
 use crate::commit::RecoverySender;
 use crate::counters::Counters;
+use crate::delay::LeftBefore;
 use crate::disk::{Paged, StoreBackend};
 use crate::event::{Effect, Effects, Event, Timer};
 use crate::gate::{DiskGate, GateReport};
 use crate::groups::Groups;
 use crate::ids::{OsdId, PgId, ShardId};
-use crate::in_flight::InFlightOps;
+use crate::in_flight::{InFlightOps, Stamps};
 use crate::item::Item;
 use crate::life::OsdLife;
 use crate::message::{Data, Envelope, Message};
@@ -206,6 +207,7 @@ impl Osd {
 
     /// Carries an item out; `running` has spent its processor time.
     fn execute(&mut self, now: Time, running: Computed, fx: &mut Effects) {
+        let longest = self.delay_until_executed(now, &running);
         let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg, _) => return self.run_delete(now, pg),
@@ -221,13 +223,22 @@ impl Osd {
             return;
         }
         if let Message::Op(op) = message {
-            return self.execute_op(now, (op, data), running.arrived, running.taken, fx);
+            let stamps = Stamps {
+                admitted: running.arrived,
+                dequeued: running.taken,
+                executed: now,
+                committed: now,
+                longest,
+            };
+            return self.execute_op(now, (op, data), stamps, fx);
         }
         let from = from.expect("the router sends nothing but ops");
         let asker = RecoverySender { osd: from, interval, urgency };
         match message {
-            Message::Write(write) => self.execute_replica_write(now, asker, pg, (write, data), fx),
-            Message::WriteDone(tag) => self.vote(now, from, tag, fx),
+            Message::Write(write) => {
+                self.execute_replica_write(now, asker, pg, (write, data), longest, fx);
+            }
+            Message::WriteDone(tag, delay) => self.vote(now, (from, Some(delay)), tag, fx),
             Message::WriteMissed(tag, object) => {
                 self.write_missed(now, from, (pg, object), tag, fx)
             }
@@ -442,6 +453,16 @@ impl Osd {
     /// Images share what clients get by this table from now on.
     pub(crate) fn share_images(&mut self, now: Time, table: Arc<TenantTable>, fx: &mut Effects) {
         self.queue.share(now, table, fx);
+    }
+
+    /// Since when an item of a placement group has been here, on a worker or in the queue, and in the queue what has left that since.
+    pub(crate) fn find_item(
+        &self,
+        now: Time,
+        pg: PgId,
+        is_meant: impl Fn(&Item) -> bool,
+    ) -> Option<(Time, Option<LeftBefore>)> {
+        self.queue.find(now, self.pg(pg)?.shard, is_meant)
     }
 
     /// What leaves the queues for the disk, and how it enters there.

@@ -2,7 +2,7 @@
 
 use crate::counters::Received;
 use crate::disk::{GroupDisk, LoadedGroup};
-use crate::ids::{IntervalId, OsdId, OsdSet, ShardId};
+use crate::ids::{IntervalId, OpId, OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
 use crate::snapshots::{ObjectHistories, SnapshotNo};
@@ -362,6 +362,11 @@ impl Backfill {
 }
 
 impl Primary {
+    /// Whether this op waits until its object is recovered.
+    pub(crate) fn parks(&self, op: OpId) -> bool {
+        self.recovering.values().any(|object| object.parked.iter().any(|(it, _)| it.id == op))
+    }
+
     pub(crate) fn new(activation: &Activation, objects: u64) -> Primary {
         let targets: OsdSet = activation.backfill.iter().copied().collect();
         Primary {

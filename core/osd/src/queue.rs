@@ -1,6 +1,7 @@
 //! What waits for a worker of the OSD: the shards, each with its scheduler, and how an item is charged there.
 
 use crate::capacity::{CapacityTracker, DiskBacklog, EndedWork, TrackedCapacity};
+use crate::delay::LeftBefore;
 use crate::event::{Effect, Effects, Timer, WorkerRun};
 use crate::gate::{DiskGate, GateReport, HeldBack};
 use crate::ids::{OsdId, PgId, ShardId};
@@ -136,7 +137,7 @@ impl WorkQueue {
     pub(crate) fn push_front(&mut self, now: Time, shard: ShardId, weight: Weight, item: Item) {
         let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
         let load = self.gate.load_of(&item, weight.object_bytes);
-        self.shards[shard].enqueue_front(now, charge, (item, load));
+        self.shards[shard].enqueue_front(now, charge, (item, load), &self.gate);
     }
 
     /// Gives a shard's idle workers what its scheduler lets them have.
@@ -273,6 +274,21 @@ impl WorkQueue {
     /// Every item that waits, with its tags and the reason why it is not served now.
     pub(crate) fn waiting(&self, now: Time) -> Vec<(ShardId, Vec<Waiting>)> {
         self.shards.iter().map(|(id, shard)| (id, shard.waiting(now))).collect()
+    }
+
+    /// How many requests the disk has, as far as the gate counts them.
+    pub(crate) fn ops_at_disk(&self) -> u32 {
+        self.gate.ops_at_disk()
+    }
+
+    /// Since when an item of this shard has been here, on a worker or in the queue, and in the queue what has left that since.
+    pub(crate) fn find(
+        &self,
+        now: Time,
+        shard: ShardId,
+        is_meant: impl Fn(&Item) -> bool,
+    ) -> Option<(Time, Option<LeftBefore>)> {
+        self.shards[shard].find(now, &self.gate, is_meant)
     }
 
     /// What the shards have given to each class, and what is reserved for it.

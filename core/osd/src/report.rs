@@ -1,12 +1,17 @@
 //! What an OSD tells of itself to whoever looks: the recovery of a placement group, the way of an op, what came to it.
 
+use crate::commit::Commit;
 use crate::counters::{DamageCounts, Received, ScrubCounts, TrimCounts};
-use crate::ids::{OpId, PgId};
+use crate::delay::{Delay, DelayCause};
+use crate::disk::StoreBackend;
+use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::in_flight::Stamps;
-use crate::message::RecoveryKind;
+use crate::item::Item;
+use crate::message::{ClientOp, Envelope, Message, RecoveryKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Pause, PgProgress, Primary, Reservation};
-use loadline_base::Time;
+use crate::waits::Stage;
+use loadline_base::{Span, Time};
 use loadline_store::ObjectNo;
 
 /// What a primary does about copies that are not as they should be.
@@ -33,6 +38,10 @@ pub struct OpProgress {
     pub executed: Time,
     /// When it was durable here; `None` if it is not.
     pub committed: Option<Time>,
+    /// Its number here, by which the other copies know it.
+    pub tag: WriteTag,
+    /// Who has not answered yet.
+    pub pending: OsdSet,
 }
 
 impl Osd {
@@ -72,10 +81,92 @@ impl Osd {
 
     /// How far an op is that this OSD carries out as a primary; `None` while no worker has taken it.
     pub fn progress_of_op(&self, op: OpId) -> Option<OpProgress> {
-        let in_flight = self.ops.find(op)?;
-        let Stamps { admitted, dequeued, executed, committed } = in_flight.stamps;
+        let (tag, in_flight) = self.ops.find(op)?;
+        let Stamps { admitted, dequeued, executed, committed, .. } = in_flight.stamps;
         let committed = (!in_flight.waits_for(self.id)).then_some(committed);
-        Some(OpProgress { admitted, dequeued, executed, committed })
+        let pending = in_flight.pending;
+        Some(OpProgress { admitted, dequeued, executed, committed, tag, pending })
+    }
+
+    /// Where an op is that this OSD was sent as its primary, and what it waits for there now; `None` if it is not here, or waits for
+    /// the other copies alone.
+    pub fn delay_of_op(&self, now: Time, op: &ClientOp) -> Option<Delay> {
+        let is_op = |item: &Item| match item {
+            Item::Message(envelope) => {
+                matches!(&envelope.message, Message::Op(it) if it.id == op.id)
+            }
+            _ => false,
+        };
+        let osd = self.id;
+        if let Some(progress) = self.progress_of_op(op.id) {
+            let is_meant = |commit: &Commit| matches!(commit, Commit::Op(tag, ..) | Commit::Read(tag, ..) if *tag == progress.tag);
+            return progress
+                .pending
+                .contains(osd)
+                .then(|| self.delay_in_store(now, progress.executed, is_meant));
+        }
+        let is_parked = |primary: &Primary| primary.parks(op.id);
+        if self.primary(op.pg).is_some_and(is_parked) {
+            let span = Span::ZERO;
+            return Some(Delay { osd, stage: Stage::Worker, span, cause: DelayCause::Recovery });
+        }
+        self.delay_in_queue(now, op.pg, is_op)
+    }
+
+    /// Where the copy of a write is that this primary has sent here under this number, and what it waits for.
+    pub fn delay_of_copy(
+        &self,
+        now: Time,
+        pg: PgId,
+        primary: OsdId,
+        tag: WriteTag,
+    ) -> Option<Delay> {
+        let is_write = |item: &Item| match item {
+            Item::Message(Envelope { from, message: Message::Write(write), .. }) => {
+                *from == Some(primary) && write.tag == tag
+            }
+            _ => false,
+        };
+        if let Some(delay) = self.delay_in_queue(now, pg, is_write) {
+            return Some(delay);
+        }
+        let is_meant = |commit: &Commit| matches!(commit, Commit::Replica(sender, it, ..) if sender.osd == primary && *it == tag);
+        let StoreBackend::Paged(paged) = &self.store else { return None };
+        paged.wait_of(is_meant)?;
+        Some(self.delay_in_store(now, now, is_meant))
+    }
+
+    fn delay_in_queue(
+        &self,
+        now: Time,
+        pg: PgId,
+        is_meant: impl Fn(&Item) -> bool,
+    ) -> Option<Delay> {
+        let (since, ahead) = self.find_item(now, pg, is_meant)?;
+        let (osd, span) = (self.id, now.since(since));
+        Some(match ahead {
+            Some(ahead) => {
+                Delay { osd, stage: Stage::Queue, span, cause: DelayCause::Queued(ahead) }
+            }
+            None => Delay { osd, stage: Stage::Worker, span, cause: DelayCause::Worker },
+        })
+    }
+
+    fn delay_in_store(&self, now: Time, since: Time, is_meant: impl Fn(&Commit) -> bool) -> Delay {
+        let wait = match &self.store {
+            StoreBackend::Paged(paged) => paged.wait_of(is_meant),
+            StoreBackend::Direct(..) => None,
+        };
+        let (osd, span) = (self.id, now.since(since));
+        match wait {
+            Some(wait) if !wait.is_device() => {
+                Delay { osd, stage: Stage::Window, span, cause: DelayCause::Store(wait) }
+            }
+            wait => {
+                let cause = DelayCause::Device(self.device_busy(wait));
+                Delay { osd, stage: Stage::Device, span, cause }
+            }
+        }
     }
 
     /// How many objects nobody could give, of a placement group that this OSD leads.

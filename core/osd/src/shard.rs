@@ -1,5 +1,6 @@
 //! A shard: one scheduler and the workers that it feeds.
 
+use crate::delay::{LeftBefore, LeftQueue};
 use crate::demand::Demand;
 use crate::event::{Effect, Effects, Timer, WorkerRun};
 use crate::gate::DiskGate;
@@ -26,6 +27,8 @@ pub(crate) struct Computed {
     pub is_promised: bool,
     /// The worker that it keeps, with its placement group, until somebody lets go of both.
     pub keeps: Option<KeptWorker>,
+    /// What left the queue while it waited there.
+    pub ahead: LeftBefore,
 }
 
 /// A worker that waits for the disk with its item.
@@ -50,6 +53,8 @@ struct HeldItem {
     load: Demand,
     arrived: Time,
     is_promised: bool,
+    /// What had left the queue when it came.
+    left: LeftQueue,
 }
 
 /// An item on a worker.
@@ -58,6 +63,7 @@ struct RunningItem {
     item: SlotId,
     pg: Option<PgId>,
     taken: Time,
+    ahead: LeftBefore,
     /// Its place among all that were taken: items taken at one time keep their order.
     turn: u64,
 }
@@ -95,9 +101,9 @@ pub(crate) struct Shard {
     workers: IdVec<ThreadId, Worker>,
     idle: usize,
     wake_at: Time,
-    turns: u64,
     flows: ShardFlows,
     meter: Meter,
+    left: LeftQueue,
 }
 
 impl Shard {
@@ -106,9 +112,9 @@ impl Shard {
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
         let (items, passing, order) = (Slots::new(), VecDeque::new(), LogOrder::default());
-        let (wake_at, turns, flows) = (Time::MAX, 0, ShardFlows::default());
-        let meter = Meter::default();
-        Shard { osd, id, items, queue, order, passing, workers, idle, wake_at, turns, flows, meter }
+        let (wake_at, flows) = (Time::MAX, ShardFlows::default());
+        let (meter, left) = (Meter::default(), LeftQueue::default());
+        Shard { osd, id, items, queue, order, passing, workers, idle, wake_at, flows, meter, left }
     }
 
     /// Queues an item and lets the workers look.
@@ -124,11 +130,12 @@ impl Shard {
         if gate.paces() && item.1.is_none() && charge.owner.class == ServiceClass::Immediate.id() {
             self.meter.passed(charge.owner.class);
             let (item, load) = item;
-            let held = HeldItem { item, load, arrived: now, is_promised: false };
+            let left = self.left.until(gate.closed_until(now));
+            let held = HeldItem { item, load, arrived: now, is_promised: false, left };
             let item = self.items.acquire(Some(held));
             self.passing.push_back(item);
         } else {
-            let request = self.request(now, charge, item);
+            let request = self.request(now, charge, item, gate);
             let refused = self.queue.enqueue(now, request);
             assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
         }
@@ -136,27 +143,46 @@ impl Shard {
     }
 
     /// Queues an item before those that wait, because it was taken once already. The caller pumps when all are in.
-    pub(crate) fn enqueue_front(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) {
-        let slot = self.hold(now, charge, item);
+    pub(crate) fn enqueue_front(
+        &mut self,
+        now: Time,
+        charge: ItemCharge,
+        item: (Item, Demand),
+        gate: &DiskGate,
+    ) {
+        let slot = self.hold(now, charge, item, gate);
         let request = self.request_again(now, charge, slot);
         let refused = self.queue.enqueue_front(now, request);
         assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
     }
 
     #[inline]
-    fn request(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> Request<SlotId> {
-        let payload = self.hold(now, charge, item);
+    fn request(
+        &mut self,
+        now: Time,
+        charge: ItemCharge,
+        item: (Item, Demand),
+        gate: &DiskGate,
+    ) -> Request<SlotId> {
+        let payload = self.hold(now, charge, item, gate);
         let ItemCharge { owner, priority, cost } = charge;
         let (flow, distributed) = self.flows.of_new(now, &mut self.queue, owner);
         Request { flow, priority, cost, distributed, payload }
     }
 
     #[inline]
-    fn hold(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> SlotId {
+    fn hold(
+        &mut self,
+        now: Time,
+        charge: ItemCharge,
+        item: (Item, Demand),
+        gate: &DiskGate,
+    ) -> SlotId {
         self.meter.queued(now, charge.owner.class);
         let (item, load) = item;
         let entry = item.log_entry();
-        let held = HeldItem { item, load, arrived: now, is_promised: false };
+        let left = self.left.until(gate.closed_until(now));
+        let held = HeldItem { item, load, arrived: now, is_promised: false, left };
         let slot = self.items.acquire(Some(held));
         if let Some(pg) = entry {
             self.order.came(pg, slot);
@@ -203,7 +229,9 @@ impl Shard {
             }
             let due = self.flows.promise_due_at(now, &mut self.queue);
             let is_due = due.is_some_and(|at| at <= now);
-            if !gate.admits() {
+            let admits = gate.admits();
+            gate.note_admits(now, admits);
+            if !admits {
                 let admits_promised = gate.admits_promised();
                 if !(std::mem::take(&mut may_pass) && admits_promised && is_due) {
                     if let Some(at) = due.filter(|at| *at > now && admits_promised) {
@@ -275,8 +303,10 @@ impl Shard {
     fn start(&mut self, now: Time, item: SlotId, gate: &mut DiskGate, fx: &mut Effects) {
         let queued = self.items.at(item).as_ref().expect("what starts waited");
         gate.take(queued.load);
-        self.turns += 1;
-        let running = RunningItem { item, pg: queued.item.pg(), taken: now, turn: self.turns };
+        let left = self.left.until(gate.closed_until(now));
+        let ahead = left.since(&queued.left, now.since(queued.arrived));
+        let (pg, turn) = (queued.item.pg(), self.left.left(queued.item.work()));
+        let running = RunningItem { item, pg, taken: now, ahead, turn };
         let thread = self.idle_worker();
         let busy = running.pg.is_some_and(|pg| self.is_busy(pg));
         let worker = &mut self.workers[thread];
@@ -322,9 +352,9 @@ impl Shard {
         let WorkerState::Running(running) = worker.state else {
             unreachable!("a worker computes only while it runs an item");
         };
-        let RunningItem { item, taken, pg, .. } = running;
+        let RunningItem { item, taken, ahead, pg, .. } = running;
         let queued = self.items.release(item).expect("what runs waited");
-        let HeldItem { item, load, arrived, is_promised } = queued;
+        let HeldItem { item, load, arrived, is_promised, .. } = queued;
         let keeps = pg.filter(|_| keeps(&item)).map(|pg| {
             worker.state = WorkerState::Kept(pg);
             KeptWorker { shard: self.id, thread: run.thread, pg }
@@ -332,7 +362,7 @@ impl Shard {
         if keeps.is_none() {
             self.free(run.thread, pg, fx);
         }
-        Some(Computed { item, arrived, taken, load, is_promised, keeps })
+        Some(Computed { item, arrived, taken, load, is_promised, keeps, ahead })
     }
 
     fn free(&mut self, thread: ThreadId, pg: Option<PgId>, fx: &mut Effects) {
@@ -398,6 +428,29 @@ impl Shard {
         let is_void = &mut |slot: &SlotId| self.items.at(*slot).is_none();
         shown.remove_where(now, is_void, &mut Vec::new());
         shown.waiting(now)
+    }
+
+    /// Since when an item has been here, on a worker or in the queue, and in the queue what has left that since.
+    pub(crate) fn find(
+        &self,
+        now: Time,
+        gate: &DiskGate,
+        is_meant: impl Fn(&Item) -> bool,
+    ) -> Option<(Time, Option<LeftBefore>)> {
+        let of_slot = |slot: &Option<HeldItem>| slot.as_ref().is_some_and(|it| is_meant(&it.item));
+        let (slot, held) = self.items.iter().find(|(_, held)| of_slot(held))?;
+        let held = held.as_ref().expect("it was found");
+        let runs = self.workers.values().find_map(|worker| match worker.state {
+            WorkerState::Running(running) | WorkerState::Blocked(running) => {
+                (running.item == slot).then_some(running.taken)
+            }
+            WorkerState::Idle | WorkerState::Kept(_) => None,
+        });
+        if let Some(taken) = runs {
+            return Some((taken, None));
+        }
+        let left = self.left.until(gate.closed_until(now));
+        Some((held.arrived, Some(left.since(&held.left, now.since(held.arrived)))))
     }
 
     /// Whether something waits in the scheduler.

@@ -55,8 +55,9 @@ impl Default for WaitHistogram {
 }
 
 impl WaitHistogram {
+    /// Counts one.
     #[inline]
-    fn record(&mut self, wait: Span) {
+    pub fn record(&mut self, wait: Span) {
         self.count += 1;
         self.sum_ns += wait.nanos();
         self.max = self.max.max(wait);

@@ -3,7 +3,7 @@
 use super::reach::NodeArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use loadline_base::{Bytes, Span};
-use loadline_host::admin::api::{OsdMove, SnapshotName, Who};
+use loadline_host::admin::api::{OsdMove, SnapshotName, WatchSeconds, Who};
 use loadline_osd::OsdId;
 use std::str::FromStr;
 
@@ -413,6 +413,33 @@ pub(crate) enum DumpSubcommand {
     Ops,
     /// The slowest of the ops that ended lately
     History,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// The image
+    pub(crate) image: String,
+    /// Watch it for so long, `1s` to `1h`, rounded up to whole seconds
+    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
+    pub(crate) watch: WatchArg,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+/// How long to watch, as it is typed: `10s`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WatchArg(pub(crate) WatchSeconds);
+
+impl FromStr for WatchArg {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<WatchArg, &'static str> {
+        let span: Option<Span> = text.parse().ok();
+        let seconds = span.map(|span| span.nanos().div_ceil(1_000_000_000));
+        let seconds = seconds.and_then(|seconds| u32::try_from(seconds).ok());
+        let seconds = seconds.and_then(WatchSeconds::new).map(WatchArg);
+        seconds.ok_or("expected a time from one second to an hour, such as `10s` or `5 min`")
+    }
 }
 
 #[derive(Debug, Args)]

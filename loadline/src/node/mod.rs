@@ -14,10 +14,11 @@ mod reach;
 mod scrub;
 mod settings;
 mod status;
+mod why;
 
 pub(crate) use args::{
     ConfigArgs, DumpArgs, ImageArgs, InconsistentArgs, OsdArg, OsdArgs, PgArgs, PoolArgs,
-    RepairArgs, ScrubArgs, StatusArgs, SwitchArgs, TellArgs,
+    RepairArgs, ScrubArgs, StatusArgs, SwitchArgs, TellArgs, WhyArgs,
 };
 pub(crate) use dump::{carry_out as dump, tell};
 pub(crate) use image::carry_out as image;
@@ -29,9 +30,10 @@ pub(crate) use reach::NodeArgs;
 pub(crate) use scrub::{carry_out as scrub, inconsistent, repair};
 pub(crate) use settings::{carry_out as config, switch_profile};
 pub(crate) use status::{health, status};
+pub(crate) use why::carry_out as why;
 
 use crate::failure::Failure;
-use loadline_base::Bytes;
+use loadline_base::{Bytes, Span};
 use loadline_host::admin::api::Command;
 
 /// `loadline stop`
@@ -46,6 +48,11 @@ fn size(bytes: u64) -> String {
 /// Bytes per second, for people.
 fn bandwidth(bytes_per_s: f64) -> String {
     format!("{}/s", Bytes::new(bytes_per_s.round() as u64))
+}
+
+/// A short length of time.
+fn milliseconds(nanos: u64) -> String {
+    format!("{:.3} ms", Span::from_nanos(nanos).as_millis_f64())
 }
 
 /// A length of time to the second, in its two largest units.

@@ -157,11 +157,18 @@ fn what_waits_and_what_was_slow() {
     check("node-queues-idle.txt", &["dump", "queues", "osd.0"], "GET /osd/0/queues", idle);
     let ops = r#"{"ops":[{"op":812,"kind":"write","image":"vol0","offset_bytes":4096,"length_bytes":65536,
         "pg":17,"osd":2,"age_ns":23456789,"stages":[{"stage":"admitted","after_ns":12000},
-        {"stage":"dequeued","after_ns":21000000}]},
+        {"stage":"dequeued","after_ns":21000000}],
+        "wait":{"stage":"queue","span_ns":20988000,"reason":"store window of osd.2: full for 93 % of it, behind 4 recovery pushes"}},
         {"op":813,"kind":"read","image":"vol0@monday","offset_bytes":0,"length_bytes":4096,"pg":3,
         "osd":null,"age_ns":1000,"stages":[]}]}"#;
     check("node-ops.txt", &["dump", "ops"], "GET /ops", ops);
     check("node-ops.txt", &["dump", "history"], "GET /ops/history", ops);
+    let why = r#"{"image":"vol0","watched_ns":10000000000,"ops":1200,"open":1,
+        "took":{"mean_ns":8000000,"p50_ns":6000000,"p99_ns":42000000,"max_ns":61000000},"sentence":"1200 ops of vol0 ended in 10 s.",
+        "stages":[{"stage":"queue","mean_ns":6400000,"share":0.8},{"stage":"replicas","mean_ns":1600000,"share":0.2}],
+        "reasons":[{"stage":"queue","osd":2,"reason":"behind recovery pushes","ops":1000,"share":0.7,"mean_ns":6720000,"max_ns":60000000},
+        {"stage":"before","reason":"an OSD that serves its PG","ops":1,"share":0.1,"mean_ns":9000000,"max_ns":9000000}]}"#;
+    check("node-why.txt", &["why", "vol0"], "GET /image/vol0/why/10", why);
     check("node-ops-none.txt", &["dump", "ops"], "GET /ops", r#"{"ops":[]}"#);
     let bench = r#"{"osd":1,"total_bytes":12288000,"block_bytes":4096,"elapsed_ns":150000000,
         "iops":20000.0,"bytes_per_s":81920000.0,

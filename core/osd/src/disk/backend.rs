@@ -129,7 +129,8 @@ impl StoreBackend {
             (false, RequestKind::Read) => Err(AccessFailure::Unreadable),
             (false, _) => Err(AccessFailure::Stopped),
         };
-        Some(AccessDone { pg, object, token, result, told: None, entered, submitted })
+        let (told, held) = (None, None);
+        Some(AccessDone { pg, object, token, result, told, entered, submitted, held })
     }
 
     /// Whether a direct store has requests to hand out. Asked first: after most events it has none.

@@ -13,11 +13,11 @@ use crate::ids::PgId;
 use crate::message::Data;
 use crate::parts::NextPart;
 use crate::snapshots::SnapshotNo;
-use loadline_base::{Bytes, IdVec, SlotId, Time};
+use loadline_base::{Bytes, IdVec, SlotId, Span, Time};
 use loadline_qos::ServiceClass;
 use loadline_store::paged::{
-    Answer, Ask, Cause, Completion, DIGEST_PIECE, Edit, Io, IoDone, IoId, Op, OpError, OpLane,
-    Options, Outbox, PagedStore,
+    Answer, Ask, Cause, Completion, DIGEST_PIECE, Edit, Io, IoDone, IoId, LongestWait, Op, OpError,
+    OpLane, Options, Outbox, PagedStore, Stages, Wait,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
 
@@ -63,6 +63,10 @@ impl StoreToken {
 }
 
 /// What the end of an op means.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once, and a box would cost each access an allocation"
+)]
 pub(crate) enum OpEnded {
     /// The end of an access.
     Access(AccessDone),
@@ -221,6 +225,16 @@ impl Paged {
         self.window.set_bounds(bounds);
     }
 
+    /// What an op waits for whose commit is meant; `None` if it is not in the store.
+    pub(crate) fn wait_of(&self, is_meant: impl Fn(&Commit) -> bool) -> Option<Wait> {
+        self.store.as_ref()?.wait_of(|token| is_meant(&token.commit))
+    }
+
+    /// Whether a checkpoint is being written.
+    pub(crate) fn is_checkpointing(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| store.checkpoint_step().is_some())
+    }
+
     /// What is under way, and what ops of the store wait for.
     pub(crate) fn waits(&self) -> String {
         let waits = self.store.as_ref().map(PagedStore::waits);
@@ -377,7 +391,9 @@ impl Paged {
             },
         };
         let submitted = stages.planned;
-        OpEnded::Access(AccessDone { pg, object, token: commit, result, told, entered, submitted })
+        let held = Some(longest_wait(now, &stages, &commit));
+        let token = commit;
+        OpEnded::Access(AccessDone { pg, object, token, result, told, entered, submitted, held })
     }
 
     /// A part of a transfer has ended.
@@ -419,6 +435,14 @@ impl Paged {
         let class = ServiceClass::ALL[usize::from(transfer.class.0)];
         OpEnded::Turn(NextPart { transfer: slot, bytes: bytes as u32, class, work })
     }
+}
+
+/// What an op waited for longest until its end now. What is carried out waits for the log alone.
+fn longest_wait(now: Time, stages: &Stages, commit: &Commit) -> (Wait, Span) {
+    let LongestWait { wait, span, .. } = stages.longest;
+    let is_update = matches!(commit, Commit::Op(..) | Commit::Replica(..));
+    let log = if is_update { now.since(stages.applied) } else { Span::ZERO };
+    if log > span { (Wait::Log, log) } else { (wait, span) }
 }
 
 /// How a part of a transfer has ended.

@@ -331,7 +331,7 @@ impl Osd {
         }
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
         primary.note_missing(from, object);
-        self.vote(now, from, tag, fx);
+        self.vote(now, (from, None), tag, fx);
         self.begin_repair(now, pg, fx);
     }
 

@@ -110,6 +110,7 @@ impl Osd {
             traced: false,
             background: true,
             resent: false,
+            parked: false,
             pg,
             object,
             offset: 0,
@@ -123,7 +124,7 @@ impl Osd {
         let Decision::Go(before) = self.decide(&op, others) else {
             unreachable!("the mapper names what is kept under the label");
         };
-        let stamps = Stamps { admitted: now, dequeued: now, executed: now, committed: now };
+        let stamps = Stamps::at(now, this);
         Some(self.begin_update(now, (op, Data::NONE), before, stamps, others, fx))
     }
 

@@ -107,6 +107,8 @@ pub(crate) struct Bench {
     /// Whether the devices cannot write.
     is_worn: bool,
     seen: Vec<String>,
+    /// The replies so far.
+    pub(crate) replies: Vec<loadline_osd::Reply>,
 }
 
 /// A client's write to the first 4 KiB of an object.
@@ -118,6 +120,7 @@ pub(crate) fn write_of(number: u32, object: u64) -> ClientOp {
         traced: false,
         background: false,
         resent: false,
+        parked: false,
         pg: PG,
         object: ObjectNo(object),
         offset: 0,
@@ -140,6 +143,7 @@ impl Bench {
             computed: 0,
             is_worn: false,
             seen: Vec::new(),
+            replies: Vec::new(),
         }
     }
 
@@ -406,6 +410,7 @@ impl Bench {
             Effect::Reply(reply) => {
                 let failed = if reply.result.is_err() { " failed" } else { "" };
                 self.seen.push(format!("reply {}{failed}", reply.op.number));
+                self.replies.push(reply);
             }
             Effect::Trace(_) => {}
             other => unreachable!("not of a direct store: {other:?}"),
@@ -420,7 +425,7 @@ pub(crate) fn class_name(tag: u8) -> &'static str {
 fn message_name(message: &Message) -> String {
     match message {
         Message::Write(write) => format!("write {}", write.object.0),
-        Message::WriteDone(_) => "write done".to_owned(),
+        Message::WriteDone(..) => "write done".to_owned(),
         Message::Push(push) if push.meta.is_none() => format!("push absence of {}", push.object.0),
         Message::Push(push) => format!("push {}", push.object.0),
         Message::PushHistory(object, HistoryPush::Begin { .. }) => {

@@ -6,7 +6,7 @@ use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Outcome, Request, RequestKind};
 use loadline_osd::{
     BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Notice, Osd,
-    OsdId, Policy, Timer,
+    OsdId, Policy, Timer, WorkerRun,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
@@ -78,7 +78,9 @@ impl Rig {
         rig
     }
 
-    fn take(&mut self, effects: Effects) {
+    /// Carries out what is asked but for processor time, which costs nothing here.
+    fn take(&mut self, effects: Effects) -> Vec<WorkerRun> {
+        let mut runs = Vec::new();
         self.told.extend(effects.owner);
         for effect in effects.world {
             match effect {
@@ -90,17 +92,21 @@ impl Rig {
                 Effect::Timer(_, at, Timer::Store) => self.tick = Some(at),
                 Effect::Compute(_, run) => {
                     self.turns += 1;
-                    self.step(Event::Computed(run));
+                    runs.push(run);
                 }
                 _ => {}
             }
         }
+        runs
     }
 
     pub(crate) fn step(&mut self, event: Event) {
-        let mut effects = Effects::default();
-        self.osd.step(self.now, event, &mut effects);
-        self.take(effects);
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            let mut effects = Effects::default();
+            self.osd.step(self.now, event, &mut effects);
+            events.extend(self.take(effects).into_iter().map(Event::Computed));
+        }
     }
 
     /// Lets the disk answer, or time pass, until it is so.

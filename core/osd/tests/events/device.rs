@@ -94,6 +94,7 @@ fn reads_wait_in_the_queue_while_the_window_is_full() {
         traced: false,
         background: true,
         resent: false,
+        parked: false,
         pg: PG,
         object: ObjectNo(1),
         offset: 0,

@@ -1,8 +1,8 @@
 //! Events in, effects out: a client's op, and a shard with its workers.
 
-use crate::bench::{Bench, PG, interval, options, plan};
+use crate::bench::{Bench, PG, interval, options, plan, write_of};
 use loadline_base::{Bytes, Span, Time};
-use loadline_osd::{Effect, Event, OpKind, OsdId, OsdOptions, PgId};
+use loadline_osd::{Effect, Event, OpKind, OpWait, OsdId, OsdOptions, PgId};
 use loadline_qos::{LimitPolicy, SchedulerKind};
 use loadline_store::{ObjectNo, WindowBounds};
 
@@ -93,6 +93,44 @@ fn writes_beyond_the_window_wait_for_it() {
     let mut expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
     expected.sort();
     assert_eq!(seen, expected);
+}
+
+/// What is told of the longest wait is where the op was, and what was there before it: a store's window that two writes fill, and the
+/// replica that answers last.
+#[test]
+fn a_reply_says_what_kept_its_op_longest() {
+    let mut bench = Bench::new(2, plan("quincy", SchedulerKind::Fifo), options());
+    bench.activate(PG, interval(1, &[0, 1]));
+    bench.check(&[]);
+    bench.hold(|effect| matches!(effect, Effect::Device(osd, _) if osd.get() == 0));
+    for number in 0..3 {
+        bench.op(number, OpKind::Write, u64::from(number), 1);
+    }
+    bench.run();
+    bench.now += Span::from_millis(7);
+    let waits = bench.osds[0].delay_of_op(bench.now, &write_of(2, 2)).expect("it is there");
+    assert_eq!((waits.osd, waits.span), (OsdId::new(0), Span::from_millis(7)));
+    bench.release();
+    bench.run();
+    let wait = |bench: &Bench, number: u32| {
+        let reply = bench.replies.iter().find(|reply| reply.op.number == number);
+        OpWait::longest(Time::ZERO, reply.expect("it has ended"))
+    };
+    assert_eq!(wait(&bench, 0).to_string(), "device of osd.0: requests at the disk");
+    assert_eq!(wait(&bench, 2).to_string(), "store window of osd.0: full");
+    assert_eq!(wait(&bench, 2).span(), Span::from_millis(7));
+
+    bench.hold(|effect| matches!(effect, Effect::Device(osd, _) if osd.get() == 1));
+    bench.op(3, OpKind::Write, 3, 1);
+    bench.run();
+    bench.now += Span::from_millis(3);
+    bench.release();
+    bench.run();
+    let issued = bench.now - Span::from_millis(3);
+    let last = bench.replies.last().expect("it has ended");
+    let wait = OpWait::longest(issued, last);
+    assert_eq!(wait.to_string(), "replica, device of osd.1: requests at the disk");
+    assert_eq!((wait.stage(), wait.span()), ("replicas", Span::from_millis(3)));
 }
 
 /// A group's items are carried out one at a time and in order; a worker that has taken the next one of a busy group

@@ -274,7 +274,7 @@ fn writes_during_backfill_reach_the_target_below_the_mark_only() {
 fn a_recovered_group_finishes_its_ops_before_it_hands_over() {
     let mut bench = two([&[1, 2], &[1]], options());
     bench.hold(
-        |effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::WriteDone(_))),
+        |effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::WriteDone(..))),
     );
     bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2]));
     bench.op(7, OpKind::Write, 1, 2);

@@ -79,7 +79,7 @@ fn begun(seen: &[String]) -> usize {
 
 /// Answers of the other copy.
 fn is_answer(effect: &Effect) -> bool {
-    matches!(effect, Effect::Send(envelope) if matches!(envelope.message, Message::WriteDone(_)))
+    matches!(effect, Effect::Send(envelope) if matches!(envelope.message, Message::WriteDone(..)))
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub use super::ids::ObjectId;
 
 use super::bounds::Exceeded;
 use super::ids::CheckpointId;
+use super::wait::LongestWait;
 use crate::objects::{CollectionId, ObjectNo, Version};
 use loadline_base::{SlotId, Span, Time};
 use loadline_device::{ClassTag, Outcome, Request};
@@ -287,6 +288,8 @@ pub struct Stages {
     pub applied: Time,
     /// How long the throttle made it sleep.
     pub throttled: Span,
+    /// What it waited for longest before it was carried out.
+    pub longest: LongestWait,
 }
 
 /// An op that has ended, at the `now` of the step that gave it out.

@@ -32,6 +32,7 @@ pub mod store;
 pub mod superblock;
 pub mod throttle;
 pub mod tree;
+mod wait;
 
 pub use api::{
     Answer, Ask, Cause, Completion, Damage, Edit, Io, IoDone, IoId, ObjectId, Op, OpError, OpLane,
@@ -41,7 +42,8 @@ pub use bounds::{Bound, Exceeded, StoreLimits};
 pub use format::{FormatPiece, Formatting, format};
 pub use layout::{Format, FormatError};
 pub use options::{Classes, LogMode, Options, Protection};
-pub use store::{CheckpointStep, DIGEST_PIECE, Fault, PagedStore, RestartFault, Wait};
+pub use store::{CheckpointStep, DIGEST_PIECE, Fault, PagedStore, RestartFault};
+pub use wait::{LongestWait, Wait};
 
 use ids::PageSize;
 use loadline_base::Bytes;

@@ -4,7 +4,7 @@ use super::*;
 use crate::Loads;
 use loadline_base::{SlotId, Span};
 use loadline_cluster::PoolId;
-use loadline_osd::{OpId, Reply};
+use loadline_osd::{OpDelay, OpId, OsdId, Reply};
 use loadline_store::ObjectNo;
 
 const MS: u64 = 1_000_000;
@@ -31,6 +31,7 @@ fn reply(load: &mut impl Workload, now: Time, issued: Issue, out: &mut Vec<Issue
         executed: zero,
         committed: zero,
         replied: zero,
+        delay: OpDelay::none(OsdId::new(0)),
     };
     load.replied(now, &OpDone { token: issued.token, issued: zero, reply }, out);
 }

@@ -177,6 +177,7 @@ fn questions_change_nothing() {
         "dump ops",
         "dump history",
         "dump queues 0",
+        "why none",
         "image info none",
     ] {
         node.run(&typed.split(' ').collect::<Vec<_>>());

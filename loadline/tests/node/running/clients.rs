@@ -79,6 +79,11 @@ fn what_ops_went_through_is_told() {
     assert_eq!(names, ["admitted", "dequeued", "executed", "committed", "replied"]);
     let after = |stage: &Value| stage["after_ns"].as_u64().unwrap();
     assert!(write["stages"].as_array().unwrap().is_sorted_by_key(after), "{write}");
+    let wait = &write["wait"];
+    assert!(wait["span_ns"].as_u64() <= write["age_ns"].as_u64(), "{write}");
+    let reason = wait["reason"].as_str().unwrap();
+    assert!(reason.contains("osd."), "{write}");
+    assert!(node.says(&["dump", "history"]).contains(reason), "{reason}");
     node.done(&["dump", "ops"], "none");
     let rates = node.json(&["status"])["client"].take();
     assert!(rates["window_ns"].as_u64().unwrap() <= 5_000_000_000, "{rates}");
@@ -100,9 +105,54 @@ fn an_op_without_an_osd_waits_and_is_shown() {
     let op = node.json(&["dump", "ops"])["ops"][0].take();
     assert_eq!((&op["osd"], &op["stages"]), (&json!(null), &json!([])));
     assert_eq!((&op["kind"], &op["image"]), (&json!("write"), &json!("vol0")));
+    assert_eq!(op["wait"]["reason"], json!("an OSD that serves its PG"));
+    let why = node.json(&["why", "vol0", "--for", "100ms"]);
+    assert_eq!((&why["ops"], &why["open"]), (&json!(0), &json!(1)));
+    assert_eq!(why["reasons"][0]["reason"], json!("an OSD that serves its PG"));
+    let slow = "SLOW_OPS: 1 op waits for more than 5 s, the oldest for";
+    node.await_ok(&["health"], |health| {
+        health.contains(slow) && health.contains(": an OSD that serves its PG; `loadline dump ops`")
+    });
     node.says(&["osd", "up", "0"]);
     writer.join().unwrap();
     assert_eq!(Client::connect(&socket, "vol0").read(0, 4096), [9; 4096]);
+}
+
+/// Ops are summed up while somebody watches, each by its longest wait.
+#[test]
+fn why_an_image_waits_is_told_in_a_sentence() {
+    let node = Node::with_osds(2);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let socket = node.file("nbd.sock");
+    let idle = node.says(&["why", "vol0", "--for", "1s"]);
+    assert_eq!(idle, "Nobody asked anything of vol0 in 1 s.\n");
+    let watched = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = Client::connect(&socket, "vol0");
+            while !watched.load(std::sync::atomic::Ordering::Relaxed) {
+                client.write(1 << 20, &[7; 4096]);
+            }
+        });
+        let why = node.json(&["why", "vol0", "--for", "1s"]);
+        let text = node.says(&["why", "vol0", "--for", "1s"]);
+        watched.store(true, std::sync::atomic::Ordering::Relaxed);
+        let ops = why["ops"].as_u64().unwrap();
+        let open = why["open"].as_u64().unwrap();
+        assert!(ops > 0 && why["watched_ns"].as_u64() >= Some(1_000_000_000), "{why}");
+        let reasons = why["reasons"].as_array().unwrap();
+        let counted: u64 = reasons.iter().map(|reason| reason["ops"].as_u64().unwrap()).sum();
+        assert_eq!(counted, ops + open, "{why}");
+        let shares = why["stages"].as_array().unwrap().iter();
+        let all: f64 = shares.map(|stage| stage["share"].as_f64().unwrap()).sum();
+        assert!((all - 1.0).abs() < 1e-6, "{why}");
+        assert!(text.contains(" ops of vol0 ended in 1 s"), "{text}");
+        assert!(text.contains("waited longest in"), "{text}");
+    });
+    node.refuses(&["why", "none"], 2, "there is no image `none`");
+    let ran = node.run(&["why", "vol0", "--for", "2h"]);
+    assert_eq!(ran.status.code(), Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("expected a time from one second to an hour"), "{}", ran.stderr);
 }
 
 #[test]

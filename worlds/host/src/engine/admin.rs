@@ -16,6 +16,7 @@ mod pgs;
 mod pools;
 mod scrubs;
 mod status;
+mod why;
 
 pub(super) use desk::{AdminConnections, CommandOutcome, DiskReady, Executed, Ticket};
 
@@ -111,6 +112,12 @@ impl Engine {
         }
     }
 
+    /// What somebody waited for is known, and has changed nothing.
+    pub(super) fn admin_told(&mut self, ticket: Ticket, answer: AdminAnswer) {
+        self.admin_answer(ticket, &Ok(answer));
+        self.admin_go_on(ticket.conn);
+    }
+
     fn answer_when_kept(&mut self, ticket: Ticket, answer: AdminAnswer) {
         let change = self.host.node.cluster().last_change();
         self.admin.waiting.push(WaitingAnswer { ticket, answer, change });
@@ -162,6 +169,7 @@ impl Engine {
 
     pub(super) fn admin_closed(&mut self, conn: ConnId) {
         self.admin.connections.remove(&conn);
+        self.watches.forget(conn);
         self.admin.waiting.retain(|waiting| waiting.ticket.conn != conn);
         let is_gone = |delayed: &mut Delayed| delayed.ticket.conn == conn;
         for delayed in self.admin.delayed.extract_if(.., is_gone).collect::<Vec<_>>() {

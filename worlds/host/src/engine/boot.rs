@@ -13,6 +13,7 @@ use super::host_node::{Alarm, HostNode};
 use super::mail::Mail;
 use super::nbd::NbdConnections;
 use super::settings::NodeSettings;
+use super::watches::Watches;
 use super::{Engine, Stopping};
 use crate::new_store::random_u128;
 use crate::{
@@ -137,6 +138,7 @@ impl Engine {
             clients: ClientOps::default(),
             image_work: None,
             bench: Benches::default(),
+            watches: Watches::default(),
             stopping: Stopping::No,
         };
         tracing::info!(mode = %engine.host.io_mode(), "event loop");

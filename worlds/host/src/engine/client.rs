@@ -43,6 +43,7 @@ impl Engine {
     pub(super) fn replied(&mut self, reply: Reply) {
         let Some(issued) = self.host.node.cluster_mut().finish(reply.op) else { return };
         self.host.health.replied(&issued, &reply);
+        self.watches.replied(&issued, &reply);
         if let Some(command) = self.clients.replied(&issued, reply) {
             self.command_over(command);
         }

@@ -29,8 +29,8 @@ impl Engine {
         while let Some((_, alarm)) = self.host.alarms.pop_until(self.host.now) {
             match alarm {
                 Alarm::Second => self.second_passed(),
-                // The upkeep that follows every event looks how far the stop is.
-                Alarm::Stop => {}
+                // The upkeep that follows every event looks how far these are.
+                Alarm::Stop | Alarm::Watch => {}
             }
         }
     }

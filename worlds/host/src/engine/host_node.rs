@@ -17,6 +17,8 @@ use loadline_osd::OsdId;
 pub(super) enum Alarm {
     /// A second of the meters is over.
     Second,
+    /// Somebody has watched for as long as he wanted.
+    Watch,
     /// A step of the stop has had its time.
     Stop,
 }

@@ -32,6 +32,7 @@ mod room;
 mod settings;
 mod stop;
 mod terms;
+mod watches;
 
 pub use boot::BootError;
 pub use budget::{MemoryPlan, TooLittleMemory};
@@ -53,6 +54,7 @@ use host_node::HostNode;
 use loadline_base::Time;
 use loadline_cluster::images::JobId;
 use nbd::NbdConnections;
+use watches::Watches;
 
 /// How far the end is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +88,7 @@ pub struct Engine {
     /// The job on images in hand, and the block that comes after its part.
     image_work: Option<(JobId, u64)>,
     bench: Benches,
+    watches: Watches,
     stopping: Stopping,
 }
 
@@ -145,6 +148,7 @@ impl Engine {
             self.carry_out();
             self.syncs_ended();
             self.bench_settle();
+            self.end_watches();
             self.admin_settle();
             self.image_work_settle();
             if !self.host.node.is_settled() {

@@ -318,6 +318,11 @@ impl<T: Copy> CommitLog<T> {
         all.map(|op| (op.token, op.stages)).collect()
     }
 
+    /// Whether the op waits whose token is meant.
+    pub(super) fn holds(&self, is_meant: impl Fn(&T) -> bool) -> bool {
+        self.committing.iter().chain(&self.syncing).any(|op| is_meant(&op.token))
+    }
+
     /// How many wait.
     pub(super) fn waiters(&self) -> usize {
         self.committing.len() + self.syncing.len()

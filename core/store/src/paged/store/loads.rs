@@ -2,7 +2,7 @@
 
 use super::PagedStore;
 use super::memory::LoadUnderWay;
-use super::op::{RunningOp, Wait};
+use super::op::RunningOp;
 use super::requests::RequestPurpose;
 use crate::paged::api::{Damage, IoDone, OpError, StoreDevice};
 use crate::paged::contents::Miss;
@@ -11,6 +11,7 @@ use crate::paged::node;
 use crate::paged::page;
 use crate::paged::seed::Seed;
 use crate::paged::space;
+use crate::paged::wait::Wait;
 use loadline_base::SlotId;
 use loadline_device::ClassTag;
 

@@ -18,7 +18,6 @@ mod upkeep;
 
 pub use checkpoint::CheckpointStep;
 pub use fault::Fault;
-pub use op::Wait;
 pub use query::DIGEST_PIECE;
 pub use restart::{RestartFault, RestartProgress};
 
@@ -32,6 +31,7 @@ use super::seed::Seed;
 use super::space::{Pages, Space};
 use super::superblock::Superblock;
 use super::tree::Tree;
+use super::wait::Wait;
 use checkpoint::Checkpoints;
 use commit::CommitLog;
 use loadline_base::{Bytes, Time};
@@ -246,6 +246,12 @@ impl<T: Copy> PagedStore<T> {
             [(Wait::Log, self.log.waiters()), (Wait::Checkpoint, self.checkpoint.waiters())];
         counts.extend(others.into_iter().filter(|(_, count)| *count > 0));
         counts.into_iter().collect()
+    }
+
+    /// What an op waits for whose token is meant; `None` if it is not here.
+    pub fn wait_of(&self, is_meant: impl Fn(&T) -> bool) -> Option<Wait> {
+        let of_log = || self.log.holds(&is_meant).then_some(Wait::Log);
+        self.ops.wait_of(&is_meant).or_else(of_log)
     }
 
     /// The largest things that this store takes.

@@ -6,39 +6,9 @@ use super::super::contents::{Carried, DataPage, QueryFindings};
 use super::super::ids::{Lsn, PageNo};
 use super::super::options::LogMode;
 use super::super::space::PageRun;
+use super::super::wait::{LongestWait, Wait};
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
-
-/// What an op waits for. Every op that is not running waits for one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wait {
-    /// It runs.
-    Nothing,
-    /// An earlier op of its lane.
-    Lane,
-    /// The restart.
-    Restart,
-    /// Its own data on the way to the device.
-    OwnData,
-    /// Pages on the way from the device.
-    Pages,
-    /// Frames: too many pages are kept for other ops, or dirty.
-    Frames,
-    /// A slot for an old version.
-    OldVersions,
-    /// Room in the log.
-    LogRoom,
-    /// Free pages, which the next checkpoint brings.
-    FreePages,
-    /// Earlier updates that wait for any of these, one that is carried out in part, or a query that goes in parts.
-    Turn,
-    /// The throttle.
-    Throttle,
-    /// The log.
-    Log,
-    /// The end of a checkpoint.
-    Checkpoint,
-}
 
 /// What an op still has to do.
 #[derive(Clone, Debug)]
@@ -178,6 +148,7 @@ impl<T> RunningOp<T> {
             admitted: now,
             applied: now,
             throttled: Span::ZERO,
+            longest: LongestWait::from(now),
         };
         RunningOp {
             token: op.token,
@@ -191,6 +162,12 @@ impl<T> RunningOp<T> {
             work: OpWork::Asked(op.ask),
             journey: None,
         }
+    }
+
+    /// It has its turn: what it waited for is over.
+    pub(super) fn goes_on(&mut self, now: Time) {
+        let wait = std::mem::replace(&mut self.wait, Wait::Nothing);
+        self.stages.longest.over(now, wait);
     }
 
     /// What is known of an update's steps.

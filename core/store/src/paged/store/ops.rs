@@ -1,8 +1,9 @@
 //! The ops that are in the store and have not ended, each in one queue by what it waits for; and whose turn it is to change
 //! anything.
 
-use super::op::{RunningOp, Wait};
+use super::op::RunningOp;
 use crate::paged::api::{Answer, Completion, OpError, OpLane, Stages};
+use crate::paged::wait::Wait;
 use loadline_base::{SlotId, Slots, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -121,8 +122,7 @@ impl<T: Copy> Ops<T> {
 
     /// The last of an op's requests is answered.
     pub(super) fn resume(&mut self, slot: SlotId) {
-        let mut running = self.suspended.release(slot);
-        running.wait = Wait::Nothing;
+        let running = self.suspended.release(slot);
         self.ready.push_back(running);
     }
 
@@ -251,6 +251,14 @@ impl<T: Copy> Ops<T> {
     pub(super) fn take_suspended(&mut self) -> Vec<RunningOp<T>> {
         let slots: Vec<SlotId> = self.suspended.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().map(|slot| self.suspended.release(slot)).collect()
+    }
+
+    /// What the op waits for whose token is meant; `None` if it is not here, or runs.
+    pub(super) fn wait_of(&self, is_meant: impl Fn(&T) -> bool) -> Option<Wait> {
+        let queued = self.lanes.values().flat_map(|lane| &lane.next);
+        let all = self.suspended.iter().map(|(_, running)| running).chain(&self.parked);
+        let mut all = all.chain(self.sleeping.values()).chain(queued);
+        all.find(|running| is_meant(&running.token)).map(|running| running.wait)
     }
 
     /// How many wait, by what they wait for.

@@ -1,7 +1,7 @@
 //! What a transaction's next step takes, and whether it is there: pages of the device, frames, room in the log.
 
 use super::PagedStore;
-use super::op::{KeptPages, Looking, Wait};
+use super::op::{KeptPages, Looking};
 use crate::paged::api::OpError;
 use crate::paged::bounds::{self, Bound, Exceeded};
 use crate::paged::change::Change;
@@ -9,6 +9,7 @@ use crate::paged::contents::{self, Carried, Miss, StepUnderWay};
 use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
 use crate::paged::tree::ValuePlace;
+use crate::paged::wait::Wait;
 
 /// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
 const PAGES_RESERVED: u64 = 16;

@@ -2,7 +2,7 @@
 //! the log, so that only their places and checksums go through it.
 
 use super::PagedStore;
-use super::op::{OpWork, RunningOp, Wait};
+use super::op::{OpWork, RunningOp};
 use super::requests::RequestPurpose;
 use crate::objects::Version;
 use crate::paged::api::{Ask, Edit, ObjectId, OpError, Payload, StoreDevice};
@@ -10,6 +10,7 @@ use crate::paged::change::{Change, FilledRun};
 use crate::paged::extent;
 use crate::paged::ids::PageSize;
 use crate::paged::space::PageRun;
+use crate::paged::wait::Wait;
 use loadline_device::Outcome;
 use std::borrow::Cow;
 

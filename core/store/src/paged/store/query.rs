@@ -7,7 +7,7 @@
 //! written meanwhile all of it is read again, in the end while updates wait.
 
 use super::PagedStore;
-use super::op::{Digested, OpWork, Reading, RunningOp, Wait};
+use super::op::{Digested, OpWork, Reading, RunningOp};
 use super::requests::RequestPurpose;
 use crate::paged::api::{
     Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Ranges, StoreDevice, push_range,
@@ -16,6 +16,7 @@ use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::contents::{self, DataPage, Miss, QueryFindings};
 use crate::paged::options::LogMode;
 use crate::paged::tree::TreePages;
+use crate::paged::wait::Wait;
 use loadline_base::SlotId;
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! One op's turn: [plan](super::plan) a step, pass the throttle, keep it, append to the log.
 
 use super::PagedStore;
-use super::op::{KeptPages, Looking, OpWork, RunningOp, Wait};
+use super::op::{KeptPages, Looking, OpWork, RunningOp};
 use super::plan::{Plan, UpdateVerdict};
 use crate::paged::api::{Answer, Ask, Damage, OpError};
 use crate::paged::bounds::{Bound, Exceeded};
@@ -12,6 +12,7 @@ use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
 use crate::paged::store::Fault;
 use crate::paged::throttle::{Dirtied, ThrottlePolicy};
+use crate::paged::wait::Wait;
 use loadline_base::Span;
 
 impl<T: Copy> PagedStore<T> {

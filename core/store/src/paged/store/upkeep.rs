@@ -16,7 +16,8 @@ impl<T: Copy> PagedStore<T> {
         loop {
             self.wake_sleepers();
             self.unpark();
-            while let Some(running) = self.ops.next() {
+            while let Some(mut running) = self.ops.next() {
+                running.goes_on(self.now);
                 self.run(running);
             }
             let progressed = self.advance_checkpoint();
@@ -53,7 +54,8 @@ impl<T: Copy> PagedStore<T> {
             return;
         }
         for _ in 0..self.ops.parked() {
-            let Some(running) = self.ops.next_parked() else { return };
+            let Some(mut running) = self.ops.next_parked() else { return };
+            running.goes_on(self.now);
             let before = self.ops.parked();
             self.retry(running);
             if self.ops.parked() > before {

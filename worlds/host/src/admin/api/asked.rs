@@ -135,6 +135,25 @@ pub enum ValueLevel {
     Runtime,
 }
 
+/// How long somebody watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchSeconds(u32);
+
+impl WatchSeconds {
+    /// The longest: who wants to know more asks again.
+    pub const MAX: u32 = 3600;
+
+    /// So many seconds, from 1 to [`WatchSeconds::MAX`].
+    pub fn new(seconds: u32) -> Option<WatchSeconds> {
+        (1..=WatchSeconds::MAX).contains(&seconds).then_some(WatchSeconds(seconds))
+    }
+
+    /// As a number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
 /// The disk of an OSD that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

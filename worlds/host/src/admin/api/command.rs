@@ -2,7 +2,7 @@
 
 use super::{
     BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow, SizeAsked,
-    ValueAsked, ValueLevel, Who,
+    ValueAsked, ValueLevel, WatchSeconds, Who,
 };
 use crate::admin::route::verbs;
 use loadline_osd::OsdId;
@@ -41,6 +41,10 @@ verbs! {
     Ops: Get ["ops"] -> OpDump, "`ops`", "dump ops";
     /// The slowest of the ops that ended lately, the slowest first.
     OpHistory: Get ["ops" "history"] -> OpDump, "`ops`", "dump history";
+
+    /// What the ops of an image wait for: watches them for so many seconds, 1 to 3600, and sums their reasons up.
+    ImageWhy { image: String, seconds: WatchSeconds }: Get ["image" image "why" seconds]
+        -> ImageWaits, "a `sentence`, its `stages` and its `reasons`", "why";
 
     /// All pools.
     PoolList: Get ["pool"] -> Pools, "`pools`", "pool list";

@@ -114,6 +114,85 @@ pub struct OpRow {
     pub age_ns: u64,
     /// What it went through, in order. The last one is where an op in flight is now.
     pub stages: Vec<OpStage>,
+    /// What one in flight waits for now, and one that has ended waited for longest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<OpWaitRow>,
+}
+
+/// One wait of an op.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpWaitRow {
+    /// `before` it came to a queue, `queue`, `worker`, `window`, `device` or `replicas`.
+    pub stage: String,
+    /// How long.
+    pub span_ns: u64,
+    /// Why, e.g. `store window of osd.2: full for 93 % of it, behind 4 recovery pushes`.
+    pub reason: String,
+}
+
+/// What the ops of an image waited for while somebody watched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImageWaits {
+    /// The image.
+    pub image: String,
+    /// How long it was watched.
+    pub watched_ns: u64,
+    /// Its ops that ended in that time.
+    pub ops: u64,
+    /// Its ops that are still in flight.
+    pub open: u64,
+    /// From issue to reply, of those that ended.
+    pub took: WaitFigures,
+    /// The answer.
+    pub sentence: String,
+    /// Where the time of those that ended went.
+    pub stages: Vec<StageShare>,
+    /// What ops waited for longest, those in flight too, by the time that it took in all.
+    pub reasons: Vec<ReasonShare>,
+}
+
+/// Durations of several ops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitFigures {
+    /// Their mean.
+    pub mean_ns: u64,
+    /// Half took no longer. This and the next one are at most an eighth too large.
+    pub p50_ns: u64,
+    /// 99 of 100 took no longer.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// One stage of the ops of an image.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageShare {
+    /// The stage.
+    pub stage: String,
+    /// Its mean time.
+    pub mean_ns: u64,
+    /// Its part of all time, 0 to 1.
+    pub share: f64,
+}
+
+/// What kept some of the ops of an image longest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReasonShare {
+    /// The stage in which they waited.
+    pub stage: String,
+    /// Where; `None` before they came to an OSD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub osd: Option<u32>,
+    /// Why.
+    pub reason: String,
+    /// How many ops.
+    pub ops: u64,
+    /// This wait's part of the time of all ops, 0 to 1.
+    pub share: f64,
+    /// The mean of this wait.
+    pub mean_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
 }
 
 /// A stage that an op has reached.

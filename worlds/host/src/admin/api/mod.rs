@@ -14,14 +14,14 @@ mod tables;
 
 pub use asked::{
     BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow, SizeAsked,
-    SnapshotName, ValueAsked, ValueLevel, Who,
+    SnapshotName, ValueAsked, ValueLevel, WatchSeconds, Who,
 };
 pub use command::Command;
 #[cfg(test)]
 pub(super) use command::VERBS;
 pub use dump::{
-    BenchResult, KeptOutRow, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue,
-    WaitReason,
+    BenchResult, ImageWaits, KeptOutRow, OpDump, OpRow, OpStage, OpWaitRow, QueueDump, QueueTags,
+    QueuedItem, ReasonShare, ShardQueue, StageShare, WaitFigures, WaitReason,
 };
 pub use profile::{ClassRow, OsdPromises, ProfileInForce};
 pub use refusal::{AdminRefusal, RefusalKind};
@@ -73,6 +73,8 @@ pub enum AdminAnswer {
     Queues(QueueDump),
     /// Ops.
     Ops(OpDump),
+    /// What an image's ops waited for.
+    Waits(ImageWaits),
     /// What an OSD's disk can do.
     Bench(BenchResult),
     /// Whether OSDs could stop.

@@ -2,7 +2,7 @@
 //! stands for it, the way back, and its row in `docs/admin.md`.
 
 use super::{LEVEL_QUERY, RoutedRequest};
-use crate::admin::api::{AdminRefusal, OsdMove, ScrubHow, ValueLevel, Who};
+use crate::admin::api::{AdminRefusal, OsdMove, ScrubHow, ValueLevel, WatchSeconds, Who};
 use loadline_osd::{OsdId, OsdSet};
 use serde::de::DeserializeOwned;
 
@@ -156,6 +156,22 @@ impl Segment for Vec<OsdId> {
 impl Read<&&str> for Vec<OsdId> {
     fn read(text: &&str, asked: &RoutedRequest<'_>) -> Result<Vec<OsdId>, AdminRefusal> {
         text.split(',').map(|one| OsdId::read(&one, asked)).collect()
+    }
+}
+
+impl Segment for WatchSeconds {
+    fn text(&self) -> String {
+        self.get().to_string()
+    }
+}
+
+impl Read<&&str> for WatchSeconds {
+    fn read(text: &&str, _: &RoutedRequest<'_>) -> Result<WatchSeconds, AdminRefusal> {
+        let seconds = text.parse().ok().and_then(WatchSeconds::new);
+        seconds.ok_or_else(|| {
+            AdminRefusal::bad(format!("nobody watches for `{text}` seconds"))
+                .wants(format!("a whole number of seconds from 1 to {}", WatchSeconds::MAX))
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{asked, received};
 use crate::admin::api::{
     BenchAsked, Command, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow,
-    SizeAsked, VERBS, ValueAsked, ValueLevel, Who,
+    SizeAsked, VERBS, ValueAsked, ValueLevel, WatchSeconds, Who,
 };
 use loadline_osd::OsdId;
 use proptest::prelude::*;
@@ -75,6 +75,7 @@ fn image_commands(name: &str, other: &str) -> Vec<Command> {
     vec![
         Command::ImageList,
         Command::ImageInfo { image: image() },
+        Command::ImageWhy { image: image(), seconds: WatchSeconds::new(10).unwrap() },
         Command::ImageCreate { asked: plain },
         Command::ImageCreate { asked: full },
         Command::ImageResize { image: image(), to: SizeAsked { size_bytes: 0 } },

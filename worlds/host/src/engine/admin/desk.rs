@@ -28,6 +28,13 @@ pub(in crate::engine) struct Ticket {
     pub(super) request: HttpRequestId,
 }
 
+impl Ticket {
+    /// The connection on which it was asked.
+    pub(in crate::engine) fn conn(self) -> ConnId {
+        self.conn
+    }
+}
+
 pub(super) struct AdminConnection {
     pub(super) session: HttpSession,
     pub(super) out: HttpOutbox,

@@ -2,15 +2,15 @@
 
 use super::desk::{Executed, now};
 use crate::admin::api::{
-    AdminAnswer, KeptOutRow, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue,
-    WaitReason,
+    AdminAnswer, KeptOutRow, OpDump, OpRow, OpStage, OpWaitRow, QueueDump, QueueTags, QueuedItem,
+    ShardQueue, WaitReason,
 };
 use crate::engine::health::Past;
 use crate::engine::host_node::HostNode;
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::ImageId;
-use loadline_osd::{KeptOutItem, OpKind, OsdId, SnapshotNo};
+use loadline_osd::{DelayCause, KeptOutItem, OpKind, OpWait, OsdId, SnapshotNo};
 use loadline_qos::{ClassId, FlowId, ServiceClass, Tags, WaitCause, Waiting};
 
 impl HostNode {
@@ -48,7 +48,27 @@ impl HostNode {
             ];
             stages.extend(progress.committed.map(|at| ("committed", at)));
         }
-        self.shown_op(issued, self.now, &stages)
+        let wait = self.present_wait(issued);
+        OpRow { wait: Some(wait), ..self.shown_op(issued, self.now, &stages) }
+    }
+
+    /// What an op without a reply waits for, and for how long it has.
+    pub(in crate::engine) fn present_wait(&self, issued: &IssuedOp) -> OpWaitRow {
+        let age = self.now.since(issued.issued);
+        match self.node.wait_of_op(self.now, &issued.op) {
+            Some(OpWait::Primary(delay)) if delay.cause == DelayCause::Recovery => {
+                shown_wait(&OpWait::Primary(delay), age)
+            }
+            Some(wait) => shown_wait(&wait, wait.span()),
+            None => {
+                let is_served = self.node.cluster().map().pg(issued.op.pg).serving().is_some();
+                let reason = match is_served {
+                    true => "room on a full OSD, or a scrub of its object".to_owned(),
+                    false => "an OSD that serves its PG".to_owned(),
+                };
+                OpWaitRow { stage: "before".to_owned(), span_ns: age.nanos(), reason }
+            }
+        }
     }
 
     pub(super) fn op_history(&self) -> AdminAnswer {
@@ -60,7 +80,9 @@ impl HostNode {
                 ("committed", reply.committed),
                 ("replied", reply.replied),
             ];
-            self.shown_op(issued, reply.replied, &stages)
+            let wait = OpWait::longest(issued.issued, reply);
+            let row = shown_wait(&wait, wait.span());
+            OpRow { wait: Some(row), ..self.shown_op(issued, reply.replied, &stages) }
         };
         AdminAnswer::Ops(OpDump { ops: self.health.slowest().iter().map(op).collect() })
     }
@@ -92,8 +114,14 @@ impl HostNode {
             osd: self.node.cluster().map().pg(op.pg).acting.first().map(|osd| osd.get()),
             age_ns: until.since(issued.issued).nanos(),
             stages: stages.iter().map(stage).collect(),
+            wait: None,
         }
     }
+}
+
+fn shown_wait(wait: &OpWait, span: Span) -> OpWaitRow {
+    let (stage, reason) = (wait.stage().to_owned(), wait.to_string());
+    OpWaitRow { stage, span_ns: span.nanos(), reason }
 }
 
 fn kind(kind: OpKind) -> &'static str {

@@ -94,6 +94,10 @@ impl Engine {
             Command::Profile => now(self.host.profile()),
             Command::Ops => now(self.host.ops_in_flight()),
             Command::OpHistory => now(self.host.op_history()),
+            Command::ImageWhy { image, seconds } => {
+                self.watch(ticket, &image, seconds)?;
+                Ok(CommandOutcome::Later)
+            }
             Command::PoolList => now(self.host.pool_list()),
             Command::PoolCreate { pool } => self.host.pool_create(pool),
             Command::PoolRemove { pool } => self.host.pool_remove(&pool),

@@ -1,9 +1,10 @@
 //! What needs somebody's attention, one sentence each.
 
 use super::pg_states::PgStates;
-use crate::admin::api::{Health, HealthLevel, OsdRow};
+use crate::admin::api::{Health, HealthLevel, OpWaitRow, OsdRow};
 use crate::engine::host_node::HostNode;
 use loadline_base::{Span, WallTime};
+use loadline_cluster::IssuedOp;
 use loadline_cluster::settings::LeftOut;
 use loadline_osd::{DamageCounts, OsdId};
 use std::collections::BTreeMap;
@@ -267,12 +268,16 @@ impl Findings {
     }
 
     fn slow_ops(&mut self, host: &HostNode) {
-        let ages = host.node.cluster().open_ops().into_iter().map(|op| host.now.since(op.issued));
-        let slow: Vec<Span> = ages.take_while(|age| *age > SLOW).collect();
+        let open = host.node.cluster().open_ops();
+        let is_slow = |op: &&IssuedOp| host.now.since(op.issued) > SLOW;
+        let slow: Vec<&IssuedOp> = open.into_iter().take_while(is_slow).collect();
         if let Some(oldest) = slow.first() {
             let what = are(slow.len() as u64, "op", "waits", "wait");
-            let seconds = oldest.as_secs_f64();
-            self.warn(format!("{what} for more than 5 s, the oldest for {seconds:.0} s"));
+            let seconds = host.now.since(oldest.issued).as_secs_f64();
+            let OpWaitRow { reason, .. } = host.present_wait(oldest);
+            self.warn(format!(
+                "SLOW_OPS: {what} for more than 5 s, the oldest for {seconds:.0} s: {reason}; `loadline dump ops` shows each"
+            ));
         }
     }
 

@@ -25,13 +25,14 @@ pub(super) use markers::marker_offsets;
 
 use job::CheckpointJob;
 
-use super::op::{RunningOp, Wait};
+use super::op::RunningOp;
 use super::requests::{CheckpointRequest, RequestPurpose};
 use super::{Fault, PagedStore};
 use crate::paged::api::{Answer, Ask, IoDone, StoreDevice};
 use crate::paged::ids::CheckpointId;
 use crate::paged::metrics::CheckpointReason;
 use crate::paged::options::{LogMode, Protection};
+use crate::paged::wait::Wait;
 use loadline_device::Outcome;
 
 impl<T: Copy> PagedStore<T> {

@@ -1,0 +1,97 @@
+//! The longest wait of an op from its issue to its reply, wherever that was.
+
+use crate::delay::{Delay, DelayCause, OpDelay};
+use crate::event::Reply;
+use crate::ids::OsdId;
+use crate::waits::Stage;
+use loadline_base::{Span, Time};
+use std::fmt;
+
+/// The longest wait of an op that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpWait {
+    /// Before it came to a queue, for so long: it was parked until its object was recovered, or nobody served its placement group.
+    Before {
+        /// How long.
+        span: Span,
+        /// Whether it was parked.
+        parked: bool,
+    },
+    /// On its primary.
+    Primary(Delay),
+    /// For another copy, for so long, which was kept by this if anything is known of it.
+    Replica {
+        /// From its own end to the last answer.
+        span: Span,
+        /// What kept the last one.
+        delay: Option<Delay>,
+    },
+}
+
+impl OpWait {
+    /// Of an op that was issued then and has this reply.
+    pub fn longest(issued: Time, reply: &Reply) -> OpWait {
+        let OpDelay { primary, replica, parked } = reply.delay;
+        let before = reply.admitted.since(issued);
+        let replicas = reply.replied.since(reply.committed);
+        if before > primary.span.max(replicas) {
+            OpWait::Before { span: before, parked }
+        } else if replicas > primary.span {
+            OpWait::Replica { span: replicas, delay: replica }
+        } else {
+            OpWait::Primary(primary)
+        }
+    }
+
+    /// How long.
+    pub fn span(&self) -> Span {
+        match self {
+            OpWait::Before { span, .. } | OpWait::Replica { span, .. } => *span,
+            OpWait::Primary(delay) => delay.span,
+        }
+    }
+
+    /// The stage in which it was.
+    pub fn stage(&self) -> &'static str {
+        match self {
+            OpWait::Before { .. } => "before",
+            OpWait::Primary(delay) => delay.stage.name(),
+            OpWait::Replica { .. } => Stage::Replicas.name(),
+        }
+    }
+
+    /// The OSD that kept it, if one did.
+    pub fn osd(&self) -> Option<OsdId> {
+        match self {
+            OpWait::Before { .. } | OpWait::Replica { delay: None, .. } => None,
+            OpWait::Primary(delay) | OpWait::Replica { delay: Some(delay), .. } => Some(delay.osd),
+        }
+    }
+
+    /// The reason without its numbers, for whoever sums reasons up.
+    pub fn summary(&self) -> String {
+        match self {
+            OpWait::Before { parked: true, .. } => DelayCause::Recovery.summary(),
+            OpWait::Before { parked: false, .. } => {
+                "nobody served its PG, or a disk was full".to_owned()
+            }
+            OpWait::Primary(delay) | OpWait::Replica { delay: Some(delay), .. } => {
+                delay.cause.summary()
+            }
+            OpWait::Replica { delay: None, .. } => "the answers of the other copies".to_owned(),
+        }
+    }
+}
+
+/// `replica, store of osd.1: checkpoint throttle`, and of the primary as [`Delay`] says.
+impl fmt::Display for OpWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpWait::Primary(delay) => delay.fmt(f),
+            OpWait::Replica { delay: Some(delay), .. } => write!(f, "replica, {delay}"),
+            OpWait::Before { .. } | OpWait::Replica { delay: None, .. } => {
+                f.write_str(&self.summary())
+            }
+        }
+    }
+}
