@@ -193,6 +193,7 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         scheduler,
     );
     EngineConfig {
+        page: None,
         disks: vec![disk],
         copies: 1,
         pgs: None,

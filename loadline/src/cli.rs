@@ -67,6 +67,10 @@ pub(crate) enum CliCommand {
     Dump(node::DumpArgs),
     /// What the ops of one of its images wait for, in a sentence and a table
     Why(node::WhyArgs),
+    /// What it tells monitoring systems
+    Metrics(node::NodeArgs),
+    /// The address of its live page, with the token for its buttons
+    Page(node::PageArgs),
     /// Ask one of its OSDs to do something
     Tell(node::TellArgs),
     /// End a running node

@@ -6,7 +6,9 @@ use crate::node::config::{NodeConfig, ServeArgs};
 use crate::notify;
 use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
-use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan};
+use loadline_host::{
+    BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan, PageSpec,
+};
 use loadline_osd::OsdSet;
 use loadline_study::why;
 use std::io::{self, IsTerminal};
@@ -101,6 +103,7 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
             .collect(),
         nbd: nbd.chain(config.nbd_tcp.map(ListenAt::Tcp)).collect(),
         admin: ListenAt::Unix(config.admin),
+        page: config.page.map(|at| PageSpec { at, token_file: config.dir.join("page.json") }),
         medium: config.medium,
         preset: *config.preset,
         settings: config.settings,

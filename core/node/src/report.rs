@@ -6,7 +6,7 @@ use loadline_base::Time;
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
 use loadline_osd::{
-    ClientOp, DamageCounts, GateReport, OpWait, OsdId, OsdSet, PgId, PgProgress, Received,
+    ClientOp, DamageCounts, GateReport, OpWait, Osd, OsdId, OsdSet, PgId, PgProgress, Received,
     RecoveryState, ScrubKind, ScrubRecord, SnapshotNo, TrackedCapacity, TrimState, Waits,
 };
 use loadline_store::ObjectNo;
@@ -109,6 +109,11 @@ impl Node {
             scrub.groups_running += u64::from(osd.scrubs(pg).is_some());
         }
         scrub
+    }
+
+    /// The OSDs, to look at.
+    pub fn each_osd(&self) -> impl Iterator<Item = (OsdId, &Osd)> {
+        self.osds().iter()
     }
 
     /// The scrubs of a placement group; those of one without a primary are not known.

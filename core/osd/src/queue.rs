@@ -13,7 +13,7 @@ use crate::shard::{Computed, KeptWorker, Shard};
 use crate::tenants::TenantTable;
 use loadline_base::{IdVec, Time};
 use loadline_device::ClassTag;
-use loadline_qos::{ShardPlan, Urgency, Waiting, Work};
+use loadline_qos::{ServiceClass, ShardPlan, Urgency, Waiting, Work};
 use std::sync::Arc;
 
 /// The queues of one OSD.
@@ -293,7 +293,14 @@ impl WorkQueue {
 
     /// What the shards have given to each class, and what is reserved for it.
     pub(crate) fn service(&self, now: Time) -> OsdService {
+        let mut waiting = [0; ServiceClass::ALL.len()];
+        for shard in self.shards.values() {
+            for (sum, items) in waiting.iter_mut().zip(shard.meter().waiting()) {
+                *sum += u64::from(items);
+            }
+        }
         OsdService {
+            waiting,
             reservations: self.policy.reservations(),
             shards: self.shards.values().map(|shard| shard.meter().read(now)).collect(),
         }

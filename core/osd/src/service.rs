@@ -26,6 +26,8 @@ pub struct OsdService {
     pub reservations: [f64; CLASSES],
     /// Each shard's classes, by [`ServiceClass::id`].
     pub shards: Vec<[ServedClass; CLASSES]>,
+    /// Items that wait now, of each class in all shards.
+    pub waiting: [u64; CLASSES],
 }
 
 /// A shard's counters.
@@ -88,6 +90,11 @@ impl Meter {
             class.given = class.read(now);
             class.waiting = 0;
         }
+    }
+
+    /// How many items of each class wait.
+    pub(crate) fn waiting(&self) -> [u32; CLASSES] {
+        self.classes.map(|class| class.waiting)
     }
 
     /// What each class was given so far.

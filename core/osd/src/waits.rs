@@ -84,6 +84,16 @@ impl WaitHistogram {
         Span::from_nanos(self.sum_ns.checked_div(self.count).unwrap_or(0))
     }
 
+    /// All of them together.
+    pub fn sum(&self) -> Span {
+        Span::from_nanos(self.sum_ns)
+    }
+
+    /// How many are shorter than two to this power, in nanoseconds. Exact.
+    pub fn below(&self, log2: u32) -> u64 {
+        self.buckets[..bucket_of(1 << log2)].iter().sum()
+    }
+
     /// The longest.
     pub fn max(&self) -> Span {
         self.max
@@ -206,5 +216,6 @@ mod tests {
         let p99 = histogram.quantile(0.99).nanos();
         assert!((990..=990 + 990 / 8).contains(&p99), "{p99}");
         assert_eq!(histogram.quantile(1.0), Span::from_nanos(1000));
+        assert_eq!((histogram.below(9), histogram.below(10), histogram.below(0)), (511, 1000, 0));
     }
 }

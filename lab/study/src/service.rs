@@ -192,7 +192,8 @@ mod tests {
             classes[CLIENT] = ServedClass { items: *items, cost: *items, waited };
             classes
         };
-        vec![OsdService { reservations, shards: shards.iter().map(shard).collect() }]
+        let shards = shards.iter().map(shard).collect();
+        vec![OsdService { reservations, shards, waiting: Default::default() }]
     }
 
     fn check(reads: &[&[(u64, u64)]], iops: &[f64], owed: &[f64], wanted: &[f64], short: &[f64]) {

@@ -416,6 +416,12 @@ pub(crate) enum DumpSubcommand {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PageArgs {
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
     /// The image
     pub(crate) image: String,

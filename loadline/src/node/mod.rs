@@ -7,6 +7,7 @@ pub(crate) mod config;
 mod dump;
 mod image;
 mod osd;
+mod page;
 mod pg;
 mod pool;
 mod promises;
@@ -17,12 +18,13 @@ mod status;
 mod why;
 
 pub(crate) use args::{
-    ConfigArgs, DumpArgs, ImageArgs, InconsistentArgs, OsdArg, OsdArgs, PgArgs, PoolArgs,
+    ConfigArgs, DumpArgs, ImageArgs, InconsistentArgs, OsdArg, OsdArgs, PageArgs, PgArgs, PoolArgs,
     RepairArgs, ScrubArgs, StatusArgs, SwitchArgs, TellArgs, WhyArgs,
 };
 pub(crate) use dump::{carry_out as dump, tell};
 pub(crate) use image::carry_out as image;
 pub(crate) use osd::carry_out as osd;
+pub(crate) use page::{metrics, page};
 pub(crate) use pg::carry_out as pg;
 pub(crate) use pool::carry_out as pool;
 pub(crate) use promises::profile;

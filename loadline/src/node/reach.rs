@@ -37,6 +37,13 @@ impl NodeArgs {
         Ok(Client::connect(&socket)?)
     }
 
+    /// The node's folder.
+    pub(super) fn folder(&self) -> PathBuf {
+        let of_socket = self.socket.as_ref().and_then(|socket| socket.parent());
+        let folder = of_socket.map(PathBuf::from).or_else(|| self.dir.clone());
+        folder.unwrap_or_else(default_dir)
+    }
+
     /// Whether it was said which node is meant.
     pub(crate) fn is_named(&self) -> bool {
         self.dir.is_some() || self.socket.is_some()

@@ -186,8 +186,9 @@ fn fares(row: &BackgroundRow) -> String {
 }
 
 fn sockets(connections: &ConnectionCounts) -> String {
-    let ConnectionCounts { nbd, admin, refused } = connections;
-    format!("{nbd} NBD, {admin} admin; {refused} refused since the start")
+    let ConnectionCounts { nbd, admin, page, refused } = connections;
+    let page = if *page > 0 { format!(", {page} HTTP") } else { String::new() };
+    format!("{nbd} NBD, {admin} admin{page}; {refused} refused since the start")
 }
 
 fn memory_in_words(memory: &MemoryUse) -> String {

@@ -147,7 +147,7 @@ fn descriptors_suffice_for_as_many_as_are_let_in() {
     let folder = tempfile::tempdir().unwrap();
     let many = ["--connections", "5000", "--connections-per-peer", "5000", "--negotiation", "100s"];
     let flags = [&FLAGS[..], &many].concat();
-    for (limits, admitted) in [("--nofile=256:4096", 1_200), ("--nofile=256:800", 496)] {
+    for (limits, admitted) in [("--nofile=256:4096", 1_200), ("--nofile=256:800", 464)] {
         let node = Node::start_under(&["prlimit", limits], &folder.path().join("node"), &flags);
         let crowd: Vec<_> =
             (0..1_200).map(|_| UnixStream::connect(node.socket()).unwrap()).collect();

@@ -31,7 +31,7 @@ pub use disk::{
 pub use engine::{
     BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage,
     DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec,
-    Mail, MemoryPlan, NodeGone, TooLittleMemory,
+    Mail, MemoryPlan, NodeGone, PageSpec, TooLittleMemory,
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,

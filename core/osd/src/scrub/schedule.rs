@@ -61,6 +61,11 @@ pub struct ScrubSchedule {
 }
 
 impl ScrubSchedule {
+    /// Whether the clock begins none.
+    pub fn is_paused(&self) -> bool {
+        self.no_shallow && self.no_deep
+    }
+
     /// When a group is due, as far as the clock goes.
     pub fn target(&self, pg: PgId, last: WallTime) -> WallTime {
         let drawn = draw(pg, last, 1) % 1_000_000;

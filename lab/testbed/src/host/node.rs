@@ -74,6 +74,7 @@ fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
     let image = |image: &TestImage| ImageSpec { name: image.name.clone(), size: image.load.image };
     let over_nbd = spec.place.client == ClientKind::Fio;
     EngineConfig {
+        page: None,
         disks: ground.disks.iter().map(disk).collect(),
         copies: spec.copies,
         pgs: Some(spec.pgs),

@@ -35,6 +35,9 @@ pub(super) struct NodeFile {
     pub(super) nbd: NbdTyped,
     #[arg(skip)]
     pub(super) admin: Option<PathBuf>,
+    /// Serve the live page and /metrics on this loopback address, such as `127.0.0.1:7480`
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(super) page: Option<SocketAddr>,
     /// Rights to the sockets in octal digits, whatever the umask; by default 0600
     #[arg(long, value_name = "MODE")]
     #[serde(deserialize_with = "from_text")]

@@ -18,6 +18,7 @@ use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
 use loadline_study::{unknown, why};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The published studies' number of copies, where there are so many OSDs.
@@ -91,6 +92,7 @@ impl NodeFile {
             return Err(FieldFault::new("pgs", wanted));
         }
         refuse_unsafe(&self.nbd)?;
+        refuse_open_page(self.page)?;
         Ok(NodeConfig {
             osds,
             copies,
@@ -98,6 +100,7 @@ impl NodeFile {
             images: self.images()?,
             nbd_unix: dir.join(self.nbd.unix.as_deref().unwrap_or(Path::new("nbd.sock"))),
             nbd_tcp: self.nbd.tcp,
+            page: self.page,
             admin: dir.join(self.admin.as_deref().unwrap_or(Path::new("admin.sock"))),
             doors: doors(&self.nbd)?,
             socket_mode: self.socket_mode.map_or(0o600, |mode| mode.0),
@@ -318,6 +321,19 @@ fn doors(typed: &NbdTyped) -> Result<DoorLimits, FieldFault> {
         negotiation: long_enough("negotiation", typed.negotiation)?.unwrap_or(standard.negotiation),
         idle: long_enough("idle", typed.idle)?,
     })
+}
+
+/// The page shows everything to whoever reaches it, and its token travels as it is. So it stays on this machine too.
+fn refuse_open_page(page: Option<SocketAddr>) -> Result<(), FieldFault> {
+    match page.filter(|address| !address.ip().is_loopback()) {
+        None => Ok(()),
+        Some(address) => Err(FieldFault::new(
+            "page",
+            format!(
+                "{address} can be reached from outside: this build has no TLS; listen on loopback, and let a tunnel carry it further"
+            ),
+        )),
+    }
 }
 
 /// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine.

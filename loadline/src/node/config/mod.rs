@@ -42,6 +42,8 @@ pub(crate) struct NodeConfig {
     pub(crate) nbd_unix: PathBuf,
     /// Where NBD clients are served besides: TCP, on loopback only.
     pub(crate) nbd_tcp: Option<SocketAddr>,
+    /// Where the live page and metrics are served; on loopback only.
+    pub(crate) page: Option<SocketAddr>,
     /// Where commands are taken.
     pub(crate) admin: PathBuf,
     /// Bounds of NBD connections.

@@ -1,11 +1,15 @@
 //! Every command against a node that runs: what it does, and what it refuses.
 
+mod browser;
 mod changes;
 mod clients;
 mod devices;
 mod disks;
+mod http;
 mod left_out;
+mod monitoring;
 mod node;
+mod page;
 mod pools_and_images;
 mod scrub;
 mod settings;

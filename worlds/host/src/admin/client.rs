@@ -66,14 +66,32 @@ impl Client {
     /// # Errors
     /// [`ClientError::Refused`] if the node does not do it; all others mean that it is not known whether it was done.
     pub fn ask<A: DeserializeOwned>(&mut self, command: &Command) -> Result<A, ClientError> {
-        let request = encode(&command.request());
+        let body = self.ask_for("application/json", command)?;
+        let foreign = |_| ClientError::Foreign { socket: self.socket.clone() };
+        serde_json::from_slice(&body).map_err(foreign)
+    }
+
+    /// Asks for an answer as text, where it has that form.
+    ///
+    /// # Errors
+    /// The same as of [`Client::ask`].
+    pub fn ask_text(&mut self, command: &Command) -> Result<String, ClientError> {
+        let body = self.ask_for("text/plain", command)?;
+        let foreign = |_| ClientError::Foreign { socket: self.socket.clone() };
+        String::from_utf8(body).map_err(foreign)
+    }
+
+    fn ask_for(&mut self, accept: &str, command: &Command) -> Result<Vec<u8>, ClientError> {
+        let request = encode(accept, &command.request());
         self.stream.write_all(&request).map_err(|error| self.broken(error))?;
         let (code, body) = self.receive()?;
         let foreign = || ClientError::Foreign { socket: self.socket.clone() };
-        if code == 200 {
-            return serde_json::from_slice(&body).map_err(|_| foreign());
+        match code {
+            200 => Ok(body),
+            _ => {
+                Err(AdminRefusal::from_json(code, &body).map_or_else(foreign, ClientError::Refused))
+            }
         }
-        Err(AdminRefusal::from_json(code, &body).map_or_else(foreign, ClientError::Refused))
     }
 
     /// The status code and the body of the next answer.
@@ -110,9 +128,9 @@ impl Client {
     }
 }
 
-pub(super) fn encode(request: &route::HttpRequest) -> Vec<u8> {
+pub(super) fn encode(accept: &str, request: &route::HttpRequest) -> Vec<u8> {
     let mut bytes = format!(
-        "{} {} HTTP/1.1\r\nHost: loadline\r\nContent-Length: {}\r\n\r\n",
+        "{} {} HTTP/1.1\r\nHost: loadline\r\nAccept: {accept}\r\nContent-Length: {}\r\n\r\n",
         request.method.name(),
         request.target,
         request.body.len()

@@ -6,13 +6,18 @@
 
 pub mod api;
 mod client;
+mod exposition;
 mod head;
 mod http;
+mod page;
 mod response;
 mod route;
 
 pub use client::{Client, ClientError};
-pub use http::{HttpOutbox, HttpRequestId, HttpSession};
+pub use exposition::{Exposition, MetricsForm};
+pub(crate) use exposition::{Label, MetricKind};
+pub use http::{HttpOutbox, HttpRequestId, HttpSession, UNSENT_MAX};
+pub use page::Audience;
 pub(crate) use route::change;
 
 #[cfg(test)]

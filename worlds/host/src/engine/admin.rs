@@ -9,6 +9,8 @@ mod dump;
 mod execute;
 mod findings;
 mod images;
+mod live;
+mod metrics;
 mod new_disk;
 mod osds;
 mod pg_states;
@@ -23,7 +25,7 @@ pub(super) use desk::{AdminConnections, CommandOutcome, DiskReady, Executed, Tic
 use super::Engine;
 use crate::ConnId;
 use crate::admin::api::{AdminAnswer, AdminRefusal, Command};
-use crate::admin::{HttpOutbox, HttpSession};
+use crate::admin::{Audience, HttpOutbox, HttpSession};
 use desk::{AdminConnection, Delayed, WaitingAnswer};
 use loadline_base::Span;
 
@@ -34,9 +36,10 @@ const PATIENCE: Span = Span::from_secs(60);
 const RECEIVE: usize = 64 << 10;
 
 impl Engine {
-    pub(super) fn admin_accepted(&mut self, conn: ConnId) {
-        let (session, out) = (HttpSession::default(), HttpOutbox::default());
-        let connection = AdminConnection { session, out, closing: false, moved: self.host.now };
+    pub(super) fn admin_accepted(&mut self, conn: ConnId, audience: Audience) {
+        let (session, out) = (HttpSession::new(audience), HttpOutbox::default());
+        let (moved, unsent) = (self.host.now, 0);
+        let connection = AdminConnection { session, out, closing: false, moved, unsent };
         self.admin.connections.insert(conn, connection);
         self.host.world.want(conn, RECEIVE);
     }
@@ -150,19 +153,32 @@ impl Engine {
         let Some(connection) = self.admin.connections.get_mut(&conn) else { return };
         let bytes = std::mem::take(&mut connection.out.send);
         if !bytes.is_empty() {
+            connection.unsent += bytes.len();
             self.host.world.send(conn, bytes);
         }
         if connection.out.close && !connection.closing {
             connection.closing = true;
             self.host.world.close_when_sent(conn);
-        } else if !connection.session.is_full() && !connection.closing {
+        } else if !connection.session.is_full() && connection.has_room() && !connection.closing {
             self.host.world.want(conn, RECEIVE);
         }
     }
 
-    pub(super) fn admin_sent(&mut self, conn: ConnId) {
+    pub(super) fn admin_sent(&mut self, conn: ConnId, bytes: usize) {
         if let Some(connection) = self.admin.connections.get_mut(&conn) {
             connection.moved = self.host.now;
+            connection.unsent = connection.unsent.saturating_sub(bytes);
+            if connection.has_room() {
+                connection.session.resume(&mut connection.out);
+            }
+        }
+        self.admin_go_on(conn);
+    }
+
+    /// Tells one who follows the live view of a second.
+    fn admin_event(&mut self, conn: ConnId, step: &str) {
+        if let Some(connection) = self.admin.connections.get_mut(&conn) {
+            connection.session.event(step, &mut connection.out);
         }
         self.admin_flush(conn);
     }

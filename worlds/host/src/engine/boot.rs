@@ -17,14 +17,15 @@ use super::watches::Watches;
 use super::{Engine, Stopping};
 use crate::new_store::random_u128;
 use crate::{
-    DiskOpen, DiskOpenError, Holding, ListenError, Loop, LoopError, LoopOptions, NewStoreError,
-    OpenedDisk, write_store,
+    DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop, LoopError, LoopOptions,
+    NewStoreError, OpenedDisk, write_store,
 };
 use loadline_base::{Agenda, Span};
 use loadline_cluster::settings::Refused;
 use loadline_cluster::{PoolSpec, StartError};
 use loadline_node::{Delays, Node};
 use std::io;
+use std::sync::Arc;
 
 /// The pool that a new node has.
 const POOL: &str = "data";
@@ -84,6 +85,9 @@ pub enum BootError {
     /// An image cannot be made.
     #[error("image {0}: {1}")]
     Image(String, loadline_cluster::images::ImageError),
+    /// The page's token cannot be written.
+    #[error("the page's token: {0}")]
+    Token(io::Error),
     /// Randomness cannot be had.
     #[error("no random number for the new cluster: {0}")]
     Random(io::Error),
@@ -139,6 +143,7 @@ impl Engine {
             image_work: None,
             bench: Benches::default(),
             watches: Watches::default(),
+            page_token: Arc::from(""),
             stopping: Stopping::No,
         };
         tracing::info!(mode = %engine.host.io_mode(), "event loop");
@@ -206,6 +211,13 @@ impl Engine {
         let listener = self.host.world.listen(&self.host.config.admin)?;
         self.doors.opened(listener, Speaks::Admin);
         tracing::info!(at = %self.host.config.admin, "admin");
+        if let Some(page) = self.host.config.page.clone() {
+            self.page_token = page.write_token().map_err(BootError::Token)?;
+            let at = ListenAt::Tcp(page.at);
+            let listener = self.host.world.listen(&at)?;
+            self.doors.opened(listener, Speaks::Page);
+            tracing::info!(at = format!("http://{at}/"), token = %page.token_file.display(), "page");
+        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! What a node is made from.
 
 use super::doors::DoorLimits;
+use crate::new_store::random_u128;
 use crate::{BackendChoice, Direct, Discards, ListenAt};
 use loadline_base::{Bytes, WallClock};
 use loadline_cluster::settings::{DriveLimits, SettingsChange};
@@ -8,7 +9,12 @@ use loadline_device::Medium;
 use loadline_osd::OsdSet;
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a node is made from.
 #[derive(Clone, Debug)]
@@ -29,6 +35,8 @@ pub struct EngineConfig {
     pub nbd: Vec<ListenAt>,
     /// Where commands are taken.
     pub admin: ListenAt,
+    /// Where the page is, if anywhere.
+    pub page: Option<PageSpec>,
     /// What kind of disks: it selects defaults.
     pub medium: Medium,
     /// Whose behaviour the schedulers show.
@@ -63,6 +71,32 @@ pub struct EngineConfig {
     pub give_up: OsdSet,
     /// What the calendar says when the node begins.
     pub clock: WallClock,
+}
+
+/// The page of a node.
+#[derive(Clone, Debug)]
+pub struct PageSpec {
+    /// Where it listens; a loopback address.
+    pub at: SocketAddr,
+    /// Where its address and its token are written at each start, for whoever may read the node's folder.
+    pub token_file: PathBuf,
+}
+
+impl PageSpec {
+    /// Draws a token and writes it beside the page's address, where its owner alone may read it.
+    pub(super) fn write_token(&self) -> io::Result<Arc<str>> {
+        let token = format!("{:032x}", random_u128()?);
+        // One that is there keeps its rights otherwise.
+        match fs::remove_file(&self.token_file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut open = fs::OpenOptions::new();
+        let mut file = open.write(true).create_new(true).mode(0o600).open(&self.token_file)?;
+        let page = serde_json::json!({ "url": format!("http://{}/", self.at), "token": &token });
+        writeln!(file, "{page}")?;
+        Ok(token.into())
+    }
 }
 
 /// One OSD's disk.

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::doors::{Complaint, Speaks, TurnedAway};
+use crate::admin::Audience;
 use crate::{ConnId, Disconnect, ListenerId, Peer};
 use loadline_base::Span;
 
@@ -14,7 +15,11 @@ impl Engine {
             None => self.host.world.close(conn),
             Some(speaks) if !self.let_in(conn, speaks, peer) => {}
             Some(Speaks::Nbd) => self.nbd_accepted(conn),
-            Some(Speaks::Admin) => self.admin_accepted(conn),
+            Some(Speaks::Admin) => self.admin_accepted(conn, Audience::Operator),
+            Some(Speaks::Page) => {
+                let token = self.page_token.clone();
+                self.admin_accepted(conn, Audience::Page(token));
+            }
         }
     }
 
@@ -23,24 +28,29 @@ impl Engine {
         let memory = self.nbd.held().more_connections(self.host.states_most());
         let refused = match self.doors.enter(conn, speaks, peer, memory) {
             Ok(()) => return true,
-            Err(TurnedAway::Full(_)) if speaks == Speaks::Admin && self.end_idlest() => {
+            Err(TurnedAway::Full(_)) if speaks != Speaks::Nbd && self.end_idlest(speaks) => {
                 return self.let_in(conn, speaks, peer);
             }
             Err(refused) => refused,
         };
         self.doors.refused += 1;
         self.host.world.close(conn);
-        let what = if speaks == Speaks::Nbd { "NBD" } else { "admin" };
+        let what = match speaks {
+            Speaks::Nbd => "NBD",
+            Speaks::Admin => "admin",
+            Speaks::Page => "HTTP",
+        };
         self.doors.complain(self.host.now, Complaint::Refused, || {
             format!("an {what} connection of {peer} was refused: {refused}")
         });
         false
     }
 
-    /// Ends an admin connection that has nothing under way, for one that may have: the longest silent one of who has most. Answers
+    /// Ends a connection of this kind that has nothing under way, for one that may have: the longest silent one of who has most. Answers
     /// whether there was one.
-    fn end_idlest(&mut self) -> bool {
-        let idle = self.admin.idle_since(self.host.now, Span::ZERO);
+    fn end_idlest(&mut self, speaks: Speaks) -> bool {
+        let mut idle = self.admin.idle_since(self.host.now, Span::ZERO);
+        idle.retain(|conn| self.doors.speaks(*conn) == Some(speaks));
         // They come in order of their silence, and of equals the last counts.
         let idlest = idle.into_iter().rev().max_by_key(|conn| self.doors.of_same_peer(*conn));
         let Some(conn) = idlest else { return false };
@@ -55,7 +65,7 @@ impl Engine {
         }
         match self.doors.leave(conn) {
             Some(Speaks::Nbd) => self.nbd_closed(conn),
-            Some(Speaks::Admin) => self.admin_closed(conn),
+            Some(Speaks::Admin | Speaks::Page) => self.admin_closed(conn),
             None => {}
         }
     }
@@ -67,7 +77,7 @@ impl Engine {
             self.host.world.close(conn);
             let seconds = ADMIN_IDLE;
             self.doors.complain(self.host.now, Complaint::Idle, || {
-                format!("an admin connection was silent for {seconds} and is ended")
+                format!("an admin or HTTP connection was silent for {seconds} and is ended")
             });
         }
     }

@@ -41,6 +41,8 @@ impl Default for DoorLimits {
 const PER_PEER: u32 = 512;
 /// Admin connections at a time.
 const ADMIN: u32 = 32;
+/// Connections to the page at a time: some browsers with six each, and monitoring systems.
+const PAGE: u32 = 32;
 /// Descriptors for everything else: disks, listeners, the ring, threads' bells, files that are opened and closed.
 const RESERVED: u64 = 256;
 /// Connections that are closed as soon as they have come take a descriptor for a moment.
@@ -61,6 +63,8 @@ pub(super) fn raise_descriptors() -> u64 {
 pub(super) enum Speaks {
     Nbd,
     Admin,
+    /// The page, and `/metrics` over TCP.
+    Page,
 }
 
 /// What clients do wrong often, once somebody tries.
@@ -108,6 +112,14 @@ struct Untold {
     more: u64,
 }
 
+/// How many connections there are, by what they speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DoorCounts {
+    pub nbd: u32,
+    pub admin: u32,
+    pub page: u32,
+}
+
 /// The listeners, and who is in.
 #[derive(Debug, Default)]
 pub(super) struct Doors {
@@ -115,8 +127,7 @@ pub(super) struct Doors {
     nbd_per_peer: Option<u32>,
     listeners: BTreeMap<ListenerId, Speaks>,
     peers: BTreeMap<ConnId, (Speaks, Peer)>,
-    nbd: u32,
-    admin: u32,
+    counts: DoorCounts,
     of_peer: BTreeMap<(Speaks, Peer), u32>,
     /// Connections that were refused since the start.
     pub refused: u64,
@@ -125,7 +136,7 @@ pub(super) struct Doors {
 
 impl Doors {
     pub(super) fn new(limits: &DoorLimits, descriptors: u64) -> Doors {
-        let free = descriptors.saturating_sub(RESERVED + u64::from(ADMIN + PASSING));
+        let free = descriptors.saturating_sub(RESERVED + u64::from(ADMIN + PAGE + PASSING));
         let nbd_max = u64::from(limits.connections).min(free.max(16)) as u32;
         if nbd_max < limits.connections {
             tracing::warn!(descriptors, "the system gives descriptors for {nbd_max} connections");
@@ -135,7 +146,7 @@ impl Doors {
 
     /// Connections that the loop may have to know at a time.
     pub(super) fn most(&self) -> usize {
-        (self.nbd_max + ADMIN + PASSING) as usize
+        (self.nbd_max + ADMIN + PAGE + PASSING) as usize
     }
 
     /// A listener is there.
@@ -164,9 +175,9 @@ impl Doors {
         self.peers.keys().copied()
     }
 
-    /// NBD and admin connections.
-    pub(super) fn counts(&self) -> (u32, u32) {
-        (self.nbd, self.admin)
+    /// How many are in.
+    pub(super) fn counts(&self) -> DoorCounts {
+        self.counts
     }
 
     /// Who is behind a connection that is in.
@@ -183,8 +194,9 @@ impl Doors {
         memory: u32,
     ) -> Result<(), TurnedAway> {
         let (count, most, memory) = match speaks {
-            Speaks::Nbd => (&mut self.nbd, self.nbd_max, memory),
-            Speaks::Admin => (&mut self.admin, ADMIN, ADMIN),
+            Speaks::Nbd => (&mut self.counts.nbd, self.nbd_max, memory),
+            Speaks::Admin => (&mut self.counts.admin, ADMIN, ADMIN),
+            Speaks::Page => (&mut self.counts.page, PAGE, PAGE),
         };
         let free = most.saturating_sub(*count).min(memory);
         if free == 0 {
@@ -211,8 +223,9 @@ impl Doors {
     pub(super) fn leave(&mut self, conn: ConnId) -> Option<Speaks> {
         let who = self.peers.remove(&conn)?;
         match who.0 {
-            Speaks::Nbd => self.nbd -= 1,
-            Speaks::Admin => self.admin -= 1,
+            Speaks::Nbd => self.counts.nbd -= 1,
+            Speaks::Admin => self.counts.admin -= 1,
+            Speaks::Page => self.counts.page -= 1,
         }
         let of_peer = self.of_peer.get_mut(&who).expect("it was counted");
         *of_peer -= 1;
@@ -285,7 +298,7 @@ mod tests {
         assert_eq!(enter(&mut doors, 6, Speaks::Admin, 1), Ok(()), "admin has places of its own");
         doors.leave(ConnId::numbered(0));
         doors.leave(ConnId::numbered(5));
-        assert_eq!(doors.counts(), (3, 1));
+        assert_eq!(doors.counts(), DoorCounts { nbd: 3, admin: 1, page: 0 });
         assert_eq!(enter(&mut doors, 7, Speaks::Nbd, 1), Ok(()));
     }
 
@@ -319,7 +332,7 @@ mod tests {
     #[test]
     fn connections_leave_descriptors_for_the_node() {
         let limits = DoorLimits::default();
-        assert_eq!(Doors::new(&limits, 1024).nbd_max, 1024 - 256 - 32 - 16);
+        assert_eq!(Doors::new(&limits, 1024).nbd_max, 1024 - 256 - 32 - 32 - 16);
         assert_eq!(Doors::new(&limits, 1 << 20).nbd_max, 4096);
         assert_eq!(Doors::new(&limits, 100).nbd_max, 16, "some can always try");
     }

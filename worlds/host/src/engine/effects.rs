@@ -5,6 +5,7 @@ use super::budget::give_back_memory;
 use super::health::DoneSoFar;
 use super::host_node::{Alarm, HostNode};
 use loadline_base::Span;
+use loadline_cluster::images::Image;
 use loadline_osd::Effect;
 
 impl Engine {
@@ -38,6 +39,7 @@ impl Engine {
     /// What is due once a second.
     fn second_passed(&mut self) {
         self.host.second_passed();
+        self.tell_second();
         self.end_idle();
         self.nbd_end_gone();
         self.doors.tell_more(self.host.now);
@@ -52,6 +54,9 @@ impl HostNode {
         let (received, over_limit) = (self.node.received(), self.over_limit());
         let (trimmed, deleted) = (self.node.trimmed(), self.node.deleted());
         self.health.second_passed(self.now, DoneSoFar { received, over_limit, trimmed, deleted });
+        let end = self.second_end();
+        let images: Vec<&Image> = self.node.cluster().images().list().collect();
+        self.health.note_second(self.now, end, &images);
         self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
         self.note_changes();
         self.mend_disks();

@@ -1,8 +1,11 @@
 //! What the node counts: its clients' ops and its recovery over the last seconds, and the slowest ops of late.
 
+use super::client_times::{ClientTimes, OpSort};
+use super::live::{LiveMeter, SecondEnd};
+use crate::admin::api::{LiveImage, LiveSecond};
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
-use loadline_cluster::images::ImageId;
+use loadline_cluster::images::{Image, ImageId};
 use loadline_osd::{OpKind, Received, Reply};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -109,27 +112,35 @@ pub(super) struct HealthMeter {
     /// All that had been deleted then.
     deleted: u64,
     slowest: Vec<Past>,
+    times: ClientTimes,
+    live: LiveMeter,
 }
 
 impl HealthMeter {
     pub(super) fn replied(&mut self, issued: &IssuedOp, reply: &Reply) {
         let length = u64::from(issued.op.length);
-        match issued.op.kind {
+        let took = reply.replied.since(issued.issued);
+        let image = ImageId::of(issued.op.object).0;
+        let sort = match issued.op.kind {
             OpKind::Read | OpKind::ReadAt(_) => {
                 self.present.counts.reads += 1;
                 self.present.counts.read_bytes += length;
+                Some(OpSort::Read)
             }
             OpKind::Write | OpKind::Zero => {
                 self.present.counts.writes += 1;
                 self.present.counts.written_bytes += length;
+                Some(OpSort::Write)
             }
             // The node's own, for images that are gone.
-            OpKind::Remove | OpKind::Purge | OpKind::Trim(_) => {}
+            OpKind::Remove | OpKind::Purge | OpKind::Trim(_) => None,
             // It reads no data.
-            OpKind::Ranges(_) => {}
+            OpKind::Ranges(_) => None,
+        };
+        if let Some(sort) = sort {
+            self.times.replied(image, sort, length, took);
         }
-        let took = reply.replied.since(issued.issued);
-        self.note_image(ImageId::of(issued.op.object).0, took);
+        self.note_image(image, took);
         let fastest = self.slowest.last().map(Past::took);
         if self.slowest.len() < SLOWEST || fastest.is_some_and(|fastest| took > fastest) {
             let reply = Reply { result: Ok(loadline_osd::Data::NONE), ..reply.clone() };
@@ -169,9 +180,64 @@ impl HealthMeter {
         (sum, self.past.len().max(1) as u64)
     }
 
+    /// What was counted in the last whole second.
+    fn last_second(&self) -> SecondCounts {
+        self.past.back().map(|second| second.counts).unwrap_or_default()
+    }
+
     /// How many whole seconds are remembered.
     pub(super) fn seconds(&self) -> u64 {
         self.past.len() as u64
+    }
+
+    /// How long clients' ops took.
+    pub(super) fn times(&self) -> &ClientTimes {
+        &self.times
+    }
+
+    /// The last seconds one by one.
+    pub(super) fn live(&self) -> &LiveMeter {
+        &self.live
+    }
+
+    /// Puts the last whole second, at whose end this was so, behind those before it. `images` are those there are, with what they are
+    /// promised and allowed.
+    pub(super) fn note_second(&mut self, now: Time, end: SecondEnd, images: &[&Image]) {
+        let took = self.times.take_second();
+        self.times.keep(|id| images.iter().any(|image| image.id == id));
+        let counts = self.last_second();
+        let second = LiveSecond {
+            at_ns: now.since(Time::ZERO).nanos(),
+            reads: counts.reads,
+            writes: counts.writes,
+            read_bytes: counts.read_bytes,
+            written_bytes: counts.written_bytes,
+            p50_ns: took.quantile(0.5).nanos(),
+            p99_ns: took.quantile(0.99).nanos(),
+            p999_ns: took.quantile(0.999).nanos(),
+            recovered: counts.recovered.objects,
+            recovered_bytes: counts.recovered.bytes,
+            trimmed: counts.trimmed,
+            deleted: counts.deleted,
+            images: images.iter().filter_map(|image| self.live_image(image)).collect(),
+            ..LiveSecond::default()
+        };
+        self.live.ended(SecondEnd { second, ..end });
+    }
+
+    /// An image in the last whole second, if it is promised or allowed something, or has asked for something.
+    fn live_image(&self, image: &Image) -> Option<LiveImage> {
+        let second = self.past.back().and_then(|second| second.images.get(&image.id));
+        let served = second.copied().unwrap_or_default();
+        let (promised, limit) = (image.qos.reservation, image.qos.limit);
+        (promised > 0 || limit > 0 || served.asked > 0).then(|| LiveImage {
+            image: image.name.clone(),
+            promised,
+            limit,
+            asked: served.asked,
+            given: served.ops,
+            mean_ns: served.took.nanos().checked_div(served.ops).unwrap_or(0),
+        })
     }
 
     /// The slowest ops of late, the slowest first.

@@ -12,6 +12,7 @@ mod budget;
 mod capacity;
 mod client;
 mod client_ops;
+mod client_times;
 mod config;
 mod connections;
 mod direct;
@@ -25,6 +26,7 @@ mod heal;
 mod health;
 mod host_node;
 mod images;
+mod live;
 mod mail;
 mod nbd;
 mod opening;
@@ -36,7 +38,7 @@ mod watches;
 
 pub use boot::BootError;
 pub use budget::{MemoryPlan, TooLittleMemory};
-pub use config::{DiskSpec, EngineConfig, ImageSpec};
+pub use config::{DiskSpec, EngineConfig, ImageSpec, PageSpec};
 pub use direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage, DirectModes,
     DirectOp, DirectServices, NodeGone,
@@ -54,6 +56,7 @@ use host_node::HostNode;
 use loadline_base::Time;
 use loadline_cluster::images::JobId;
 use nbd::NbdConnections;
+use std::sync::Arc;
 use watches::Watches;
 
 /// How far the end is.
@@ -89,6 +92,8 @@ pub struct Engine {
     image_work: Option<(JobId, u64)>,
     bench: Benches,
     watches: Watches,
+    /// What who uses the page's buttons must know.
+    page_token: Arc<str>,
     stopping: Stopping,
 }
 
@@ -121,7 +126,7 @@ impl Engine {
             LoopEvent::Accepted { listener, conn, peer } => self.accepted(listener, conn, peer),
             LoopEvent::Received { conn, bytes } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_received(conn, &bytes),
-                Some(Speaks::Admin) => self.admin_received(conn, &bytes),
+                Some(Speaks::Admin | Speaks::Page) => self.admin_received(conn, &bytes),
                 None => {}
             },
             LoopEvent::Ended { conn } => match self.doors.speaks(conn) {
@@ -130,7 +135,7 @@ impl Engine {
             },
             LoopEvent::Sent { conn, bytes, .. } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_sent(conn, bytes),
-                Some(Speaks::Admin) => self.admin_sent(conn),
+                Some(Speaks::Admin | Speaks::Page) => self.admin_sent(conn, bytes),
                 None => {}
             },
             LoopEvent::Closed { conn, reason } => self.closed(conn, reason),

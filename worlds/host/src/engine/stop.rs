@@ -103,7 +103,7 @@ impl Engine {
     }
 
     fn begin_to_send(&mut self) {
-        let is_heard = self.doors.counts().0 > 0;
+        let is_heard = self.doors.counts().nbd > 0;
         let silent_at = if is_heard { self.host.now + SILENCE } else { self.host.now };
         let until = self.host.now + SENDING;
         self.stopping = Stopping::Sending { until, silent_at };

@@ -37,6 +37,12 @@ verbs! {
     Profile: Get ["profile"]
         -> ProfileInForce, "`osds` with their classes, `images`, what is promised and what could be", "profile show";
 
+    /// What happened in each of the last five minutes' seconds, and how it is now. `GET /live/events` streams each further second.
+    Live: Get ["live"] -> LiveView, "`seconds`, and `now`", "page";
+
+    /// What is measured, for monitoring systems: as `Accept` says, Prometheus' text, OpenMetrics or JSON.
+    Metrics: Get ["metrics"] -> Exposition, "`families`, or text", "metrics";
+
     /// The ops in flight, the oldest first.
     Ops: Get ["ops"] -> OpDump, "`ops`", "dump ops";
     /// The slowest of the ops that ended lately, the slowest first.

@@ -6,6 +6,7 @@
 mod asked;
 mod command;
 mod dump;
+mod live;
 mod profile;
 mod refusal;
 mod scrubs;
@@ -23,6 +24,9 @@ pub use dump::{
     BenchResult, ImageWaits, KeptOutRow, OpDump, OpRow, OpStage, OpWaitRow, QueueDump, QueueTags,
     QueuedItem, ReasonShare, ShardQueue, StageShare, WaitFigures, WaitReason,
 };
+pub use live::{
+    LiveClass, LiveImage, LiveNow, LiveOsd, LiveScrub, LiveSecond, LiveStep, LiveView, QueuedClass,
+};
 pub use profile::{ClassRow, OsdPromises, ProfileInForce};
 pub use refusal::{AdminRefusal, RefusalKind};
 pub use scrubs::{BadCopy, InconsistentRow, InconsistentStates, ScrubRow, Scrubbing, Scrubs};
@@ -37,6 +41,7 @@ pub use tables::{
     UnfoundObject, UnfoundObjects,
 };
 
+pub use super::Exposition;
 use serde::Serialize;
 
 /// What a node answers to a [`Command`] that it has carried out.
@@ -85,6 +90,10 @@ pub enum AdminAnswer {
     Scrubbing(Scrubbing),
     /// Scrubs that were and are.
     Scrubs(Scrubs),
+    /// What happens.
+    Live(Box<LiveView>),
+    /// What is measured; as text, unless JSON is accepted.
+    Metrics(Exposition),
     /// What a scrub has found.
     Inconsistent(InconsistentStates),
 }

@@ -21,6 +21,8 @@ pub enum RefusalKind {
     Bad,
     /// There is no such thing.
     NotFound,
+    /// Who asks may not ask that.
+    Forbidden,
     /// It does not go together with what there is.
     Conflict,
     /// Not now: the node starts, stops, or lacks the OSDs that it takes.
@@ -28,14 +30,20 @@ pub enum RefusalKind {
 }
 
 impl RefusalKind {
-    const ALL: [RefusalKind; 4] =
-        [RefusalKind::Bad, RefusalKind::NotFound, RefusalKind::Conflict, RefusalKind::Unavailable];
+    const ALL: [RefusalKind; 5] = [
+        RefusalKind::Bad,
+        RefusalKind::NotFound,
+        RefusalKind::Forbidden,
+        RefusalKind::Conflict,
+        RefusalKind::Unavailable,
+    ];
 
     /// The status code of HTTP.
     pub const fn code(self) -> u16 {
         match self {
             RefusalKind::Bad => 400,
             RefusalKind::NotFound => 404,
+            RefusalKind::Forbidden => 403,
             RefusalKind::Conflict => 409,
             RefusalKind::Unavailable => 503,
         }
@@ -64,6 +72,11 @@ impl AdminRefusal {
     /// Something that does not exist.
     pub fn not_found(error: impl Into<String>) -> AdminRefusal {
         AdminRefusal { kind: RefusalKind::NotFound, error: error.into(), wanted: None }
+    }
+
+    /// Something that who asks may not ask.
+    pub fn forbidden(error: impl Into<String>) -> AdminRefusal {
+        AdminRefusal { kind: RefusalKind::Forbidden, error: error.into(), wanted: None }
     }
 
     /// Something that does not go together with what there is.

@@ -272,6 +272,9 @@ pub struct ConnectionCounts {
     pub nbd: u32,
     /// Admin connections, that which asks among them.
     pub admin: u32,
+    /// Connections to the page and to `/metrics` over TCP.
+    #[serde(default)]
+    pub page: u32,
     /// Connections that were refused since the start.
     pub refused: u64,
 }

@@ -2,7 +2,7 @@
 
 use super::commands::every_command;
 use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done, RefusalKind};
-use crate::admin::{Client, ClientError, HttpOutbox, HttpSession};
+use crate::admin::{Audience, Client, ClientError, HttpOutbox, HttpSession};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -23,7 +23,7 @@ fn beside(
 
 /// A node that carries nothing out, and refuses the shutdown.
 fn serve_sessions(mut stream: UnixStream) {
-    let (mut session, mut out) = (HttpSession::new(), HttpOutbox::default());
+    let (mut session, mut out) = (HttpSession::new(Audience::Operator), HttpOutbox::default());
     let mut piece = [0; 64];
     while let Ok(count @ 1..) = stream.read(&mut piece) {
         session.receive(&piece[..count], &mut out);

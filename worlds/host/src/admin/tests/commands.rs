@@ -110,6 +110,8 @@ pub(super) fn every_command(name: &str, other: &str) -> Vec<Command> {
     let mut commands = vec![
         Command::Status,
         Command::Profile,
+        Command::Metrics,
+        Command::Live,
         Command::Ops,
         Command::OpHistory,
         Command::Shutdown,

@@ -3,7 +3,7 @@
 use super::commands::every_command;
 use super::{asked, received};
 use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done};
-use crate::admin::{HttpOutbox, HttpSession};
+use crate::admin::{Audience, HttpOutbox, HttpSession};
 use proptest::prelude::*;
 
 /// Answers whatever has come out, each with the number of its command, in the order of `reversed`.
@@ -28,13 +28,27 @@ fn conversation<'a>(
     pieces: impl Iterator<Item = &'a [u8]>,
     reversed: bool,
 ) -> (Vec<Command>, Vec<u8>, bool) {
-    let (mut session, mut out) = (HttpSession::new(), HttpOutbox::default());
-    let mut seen = Vec::new();
+    conversation_with(Audience::Operator, pieces, reversed)
+}
+
+/// The same with somebody of these rights.
+fn conversation_with<'a>(
+    audience: Audience,
+    pieces: impl Iterator<Item = &'a [u8]>,
+    reversed: bool,
+) -> (Vec<Command>, Vec<u8>, bool) {
+    let (mut session, mut out) = (HttpSession::new(audience), HttpOutbox::default());
+    let (mut seen, mut sent) = (Vec::new(), Vec::new());
     for piece in pieces {
         session.receive(piece, &mut out);
         seen.extend(answer_all(&mut session, &mut out, reversed));
+        while !out.send.is_empty() {
+            sent.append(&mut out.send);
+            session.resume(&mut out);
+            seen.extend(answer_all(&mut session, &mut out, reversed));
+        }
     }
-    (seen, out.send, out.close)
+    (seen, sent, out.close)
 }
 
 #[test]
@@ -94,7 +108,7 @@ fn the_end_of_a_connection_follows_its_last_answer() {
         let (id, _) = out.commands[0];
         session.answer(id, &Ok(AdminAnswer::Done(Done {})), &mut out);
         let expected = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\
-                        Connection: close\r\n\r\n{}\n";
+                        Cache-Control: no-store\r\nConnection: close\r\n\r\n{}\n";
         assert_eq!((String::from_utf8(out.send).unwrap().as_str(), out.close), (expected, true));
     }
 }
@@ -158,6 +172,8 @@ proptest! {
                 "[ -~]{0,12}".prop_map(String::into_bytes),
                 Just(b"\r\n".to_vec()),
                 Just(b"GET /status HTTP/1.1\r\n".to_vec()),
+                Just(b"GET /live/events HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()),
+                Just(b"GET /live.js HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()),
                 Just(b"PUT /image/v/name HTTP/1.1\r\n".to_vec()),
                 Just(b"Content-Length: 12\r\n\r\n{\"name\":\"p\"}".to_vec()),
                 prop::collection::vec(any::<u8>(), 0..40),
@@ -165,10 +181,14 @@ proptest! {
             0..30,
         ),
         reversed in any::<bool>(),
+        is_page in any::<bool>(),
     ) {
         let whole = pieces.concat();
-        let (commands, sent, closes) = conversation(pieces.iter().map(Vec::as_slice), reversed);
+        let audience = || if is_page { Audience::Page("t".into()) } else { Audience::Operator };
+        let in_pieces = pieces.iter().map(Vec::as_slice);
+        let (commands, sent, closes) = conversation_with(audience(), in_pieces, reversed);
         prop_assert!(sent.is_empty() || sent.starts_with(b"HTTP/1.1 "));
-        prop_assert!((commands, sent, closes) == conversation([&whole[..]].into_iter(), false));
+        let at_once = conversation_with(audience(), [&whole[..]].into_iter(), false);
+        prop_assert!((commands, sent, closes) == at_once);
     }
 }

@@ -1,7 +1,7 @@
 //! Admin connections and what their commands wait for.
 
 use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done};
-use crate::admin::{HttpOutbox, HttpRequestId, HttpSession};
+use crate::admin::{HttpOutbox, HttpRequestId, HttpSession, UNSENT_MAX};
 use crate::{ConnId, OpenedDisk};
 use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::MapChange;
@@ -28,6 +28,13 @@ pub(in crate::engine) struct Ticket {
     pub(super) request: HttpRequestId,
 }
 
+impl AdminConnection {
+    /// Whether so little waits to be sent that more may be asked.
+    pub(super) fn has_room(&self) -> bool {
+        self.unsent < UNSENT_MAX
+    }
+}
+
 impl Ticket {
     /// The connection on which it was asked.
     pub(in crate::engine) fn conn(self) -> ConnId {
@@ -41,6 +48,8 @@ pub(super) struct AdminConnection {
     pub(super) closing: bool,
     /// When it came, or bytes last came or left.
     pub(super) moved: Time,
+    /// Bytes that were handed to the loop and have not left.
+    pub(super) unsent: usize,
 }
 
 /// An answer that waits until what it tells of is kept.
@@ -75,12 +84,22 @@ impl AdminConnections {
     /// Connections without anything under way on which nothing has moved for so long, the longest silent first.
     pub(in crate::engine) fn idle_since(&self, now: Time, long: Span) -> Vec<ConnId> {
         let is_idle = |connection: &AdminConnection| {
-            connection.session.is_idle() && now.since(connection.moved) >= long
+            // Who follows the live view is never owed anything; one who takes none of it is silent too.
+            let waits = connection.session.streams() && connection.unsent > 0;
+            (connection.session.is_idle() || waits) && now.since(connection.moved) >= long
         };
         let idle = self.connections.iter().filter(|(_, one)| is_idle(one));
         let mut idle: Vec<_> = idle.map(|(conn, one)| (one.moved, *conn)).collect();
         idle.sort_unstable();
         idle.into_iter().map(|(_, conn)| conn).collect()
+    }
+
+    /// Those that follow the live view and have taken all of it so far.
+    pub(super) fn following(&self) -> Vec<ConnId> {
+        let follows =
+            |one: &AdminConnection| one.session.streams() && one.unsent == 0 && !one.closing;
+        let following = self.connections.iter().filter(|(_, one)| follows(one));
+        following.map(|(conn, _)| *conn).collect()
     }
 
     /// Whether every change that was made has its answer.

@@ -36,7 +36,7 @@ impl HostNode {
         AdminAnswer::Ops(OpDump { ops })
     }
 
-    fn op_in_flight(&mut self, issued: &IssuedOp) -> OpRow {
+    pub(super) fn op_in_flight(&mut self, issued: &IssuedOp) -> OpRow {
         let primary = self.node.cluster().map().pg(issued.op.pg).acting.first().copied();
         let progress = primary.and_then(|osd| self.node.osd(osd).progress_of_op(issued.op.id));
         let mut stages = Vec::new();

@@ -92,6 +92,8 @@ impl Engine {
             }
             Command::OsdQueues { osd } => self.host.queues(osd),
             Command::Profile => now(self.host.profile()),
+            Command::Metrics => now(self.metrics()),
+            Command::Live => now(self.live()),
             Command::Ops => now(self.host.ops_in_flight()),
             Command::OpHistory => now(self.host.op_history()),
             Command::ImageWhy { image, seconds } => {

@@ -11,7 +11,7 @@ use loadline_base::Span;
 use loadline_cluster::PoolId;
 use loadline_cluster::images::{self, ImageError, ImageId, ImageQos, Parent};
 use loadline_osd::OsdId;
-use loadline_qos::{ClassFigures, MclockForm, SchedulerKind, ServiceClass, ShardPlan};
+use loadline_qos::{ClassFigures, CostModel, MclockForm, SchedulerKind, ServiceClass, ShardPlan};
 
 impl HostNode {
     pub(super) fn image_list(&self) -> AdminAnswer {
@@ -146,6 +146,19 @@ impl HostNode {
             profile: self.settings.levels.profile(osd),
             capacity_iops: plan.capacity.iops,
             classes: figures.into_iter().map(class).collect(),
+        }
+    }
+
+    /// The names of the profiles there are.
+    pub(super) fn profile_names(&self) -> Vec<String> {
+        self.config.preset.profiles.names().map(str::to_owned).collect()
+    }
+
+    /// A cost in units of an OSD's scheduler as a number of small ops, writes of 4 KiB.
+    pub(in crate::engine) fn small_ops(&self, osd: OsdId, cost: f64) -> f64 {
+        match self.settings.levels.plan(osd).cost_model {
+            CostModel::Time { .. } => cost,
+            CostModel::Bytes { per_io, .. } => cost / per_io,
         }
     }
 

@@ -4,7 +4,7 @@ use super::findings::Findings;
 use super::pg_states::PgStates;
 use crate::admin::api::{
     AdminAnswer, BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress, FareRow, GateRow,
-    OsdCounts, RecoveryRates, Status, TrimProgress,
+    Health, OsdCounts, RecoveryRates, Status, TrimProgress,
 };
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
@@ -34,10 +34,7 @@ impl Engine {
             osds,
             pgs: pgs.counts(),
             objects: pgs.objects,
-            recovery: RecoveryRates {
-                objects_per_s: rates.per_second(|counts| counts.recovered.objects),
-                bytes_per_s: rates.per_second(|counts| counts.recovered.bytes),
-            },
+            recovery: self.recovery_rates(),
             trim: self.host.trim_progress(rates.per_second(|counts| counts.trimmed)),
             deletion: self.host.deletion_progress(rates.per_second(|counts| counts.deleted)),
             client: ClientRates {
@@ -51,17 +48,36 @@ impl Engine {
             gates: self.host.shown_gates(),
             memory: self.host.memory_use(self.nbd.held(), waiting),
             connections: ConnectionCounts {
-                nbd: self.doors.counts().0,
-                admin: self.doors.counts().1,
+                nbd: self.doors.counts().nbd,
+                admin: self.doors.counts().admin,
+                page: self.doors.counts().page,
                 refused: self.doors.refused,
             },
         }))
     }
 }
 
+impl Engine {
+    /// What recovery and backfill moved in the last seconds.
+    pub(super) fn recovery_rates(&self) -> RecoveryRates {
+        let rates = self.host.health.rates();
+        RecoveryRates {
+            objects_per_s: rates.per_second(|counts| counts.recovered.objects),
+            bytes_per_s: rates.per_second(|counts| counts.recovered.bytes),
+        }
+    }
+
+    /// What needs somebody's attention.
+    pub(super) fn health(&mut self) -> Health {
+        let pgs = PgStates::of(&mut self.host.node);
+        let osds = self.host.shown_osds();
+        Findings::of(&self.host, self.nbd.waiting_for_memory(), &osds, &pgs).health()
+    }
+}
+
 impl HostNode {
     /// What is still kept for removed snapshots, of which so much is given back in a second.
-    fn trim_progress(&self, objects_per_s: f64) -> TrimProgress {
+    pub(super) fn trim_progress(&self, objects_per_s: f64) -> TrimProgress {
         let left = self.node.trim_report();
         TrimProgress {
             snapshots_left: left.snapshots_left,
@@ -72,7 +88,7 @@ impl HostNode {
     }
 
     /// The same of copies of groups that have left.
-    fn deletion_progress(&mut self, objects_per_s: f64) -> DeletionProgress {
+    pub(super) fn deletion_progress(&mut self, objects_per_s: f64) -> DeletionProgress {
         let left = self.node.deletion_report();
         DeletionProgress {
             copies_left: left.copies_left,
@@ -82,7 +98,7 @@ impl HostNode {
         }
     }
 
-    fn shown_gates(&self) -> Vec<GateRow> {
+    pub(super) fn shown_gates(&self) -> Vec<GateRow> {
         let osds = self.node.cluster().map().osds().iter();
         osds.filter(|(_, state)| state.up).map(|(osd, _)| self.shown_gate(osd)).collect()
     }
@@ -104,7 +120,7 @@ impl HostNode {
 }
 
 /// When so many objects are done at this rate.
-fn ends_in_ns(objects: u64, per_second: f64) -> Option<u64> {
+pub(super) fn ends_in_ns(objects: u64, per_second: f64) -> Option<u64> {
     let is_going_on = objects > 0 && per_second > 0.0;
     is_going_on.then(|| Span::from_secs_f64(objects as f64 / per_second).nanos())
 }
