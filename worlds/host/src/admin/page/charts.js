@@ -73,20 +73,25 @@ function paint(canvas, chart) {
     pen.lineWidth = 1;
     pen.beginPath(); pen.moveTo(x(seconds[index]), box.top); pen.lineTo(x(seconds[index]), box.bottom); pen.stroke();
   }
-  let left = box.left;
+  const gap = width < 420 ? 24 : 30;
+  const texts = lines.map(({ name, values }) => {
+    const value = values[index];
+    return name + (value === undefined || value === null ? "" : " " + show(value));
+  });
+  const steps = texts.map((text) => gap + pen.measureText(text).width);
+  // A legend too long for its place begins at the canvas' edge.
+  let left = Math.max(0, Math.min(box.left, width - steps.reduce((sum, step) => sum + step, 0)));
   pen.textAlign = "left";
-  for (const line of lines) {
-    const value = line.values[index];
-    const text = line.name + (value === undefined || value === null ? "" : " " + show(value));
+  lines.forEach((line, at) => {
     pen.strokeStyle = colour(line.colour);
     pen.lineWidth = 3;
     pen.setLineDash(line.dashed ? [4, 3] : []);
     pen.beginPath(); pen.moveTo(left, 9); pen.lineTo(left + 14, 9); pen.stroke();
     pen.setLineDash([]);
     pen.fillStyle = colour("ink");
-    pen.fillText(text, left + 18, 13);
-    left += (width < 420 ? 24 : 30) + pen.measureText(text).width;
-  }
+    pen.fillText(texts[at], left + 18, 13);
+    left += steps[at];
+  });
 }
 
 function largest(lines) {
