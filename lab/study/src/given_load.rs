@@ -16,6 +16,20 @@ pub(crate) struct GivenLoad {
     pub(crate) ramp: Option<Span>,
 }
 
+impl GivenLoad {
+    /// Refuses a time before the measured one, for a study that has none.
+    ///
+    /// # Errors
+    /// [`InputError`] that names the job file.
+    pub(crate) fn check_unramped(&self, source: &Source, study: &str) -> Result<(), InputError> {
+        let reason = || format!("{study} is measured from its first op: leave `ramp_time` out");
+        match self.ramp {
+            Some(_) => Err(InputError::new(source.file.clone(), reason())),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The figures of a study's own load, with the options of a job that take their place.
 const FIGURES: [(&str, &[&str]); 5] = [
     ("block", &["bssplit", "bs", "blocksize"]),

@@ -4,6 +4,7 @@ use crate::input::{InputError, Source, fingerprint};
 use crate::kind::StudyKind;
 use crate::overrides::{Override, scale_of};
 use crate::place::Place;
+use loadline_sim::Drive;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -57,6 +58,26 @@ impl Inputs {
     /// Whether the command line sets a figure.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.overrides.iter().any(|change| change.key == key)
+    }
+
+    /// The drive under test, of a study whose drives are calibrated.
+    ///
+    /// # Errors
+    /// [`InputError`] that names the drive file and its line.
+    pub(crate) fn calibrated_drive(&self) -> Result<Drive, InputError> {
+        let Source { name, file, text, .. } = &self.drive;
+        Drive::parse(name, file, text).map_err(|error| InputError {
+            place: error.file,
+            line: error.line,
+            reason: error.reason,
+        })
+    }
+
+    /// What was asked for that makes another load or another system of the published ones; `beside` may be set without that.
+    pub(crate) fn departures(&self, beside: &[&str]) -> Vec<String> {
+        let set = self.overrides.iter().filter(|change| !beside.contains(&change.key.as_str()));
+        let load = self.load.iter().map(|load| format!("--load {}", load.file));
+        load.chain(set.map(ToString::to_string)).collect()
     }
 
     /// The scale that was asked for. Without `--set scale` it is the whole published work in the simulated world, and what a

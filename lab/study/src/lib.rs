@@ -10,6 +10,7 @@ mod given_load;
 mod input;
 mod inputs;
 mod library;
+mod load_keys;
 mod overrides;
 mod place;
 mod placed;
@@ -20,6 +21,7 @@ mod study;
 
 // What a kind of study has of its own: figures and a script. Each kind stands in a folder.
 mod checkpoint;
+mod client_figures;
 mod declared;
 mod figure;
 mod kind;

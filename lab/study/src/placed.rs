@@ -15,6 +15,16 @@ pub(crate) enum PlacementName {
     Crush,
 }
 
+impl PlacementName {
+    /// The placement of a cluster; what is kept on disks does not know the original's (`knows_crush`).
+    pub(crate) fn of_cluster(self, knows_crush: bool) -> Placement {
+        match self {
+            PlacementName::Crush if knows_crush => Placement::Crush,
+            PlacementName::Crush | PlacementName::Even => Placement::Even,
+        }
+    }
+}
+
 impl FromStr for PlacementName {
     type Err = &'static str;
 

@@ -2,6 +2,7 @@
 //! for every kind of study.
 
 use crate::input::{InputError, Source, nearest, unknown};
+use crate::job::Job;
 use crate::overrides::Override;
 use crate::place::Place;
 use crate::result::{Configuration, NamedValue, SettingRow};
@@ -14,18 +15,24 @@ use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::{
     PRESETS, PROFILE_TABLES, Preset, SchedulerKind, ServiceClass, ShardPlan, preset, profile_table,
 };
-use loadline_sim::Drive;
+use loadline_sim::{Delays, Drive, OsdDrive, SimConfig};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The scheduler, as people call it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SchedulerName {
+    #[default]
     Mclock,
     Wpq,
     Fifo,
+}
+
+/// What a switch of a setup is where its file says nothing.
+pub(crate) fn yes() -> bool {
+    true
 }
 
 impl SchedulerName {
@@ -116,6 +123,21 @@ impl OsdSetup {
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.configuration.name
+    }
+
+    /// The simulated cluster of a run on this drive, without disks that have contents.
+    pub(crate) fn simulated(&self, drive: &Drive, placement: Placement, job: &Job) -> SimConfig {
+        let engine = self.engine(job.seed, job.placement_seed);
+        SimConfig {
+            cluster: Config { placement, ..engine },
+            drive: OsdDrive::Calibrated(drive.service),
+            delays: Delays {
+                link: drive.link_delay,
+                link_mib: drive.link_mib,
+                worker: drive.worker_time,
+                ..Delays::default()
+            },
+        }
     }
 
     /// The engine with its seeds.

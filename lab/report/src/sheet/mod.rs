@@ -2,6 +2,7 @@
 //! costs one file here.
 
 mod checkpoint;
+mod clients;
 mod limits;
 mod parts;
 mod recovery;

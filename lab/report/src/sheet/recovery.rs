@@ -1,5 +1,6 @@
 //! The answer in words, computed from the result: what recovery does to clients, and why.
 
+use super::clients;
 use super::parts::{Course, PlannedChart, Sheet, Verdict};
 use super::trades;
 use loadline_draw::number::{duration, percent, plain};
@@ -22,18 +23,8 @@ const SECONDS: &str = "recovery/seconds";
 
 /// Every chart of the published study, in its order.
 const CHARTS: [PlannedChart; 10] = [
-    PlannedChart::Bars {
-        id: "client-iops",
-        title: "Mean client throughput",
-        figure: IOPS,
-        note: "",
-    },
-    PlannedChart::Bars {
-        id: "clat-mean",
-        title: "Mean client latency",
-        figure: "client/clat_ms/mean",
-        note: "",
-    },
+    clients::IOPS,
+    clients::MEAN,
     PlannedChart::Percentiles {
         id: "clat-percentiles",
         title: "Client latency percentiles",
@@ -41,34 +32,9 @@ const CHARTS: [PlannedChart; 10] = [
     },
     PlannedChart::Bars { id: "recovery-rate", title: "Mean recovery rate", figure: RATE, note: "" },
     PlannedChart::Bars { id: "recovery-time", title: "Time to finish", figure: SECONDS, note: "" },
-    PlannedChart::Course(Course {
-        id: "clat-mean-over-time",
-        title: "Mean latency over time",
-        caption: "Mean completion latency of each second; logarithmic axis. A line ends where its \
-                  clients end.",
-        log: true,
-        steps: false,
-        values: |series| series.column("clat_mean_ms").to_vec(),
-        column: "clat_mean_ms",
-    }),
-    PlannedChart::Course(Course {
-        id: "clat-p99-over-time",
-        title: "99th percentile of latency over time",
-        caption: "99th percentile of each second's completions; logarithmic axis.",
-        log: true,
-        steps: false,
-        values: |series| series.column("clat_p99_ms").to_vec(),
-        column: "clat_p99_ms",
-    }),
-    PlannedChart::Course(Course {
-        id: "client-iops-over-time",
-        title: "Client throughput over time",
-        caption: "Client operations completed in each second.",
-        log: false,
-        steps: false,
-        values: |series| series.column("client_iops").to_vec(),
-        column: "client_iops",
-    }),
+    clients::MEAN_OVER_TIME,
+    clients::P99_OVER_TIME,
+    clients::IOPS_OVER_TIME,
     PlannedChart::Course(Course {
         id: "objects-left-over-time",
         title: "Objects left to recover",

@@ -1,5 +1,6 @@
 //! Studies of background services: what clients keep beside them, when each of them ends, and the course of both.
 
+use super::clients;
 use super::parts::{Course, PlannedChart, Sheet};
 use super::trades;
 use loadline_draw::number::{duration, percent, plain};
@@ -35,18 +36,8 @@ const SERVICES: [(&str, &str); 4] = [
 ];
 
 const CHARTS: [PlannedChart; 16] = [
-    PlannedChart::Bars {
-        id: "client-iops",
-        title: "Mean client throughput",
-        figure: "client/iops",
-        note: "",
-    },
-    PlannedChart::Bars {
-        id: "clat-mean",
-        title: "Mean client latency",
-        figure: "client/clat_ms/mean",
-        note: "",
-    },
+    clients::IOPS,
+    clients::MEAN,
     PlannedChart::Percentiles {
         id: "clat-percentiles",
         title: "Client latency percentiles",
@@ -82,34 +73,9 @@ const CHARTS: [PlannedChart; 16] = [
         figure: "recovery/objects_per_s",
         note: "",
     },
-    PlannedChart::Course(Course {
-        id: "clat-mean-over-time",
-        title: "Mean latency over time",
-        caption: "Mean completion latency of each second; logarithmic axis. A line ends where its \
-                  clients end.",
-        log: true,
-        steps: false,
-        values: |series| series.column("clat_mean_ms").to_vec(),
-        column: "clat_mean_ms",
-    }),
-    PlannedChart::Course(Course {
-        id: "clat-p99-over-time",
-        title: "99th percentile of latency over time",
-        caption: "99th percentile of each second's completions; logarithmic axis.",
-        log: true,
-        steps: false,
-        values: |series| series.column("clat_p99_ms").to_vec(),
-        column: "clat_p99_ms",
-    }),
-    PlannedChart::Course(Course {
-        id: "client-iops-over-time",
-        title: "Client throughput over time",
-        caption: "Client operations completed in each second.",
-        log: false,
-        steps: false,
-        values: |series| series.column("client_iops").to_vec(),
-        column: "client_iops",
-    }),
+    clients::MEAN_OVER_TIME,
+    clients::P99_OVER_TIME,
+    clients::IOPS_OVER_TIME,
     left("scrub-left-over-time", "Objects left to scrub", "scrub_left", |series| {
         series.column("scrub_left").to_vec()
     }),

@@ -2,9 +2,10 @@
 
 use crate::claim::Claim;
 use crate::kind::StudyKind;
+use crate::load_keys::{self, HasLoad};
 use crate::overrides::{StudyKey, key, parse, put, put_name};
 use crate::placed::PlacementName;
-use crate::setup::{SchedulerName, TypedOptions};
+use crate::setup::{SchedulerName, TypedOptions, yes};
 use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
@@ -122,7 +123,7 @@ pub(crate) struct RecoverySetupSection {
     #[serde(default)]
     pub(crate) about: String,
     pub(crate) preset: Spanned<String>,
-    #[serde(default = "mclock")]
+    #[serde(default)]
     pub(crate) scheduler: SchedulerName,
     pub(crate) profile: Option<Spanned<String>>,
     /// Whether an OSD returns and is filled; the baseline has none.
@@ -162,12 +163,10 @@ pub(crate) struct TermsSection {
     pub(crate) weight: Option<f64>,
 }
 
-fn mclock() -> SchedulerName {
-    SchedulerName::Mclock
-}
-
-fn yes() -> bool {
-    true
+impl HasLoad for StudyFile {
+    fn load_of(file: &mut Self) -> &mut LoadSpec {
+        &mut file.load
+    }
 }
 
 /// The figures of a study that `--set` can change. Every option of an OSD can be set beside them.
@@ -202,20 +201,11 @@ pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
         file.setups.iter_mut().for_each(|setup| setup.get_mut().clients = clients);
         Ok(())
     }),
-    key("depth", "client ops in flight", |file, text| {
-        file.load.depth = Some(parse(text)?);
-        Ok(())
-    }),
-    key("rate", "client ops per second: an open loop", |file, text| {
-        file.load.rate = Some(parse(text)?);
-        Ok(())
-    }),
-    key("block", "size of a client op", |file, text| {
-        file.load.block = vec![loadline_load::Block { size: parse(text)?, weight: 1 }];
-        Ok(())
-    }),
-    key("reads", "share of client ops that read", |file, text| put(&mut file.load.reads, text)),
-    key("image", "size of the clients' image", |file, text| put(&mut file.load.image, text)),
+    load_keys::depth(),
+    load_keys::rate(),
+    load_keys::block(),
+    load_keys::reads(),
+    load_keys::image(),
     key("variant_scale", "scale of the runs with another OSD returning", |file, text| {
         put(&mut file.companions.variant_scale, text)
     }),

@@ -10,12 +10,9 @@ use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::{Override, apply_overrides};
 use crate::place::Place;
-use crate::placed::PlacementName;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
-use loadline_cluster::Placement;
 use loadline_osd::OsdId;
-use loadline_sim::Drive;
 use loadline_testbed::IMAGE;
 use toml::Spanned;
 
@@ -36,14 +33,6 @@ pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFi
 /// What may be set beside published figures: how much of their work is done, what nobody printed, and the runs beside.
 const BESIDE_PUBLISHED: [&str; 5] =
     ["scale", "returning", "variant_scale", "spread_placements", "spread_scale"];
-
-/// What was asked for that makes another load or another system of the published ones.
-fn departures(inputs: &Inputs) -> Vec<String> {
-    let set = inputs.overrides.iter();
-    let set = set.filter(|change| !BESIDE_PUBLISHED.contains(&change.key.as_str()));
-    let load = inputs.load.iter().map(|load| format!("--load {}", load.file));
-    load.chain(set.map(ToString::to_string)).collect()
-}
 
 /// What the readers of single fields cannot see; the error names the field.
 fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
@@ -124,11 +113,7 @@ impl RecoveryStudy {
         if let Some(load) = &inputs.load {
             let object = file.recovery.object_size;
             let given = given_load::read(load, &inputs.overrides, file.load.image, object)?;
-            if given.ramp.is_some() {
-                let reason =
-                    "a recovery study is measured from its first op: leave `ramp_time` out";
-                return Err(InputError::new(load.file.clone(), reason));
-            }
+            given.check_unramped(load, "a recovery study")?;
             file.load = given.spec;
             file.recovery.baseline = given.runtime.unwrap_or(file.recovery.baseline);
         }
@@ -141,24 +126,15 @@ impl RecoveryStudy {
             let reason = "real disks hold paged stores: leave `--set store` out".to_owned();
             return Err(inputs.refuse("store", reason));
         }
-        let drive =
-            Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text).map_err(
-                |error| InputError { place: error.file, line: error.line, reason: error.reason },
-            )?;
+        let drive = inputs.calibrated_drive()?;
         let StudyFile { cluster, recovery, .. } = &file;
         let shape = ClusterShape {
             osds: cluster.osds,
             copies: cluster.copies,
             pgs: cluster.pgs,
-            placement: match cluster.placement {
-                // What is kept on disks does not know it.
-                PlacementName::Crush
-                    if inputs.place == Place::Sim && cluster.store == StoreKind::Direct =>
-                {
-                    Placement::Crush
-                }
-                _ => Placement::Even,
-            },
+            placement: cluster
+                .placement
+                .of_cluster(inputs.place == Place::Sim && cluster.store == StoreKind::Direct),
             returning: OsdId::new(cluster.returning.unwrap_or(cluster.osds - 1)),
         };
         let setups =
@@ -189,7 +165,7 @@ impl RecoveryStudy {
             question: file.question,
             load: study.loads(),
             scale,
-            departs: departures(inputs),
+            departs: inputs.departures(&BESIDE_PUBLISHED),
             setups: study.setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
             sets: file.sets,
             expectations: file.expectations,

@@ -8,11 +8,9 @@ use crate::job::{Job, RunPurpose};
 use crate::place::Place;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
-use loadline_cluster::Config;
 use loadline_load::LoadSpec;
 use loadline_osd::OsdId;
 use loadline_sim::disk::Timing;
-use loadline_sim::{Delays, OsdDrive, SimConfig};
 use loadline_testbed::{HostPlace, HostedSpec, SimulatedDisk, SimulatedSpec, TestImage};
 
 /// The clients' image shrinks with the work, but not below this: with fewer objects the depth of the load would meet on
@@ -80,21 +78,9 @@ impl RecoveryStudy {
 
     /// The simulated cluster of a run.
     pub(super) fn simulated(&self, job: &Job) -> SimulatedSpec {
-        let (setup, drive) = (&self.setups[job.setup], &self.drive);
+        let setup = &self.setups[job.setup];
         SimulatedSpec {
-            world: SimConfig {
-                cluster: Config {
-                    placement: self.cluster.placement,
-                    ..setup.osds.engine(job.seed, job.placement_seed)
-                },
-                drive: OsdDrive::Calibrated(drive.service),
-                delays: Delays {
-                    link: drive.link_delay,
-                    link_mib: drive.link_mib,
-                    worker: drive.worker_time,
-                    ..Delays::default()
-                },
-            },
+            world: setup.osds.simulated(&self.drive, self.cluster.placement, job),
             disks: (self.store == StoreKind::Paged).then(|| self.disk()),
             pgs: self.cluster.pgs,
             copies: self.cluster.copies,

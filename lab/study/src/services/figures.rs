@@ -1,5 +1,6 @@
 //! The figures of a study of services.
 
+use crate::client_figures as clients;
 use crate::figure::Better::{Down, Up};
 use crate::figure::{Figure, Print};
 
@@ -29,29 +30,11 @@ pub(crate) const FIGURES: [Figure; 28] = [
         Up,
         "client operations completed in the clients' time / length of that time",
     ),
-    Figure::new(
-        "share_of_baseline",
-        ("share of", "baseline"),
-        Up,
-        "client IOPS of the setup / client IOPS of the baseline",
-    )
-    .printed(Print::Percent)
-    .concluded(),
-    Figure::new(
-        "client/clat_ms/mean",
-        ("mean", "ms"),
-        Down,
-        "sum of completion latencies / client operations completed; closed loop: from \
-         submission to completion, open loop: from the intended start to completion",
-    ),
-    Figure::new(
-        "client/clat_ms/p95",
-        ("p95", "ms"),
-        Down,
-        "the smallest latency that at least 95 % of the client operations stayed at or below",
-    ),
-    Figure::new("client/clat_ms/p99", ("p99", "ms"), Down, "the same for 99 %"),
-    Figure::new("client/clat_ms/p99.5", ("p99.5", "ms"), Down, "the same for 99.5 %"),
+    clients::SHARE_OF_BASELINE,
+    clients::MEAN,
+    clients::P95,
+    clients::P99,
+    clients::P99_5,
     seconds(
         "scrub/seconds",
         "scrub",
@@ -123,8 +106,8 @@ pub(crate) const FIGURES: [Figure; 28] = [
         .growing(),
     Figure::data("recovery/objects_left", "those that were left at the run's end")
         .printed(Print::Count),
-    Figure::data("client/clat_ms/p50", "the same as p95 for half of the operations"),
-    Figure::data("client/clat_ms/p99.9", "the same for 99.9 %"),
-    Figure::data("client/clat_ms/max", "the slowest operation"),
-    Figure::data("client/seconds", "how long clients went on (s)"),
+    clients::P50,
+    clients::P99_9,
+    clients::MAX,
+    clients::SECONDS,
 ];

@@ -2,9 +2,10 @@
 
 use crate::claim::Claim;
 use crate::kind::StudyKind;
-use crate::overrides::{StudyKey, key, parse, put, put_name};
+use crate::load_keys::{self, HasLoad};
+use crate::overrides::{StudyKey, key, put, put_name};
 use crate::placed::PlacementName;
-use crate::setup::{SchedulerName, TypedOptions};
+use crate::setup::{SchedulerName, TypedOptions, yes};
 use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
@@ -104,7 +105,7 @@ pub(super) struct ServicesSetupSection {
     #[serde(default)]
     pub(super) about: String,
     pub(super) preset: Spanned<String>,
-    #[serde(default = "mclock")]
+    #[serde(default)]
     pub(super) scheduler: SchedulerName,
     pub(super) profile: Option<Spanned<String>>,
     /// The table that profiles are of, where it is not the preset's.
@@ -116,12 +117,10 @@ pub(super) struct ServicesSetupSection {
     pub(super) settings: TypedOptions,
 }
 
-fn mclock() -> SchedulerName {
-    SchedulerName::Mclock
-}
-
-fn yes() -> bool {
-    true
+impl HasLoad for ServicesFile {
+    fn load_of(file: &mut Self) -> &mut LoadSpec {
+        &mut file.load
+    }
 }
 
 /// Sets a field of a section, if the study has it.
@@ -168,18 +167,9 @@ pub const SERVICES_KEYS: &[StudyKey<ServicesFile>] = &[
     key("recovery_objects", "objects that the OSD has missed", |file, text| {
         within(&mut file.recovery, "recovery", |recovery| put(&mut recovery.objects, text))
     }),
-    key("depth", "client ops in flight", |file, text| {
-        file.load.depth = Some(parse(text)?);
-        Ok(())
-    }),
-    key("rate", "client ops per second: an open loop", |file, text| {
-        file.load.rate = Some(parse(text)?);
-        Ok(())
-    }),
-    key("block", "size of a client op", |file, text| {
-        file.load.block = vec![loadline_load::Block { size: parse(text)?, weight: 1 }];
-        Ok(())
-    }),
-    key("reads", "share of client ops that read", |file, text| put(&mut file.load.reads, text)),
-    key("image", "size of the clients' image", |file, text| put(&mut file.load.image, text)),
+    load_keys::depth(),
+    load_keys::rate(),
+    load_keys::block(),
+    load_keys::reads(),
+    load_keys::image(),
 ];

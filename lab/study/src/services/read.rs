@@ -8,11 +8,8 @@ use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::{Override, apply_overrides};
 use crate::place::Place;
-use crate::placed::PlacementName;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
-use loadline_cluster::Placement;
-use loadline_sim::Drive;
 
 fn read_file(source: &Source, overrides: &[Override]) -> Result<ServicesFile, InputError> {
     let mut file: ServicesFile =
@@ -28,12 +25,8 @@ pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFi
     Ok(NamedFiles { drive, published })
 }
 
-/// What was asked for that makes another load or another system of the published ones. How much of the work is done does not.
-fn departures(inputs: &Inputs) -> Vec<String> {
-    let set = inputs.overrides.iter().filter(|change| change.key != "scale");
-    let load = inputs.load.iter().map(|load| format!("--load {}", load.file));
-    load.chain(set.map(ToString::to_string)).collect()
-}
+/// What may be set beside published figures: how much of their work is done.
+const BESIDE_PUBLISHED: [&str; 1] = ["scale"];
 
 /// What the readers of single fields cannot see; the error names the field.
 fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
@@ -93,11 +86,7 @@ impl ServicesStudy {
         let scale = inputs.scale(false)?;
         if let Some(load) = &inputs.load {
             let given = given_load::read(load, &inputs.overrides, file.load.image, OBJECT)?;
-            if given.ramp.is_some() {
-                let reason =
-                    "a study of services is measured from its first op: leave `ramp_time` out";
-                return Err(InputError::new(load.file.clone(), reason));
-            }
+            given.check_unramped(load, "a study of services")?;
             file.load = given.spec;
             file.steps.clients = given.runtime.unwrap_or(file.steps.clients);
         }
@@ -110,24 +99,16 @@ impl ServicesStudy {
             let reason = "on real disks pools are filled before an OSD is taken out, and would be recovered with the rest: take this study in the simulated world";
             return Err(InputError::new(format!("--on {}", place.disks), reason));
         }
-        let drive =
-            Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text).map_err(
-                |error| InputError { place: error.file, line: error.line, reason: error.reason },
-            )?;
+        let drive = inputs.calibrated_drive()?;
         let setups = read_setups(&file, source, &drive, (&inputs.overrides, &inputs.place))?;
         let ServicesFile { cluster, .. } = &file;
-        let placement = match cluster.placement {
-            // What is kept on disks does not know it.
-            PlacementName::Crush if inputs.place == Place::Sim => Placement::Crush,
-            _ => Placement::Even,
-        };
         let mut study = ServicesStudy {
             drive,
             cluster: ServicesCluster {
                 osds: cluster.osds,
                 copies: cluster.copies,
                 pgs: cluster.pgs,
-                placement,
+                placement: cluster.placement.of_cluster(inputs.place == Place::Sim),
             },
             steps: ServicesSteps {
                 scale,
@@ -149,7 +130,7 @@ impl ServicesStudy {
             question: file.question,
             load: study.load.to_string(),
             scale,
-            departs: departures(inputs),
+            departs: inputs.departures(&BESIDE_PUBLISHED),
             setups: study.setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
             sets: file.sets,
             expectations: file.expectations,

@@ -7,9 +7,7 @@ use crate::job::Job;
 use crate::place::Place;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
-use loadline_cluster::Config;
 use loadline_cluster::images::ImageQos;
-use loadline_sim::{Delays, OsdDrive, SimConfig};
 use loadline_testbed::{ClonedObjects, HostPlace, HostedSpec, IMAGE, SimulatedSpec, TestImage};
 
 /// The clients' image shrinks with the work on real disks, but not below this.
@@ -72,21 +70,9 @@ impl ServicesStudy {
 
     /// The simulated cluster of a run.
     pub(super) fn simulated(&self, job: &Job) -> SimulatedSpec {
-        let (setup, drive) = (&self.setups[job.setup], &self.drive);
+        let setup = &self.setups[job.setup];
         SimulatedSpec {
-            world: SimConfig {
-                cluster: Config {
-                    placement: self.cluster.placement,
-                    ..setup.osds.engine(job.seed, job.placement_seed)
-                },
-                drive: OsdDrive::Calibrated(drive.service),
-                delays: Delays {
-                    link: drive.link_delay,
-                    link_mib: drive.link_mib,
-                    worker: drive.worker_time,
-                    ..Delays::default()
-                },
-            },
+            world: setup.osds.simulated(&self.drive, self.cluster.placement, job),
             disks: None,
             pgs: self.cluster.pgs,
             copies: self.cluster.copies,
