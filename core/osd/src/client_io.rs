@@ -285,9 +285,18 @@ impl Osd {
         }
         let result = result.map_err(|_| Unreadable);
         let op = op.id;
-        let reply =
-            Reply { op, admitted, dequeued, executed, committed, replied: now, delay, result };
-        fx.world.push(Effect::Reply(reply));
+        let (replied, answered) = (now, now);
+        fx.world.push(Effect::Reply(Reply {
+            op,
+            admitted,
+            dequeued,
+            executed,
+            committed,
+            replied,
+            answered,
+            delay,
+            result,
+        }));
     }
 
     pub(crate) fn op_finished(&mut self, pg: PgId, fx: &mut Effects) {

@@ -132,6 +132,9 @@ pub struct Reply {
     pub committed: Time,
     /// When enough copies had answered.
     pub replied: Time,
+    /// When its answer was handed to the client: later than `replied` by what its world's processor did meanwhile, where that takes
+    /// time.
+    pub answered: Time,
     /// What it waited for longest.
     pub delay: OpDelay,
     /// What was read: at most what was asked for; what is missing at its end reads as zeros.

@@ -26,15 +26,20 @@ pub enum OpWait {
         /// What kept the last one.
         delay: Option<Delay>,
     },
+    /// For the processor, for so long: what its world's loop did in the turn in which it was answered.
+    Loop(Span),
 }
 
 impl OpWait {
-    /// Of an op that was issued then and has this reply.
+    /// Of an op that was issued then and has this answer.
     pub fn longest(issued: Time, reply: &Reply) -> OpWait {
         let OpDelay { primary, replica, parked } = reply.delay;
         let before = reply.admitted.since(issued);
         let replicas = reply.replied.since(reply.committed);
-        if before > primary.span.max(replicas) {
+        let turn = reply.answered.since(reply.replied);
+        if turn > before.max(primary.span).max(replicas) {
+            OpWait::Loop(turn)
+        } else if before > primary.span.max(replicas) {
             OpWait::Before { span: before, parked }
         } else if replicas > primary.span {
             OpWait::Replica { span: replicas, delay: replica }
@@ -47,6 +52,7 @@ impl OpWait {
     pub fn span(&self) -> Span {
         match self {
             OpWait::Before { span, .. } | OpWait::Replica { span, .. } => *span,
+            OpWait::Loop(span) => *span,
             OpWait::Primary(delay) => delay.span,
         }
     }
@@ -57,13 +63,14 @@ impl OpWait {
             OpWait::Before { .. } => "before",
             OpWait::Primary(delay) => delay.stage.name(),
             OpWait::Replica { .. } => Stage::Replicas.name(),
+            OpWait::Loop(_) => "loop",
         }
     }
 
     /// The OSD that kept it, if one did.
     pub fn osd(&self) -> Option<OsdId> {
         match self {
-            OpWait::Before { .. } | OpWait::Replica { delay: None, .. } => None,
+            OpWait::Before { .. } | OpWait::Replica { delay: None, .. } | OpWait::Loop(_) => None,
             OpWait::Primary(delay) | OpWait::Replica { delay: Some(delay), .. } => Some(delay.osd),
         }
     }
@@ -79,6 +86,7 @@ impl OpWait {
                 delay.cause.summary()
             }
             OpWait::Replica { delay: None, .. } => "the answers of the other copies".to_owned(),
+            OpWait::Loop(_) => "the node's processor".to_owned(),
         }
     }
 }
@@ -89,7 +97,7 @@ impl fmt::Display for OpWait {
         match self {
             OpWait::Primary(delay) => delay.fmt(f),
             OpWait::Replica { delay: Some(delay), .. } => write!(f, "replica, {delay}"),
-            OpWait::Before { .. } | OpWait::Replica { delay: None, .. } => {
+            OpWait::Before { .. } | OpWait::Replica { delay: None, .. } | OpWait::Loop(_) => {
                 f.write_str(&self.summary())
             }
         }

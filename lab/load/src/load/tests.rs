@@ -31,6 +31,7 @@ fn reply(load: &mut impl Workload, now: Time, issued: Issue, out: &mut Vec<Issue
         executed: zero,
         committed: zero,
         replied: zero,
+        answered: zero,
         delay: OpDelay::none(OsdId::new(0)),
     };
     load.replied(now, &OpDone { token: issued.token, issued: zero, reply }, out);

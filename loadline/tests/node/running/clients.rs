@@ -155,6 +155,40 @@ fn why_an_image_waits_is_told_in_a_sentence() {
     assert!(ran.stderr.contains("expected a time from one second to an hour"), "{}", ran.stderr);
 }
 
+/// An op that is answered in the turn of the loop in which it came has taken the processor's time: no op takes nothing.
+#[test]
+fn a_read_from_memory_takes_the_processors_time() {
+    let node = Node::with_osds(1);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    client.write(0, &[7; 4096]);
+    let watched = std::sync::atomic::AtomicBool::new(false);
+    let why = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !watched.load(std::sync::atomic::Ordering::Relaxed) {
+                assert_eq!(client.read(0, 4096), [7; 4096]);
+            }
+        });
+        let why = node.json(&["why", "vol0", "--for", "1s"]);
+        watched.store(true, std::sync::atomic::Ordering::Relaxed);
+        why
+    });
+    assert!(why["ops"].as_u64() > Some(0) && why["took"]["p50_ns"].as_u64() > Some(0), "{why}");
+    let first = &why["reasons"][0];
+    assert_eq!(
+        (&first["stage"], &first["reason"]),
+        (&json!("loop"), &json!("the node's processor"))
+    );
+    let history = node.json(&["dump", "history"]);
+    let stages = |op: &serde_json::Value| {
+        let stages = op["stages"].as_array().unwrap().iter();
+        stages.map(|stage| stage["after_ns"].as_u64().unwrap()).collect::<Vec<u64>>()
+    };
+    for op in history["ops"].as_array().unwrap() {
+        assert!(stages(op).is_sorted() && op["age_ns"].as_u64() > Some(0), "{op}");
+    }
+}
+
 #[test]
 fn a_disk_is_measured_when_told() {
     let node = Node::with_osds(1);

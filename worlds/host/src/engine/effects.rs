@@ -6,15 +6,20 @@ use super::health::DoneSoFar;
 use super::host_node::{Alarm, HostNode};
 use loadline_base::Span;
 use loadline_cluster::images::Image;
-use loadline_osd::Effect;
+use loadline_osd::{Effect, Reply};
 
 impl Engine {
-    /// Lets the node go on, and does what it asks for, until it is at rest. Messages and processor time cost nothing here.
+    /// Lets the node go on, and does what it asks for, until it is at rest. Messages cost nothing here. The processor's time is told
+    /// with each answer to a client, and the node's clock moves on by it: an op that is answered in the turn in which it came has
+    /// taken what that turn took.
     pub(super) fn carry_out(&mut self) {
         while let Some(effect) = self.host.node.next(self.host.now) {
             match effect {
                 Effect::Io(osd, life, io) => self.host.disk_request(osd, life, io),
-                Effect::Reply(reply) => self.replied(reply),
+                Effect::Reply(reply) => {
+                    self.host.now = self.host.world.now();
+                    self.replied(Reply { answered: self.host.now, ..reply });
+                }
                 Effect::Benched(osd, ended) => self.benched(osd, ended),
                 Effect::Trace(_) => {}
                 effect => {

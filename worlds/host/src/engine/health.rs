@@ -93,7 +93,7 @@ pub(super) struct Past {
 
 impl Past {
     fn took(&self) -> Span {
-        self.reply.replied.since(self.issued.issued)
+        self.reply.answered.since(self.issued.issued)
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) struct HealthMeter {
 impl HealthMeter {
     pub(super) fn replied(&mut self, issued: &IssuedOp, reply: &Reply) {
         let length = u64::from(issued.op.length);
-        let took = reply.replied.since(issued.issued);
+        let took = reply.answered.since(issued.issued);
         let image = ImageId::of(issued.op.object).0;
         let sort = match issued.op.kind {
             OpKind::Read | OpKind::ReadAt(_) => {
@@ -277,6 +277,6 @@ impl HealthMeter {
         if self.past.len() > SECONDS {
             self.past.pop_front();
         }
-        self.slowest.retain(|past| now.since(past.reply.replied) < REMEMBERED);
+        self.slowest.retain(|past| now.since(past.reply.answered) < REMEMBERED);
     }
 }

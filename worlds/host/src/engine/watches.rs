@@ -11,7 +11,7 @@ use loadline_osd::{OpWait, OsdId, Reply, WaitHistogram};
 use std::collections::BTreeMap;
 
 /// The stages of an op that has ended, in their order.
-const STAGES: [&str; 5] = ["before", "queue", "worker", "store", "replicas"];
+const STAGES: [&str; 6] = ["before", "queue", "worker", "store", "replicas", "loop"];
 /// Reasons that are told; those behind them took the least time.
 const REASONS_MAX: usize = 20;
 
@@ -64,11 +64,12 @@ impl ImageSeen {
             reply.executed,
             reply.committed,
             reply.replied,
+            reply.answered,
         ];
         for (sum, stage) in self.stages.iter_mut().zip(stamps.windows(2)) {
             *sum += stage[1].since(stage[0]);
         }
-        self.took.record(reply.replied.since(issued.issued));
+        self.took.record(reply.answered.since(issued.issued));
         let wait = OpWait::longest(issued.issued, reply);
         self.waited(wait.stage(), wait.osd(), wait.summary(), wait.span());
     }

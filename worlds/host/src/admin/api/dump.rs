@@ -198,7 +198,7 @@ pub struct ReasonShare {
 /// A stage that an op has reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpStage {
-    /// `admitted`, `dequeued`, `executed`, `committed` or `replied`.
+    /// `admitted`, `dequeued`, `executed`, `committed`, `replied` or `answered`.
     pub stage: String,
     /// After its issue.
     pub after_ns: u64,

@@ -79,10 +79,11 @@ impl HostNode {
                 ("executed", reply.executed),
                 ("committed", reply.committed),
                 ("replied", reply.replied),
+                ("answered", reply.answered),
             ];
             let wait = OpWait::longest(issued.issued, reply);
             let row = shown_wait(&wait, wait.span());
-            OpRow { wait: Some(row), ..self.shown_op(issued, reply.replied, &stages) }
+            OpRow { wait: Some(row), ..self.shown_op(issued, reply.answered, &stages) }
         };
         AdminAnswer::Ops(OpDump { ops: self.health.slowest().iter().map(op).collect() })
     }

@@ -80,11 +80,12 @@ fn sentence(waits: &ImageWaits) -> String {
     let Some(first) = waits.reasons.first() else {
         return format!("Nobody asked anything of {image} in {watched:.0} s.");
     };
-    let millis = |nanos| Span::from_nanos(nanos).as_millis_f64();
+    let span = Span::from_nanos;
     let osd = first.osd.map_or_else(String::new, |osd| format!(" of osd.{osd}"));
     let place = match first.stage.as_str() {
         "before" => "before any queue".to_owned(),
         "replicas" => format!("for the copies{osd}"),
+        "loop" => "for the loop".to_owned(),
         stage => format!("in the {stage}{osd}"),
     };
     let waiting = match open {
@@ -93,14 +94,14 @@ fn sentence(waits: &ImageWaits) -> String {
         open => format!(", and {open} are in flight"),
     };
     format!(
-        "{ops} ops of {image} ended in {watched:.0} s{waiting}, half of them within {:.1} ms and 99 of 100 within {:.1} ms. \
-         What took most of their time, {:.0} %, was a wait {place}: {}, the longest of {} ops, {:.1} ms each and {:.1} ms at most.",
-        millis(took.p50_ns),
-        millis(took.p99_ns),
+        "{ops} ops of {image} ended in {watched:.0} s{waiting}, half of them within {:.1} and 99 of 100 within {:.1}. \
+         What took most of their time, {:.0} %, was a wait {place}: {}, the longest of {} ops, {:.1} each and {:.1} at most.",
+        span(took.p50_ns),
+        span(took.p99_ns),
         first.share * 100.0,
         first.reason,
         first.ops,
-        millis(first.mean_ns),
-        millis(first.max_ns),
+        span(first.mean_ns),
+        span(first.max_ns),
     )
 }
