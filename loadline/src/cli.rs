@@ -67,6 +67,8 @@ pub(crate) enum CliCommand {
     Dump(node::DumpArgs),
     /// What the ops of one of its images wait for, in a sentence and a table
     Why(node::WhyArgs),
+    /// What happens in it, second by second, in the terminal; once where the output is no terminal
+    Top(node::TopArgs),
     /// What it tells monitoring systems
     Metrics(node::NodeArgs),
     /// The address of its live page, with the token for its buttons

@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         CliCommand::Config(args) => node::config(args),
         CliCommand::Dump(args) => node::dump(args),
         CliCommand::Why(args) => node::why(args),
+        CliCommand::Top(args) => node::top(&args),
         CliCommand::Metrics(args) => node::metrics(&args),
         CliCommand::Page(args) => node::page(&args),
         CliCommand::Tell(args) => node::tell(args),

@@ -422,6 +422,12 @@ pub(crate) struct PageArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
     /// The image
     pub(crate) image: String,

@@ -15,11 +15,12 @@ mod reach;
 mod scrub;
 mod settings;
 mod status;
+mod top;
 mod why;
 
 pub(crate) use args::{
     ConfigArgs, DumpArgs, ImageArgs, InconsistentArgs, OsdArg, OsdArgs, PageArgs, PgArgs, PoolArgs,
-    RepairArgs, ScrubArgs, StatusArgs, SwitchArgs, TellArgs, WhyArgs,
+    RepairArgs, ScrubArgs, StatusArgs, SwitchArgs, TellArgs, TopArgs, WhyArgs,
 };
 pub(crate) use dump::{carry_out as dump, tell};
 pub(crate) use image::carry_out as image;
@@ -32,6 +33,7 @@ pub(crate) use reach::NodeArgs;
 pub(crate) use scrub::{carry_out as scrub, inconsistent, repair};
 pub(crate) use settings::{carry_out as config, switch_profile};
 pub(crate) use status::{health, status};
+pub(crate) use top::carry_out as top;
 pub(crate) use why::carry_out as why;
 
 use crate::failure::Failure;

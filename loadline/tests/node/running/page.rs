@@ -54,6 +54,34 @@ fn the_live_view_tells_what_clients_had() {
     assert!(node.says(&["status"]).contains("1 HTTP"), "{}", node.says(&["status"]));
 }
 
+/// Where the output is no terminal, a look is text.
+#[test]
+fn the_same_is_shown_in_a_terminal() {
+    let node = super::node::Node::with_osds(2);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    node.says(&["image", "qos", "vol0", "--reservation", "10iops"]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    client.write(0, &[7; 4096]);
+    node.await_ok(&["top"], |text| text.contains("vol0") && text.contains("background_recovery"));
+    let text = node.says(&["top"]);
+    for title in [
+        "Loadline  ",
+        "Clients: ",
+        "Classes, in writes",
+        "Images, in ops",
+        "Background work",
+        "Who waits for what",
+        "OSDs",
+    ] {
+        assert!(text.contains(title), "{title} is not in\n{text}");
+    }
+    assert!(
+        text.contains("osd.1") && text.lines().all(|line| line.chars().count() <= 120),
+        "{text}"
+    );
+    assert!(node.json(&["top"])["now"]["osds"].is_array());
+}
+
 /// The token is for whoever may read the node's folder, and lets do what ends nothing.
 #[test]
 fn the_token_lets_a_little_be_done() {

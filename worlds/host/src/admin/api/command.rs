@@ -38,7 +38,7 @@ verbs! {
         -> ProfileInForce, "`osds` with their classes, `images`, what is promised and what could be", "profile show";
 
     /// What happened in each of the last five minutes' seconds, and how it is now. `GET /live/events` streams each further second.
-    Live: Get ["live"] -> LiveView, "`seconds`, and `now`", "page";
+    Live: Get ["live"] -> LiveView, "`seconds`, and `now`", "top";
 
     /// What is measured, for monitoring systems: as `Accept` says, Prometheus' text, OpenMetrics or JSON.
     Metrics: Get ["metrics"] -> Exposition, "`families`, or text", "metrics";
