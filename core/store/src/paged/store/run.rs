@@ -177,7 +177,10 @@ impl<T: Copy> PagedStore<T> {
         let Takes { in_checkpoint, clean, .. } = plan.takes;
         let log_bytes = u32::try_from(self.log.record().len()).unwrap_or(u32::MAX);
         let touch = Dirtied { in_checkpoint, clean, log_bytes };
-        let sleep = self.checkpoint.throttle(self.now, &pressure, touch);
+        let mut sleep = self.checkpoint.throttle(self.now, &pressure, touch);
+        if self.options.throttle.is_turn() {
+            sleep = sleep - self.now.since(running.stages.submitted);
+        }
         if sleep == Span::ZERO || self.ops.is_hurried(running.lane) {
             return true;
         }
