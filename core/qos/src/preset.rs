@@ -79,7 +79,13 @@ pub struct Preset {
     pub one_queue_per_device: bool,
     /// Whether work stays in the queues until the device could begin it soon. Else it waits behind the store's throttle.
     pub holds_dequeue: bool,
+    /// How much a copy may lack for writes to wait for its objects, if no setting says otherwise; one that lacks more is recovered
+    /// beside the writes.
+    pub async_recovery_min_cost: u32,
 }
+
+/// `osd_async_recovery_min_cost` as it is compiled in (qos.md 9.1).
+const ASYNC_RECOVERY_MIN_COST: u32 = 100;
 
 /// The recovery study's era: 17.0.0-dev to 17.2.5.
 pub const QUINCY_PRESET: Preset = Preset {
@@ -93,6 +99,7 @@ pub const QUINCY_PRESET: Preset = Preset {
     client_reads: ClientReads::Message,
     one_queue_per_device: false,
     holds_dequeue: false,
+    async_recovery_min_cost: ASYNC_RECOVERY_MIN_COST,
 };
 
 /// 18.2 with its later cost rule, which charges large writes once.
@@ -110,6 +117,7 @@ pub const REEF_PRESET: Preset = Preset {
     client_reads: ClientReads::Message,
     one_queue_per_device: false,
     holds_dequeue: false,
+    async_recovery_min_cost: ASYNC_RECOVERY_MIN_COST,
 };
 
 /// Loadline's own defaults. Each switch answers a weakness of the published behaviour:
@@ -123,7 +131,9 @@ pub const REEF_PRESET: Preset = Preset {
 ///   pool's writes would pass the scheduler by;
 /// - *one queue per device*: a shard cannot borrow another's unused share, so uneven PGs leave capacity
 ///   idle (qos.md 3), and five queues before one disk were found to make throughput erratic;
-/// - *the dequeue is held back*: what waits behind a store's throttle, no scheduler can order any more (qos.md 16, rule 8).
+/// - *the dequeue is held back*: what waits behind a store's throttle, no scheduler can order any more (qos.md 16, rule 8);
+/// - *every copy that lacks something is recovered beside the writes*: a write of an object that a copy lacks waits until recovery's
+///   turn has come for it, and recovery is what yields. With random writes to a few objects that stopped all clients for seconds.
 pub const LOADLINE_PRESET: Preset = Preset {
     name: "loadline",
     summary: "Loadline's own: virtual time, real costs, fair clients, one queue per device",
@@ -135,6 +145,7 @@ pub const LOADLINE_PRESET: Preset = Preset {
     client_reads: ClientReads::Data,
     one_queue_per_device: true,
     holds_dequeue: true,
+    async_recovery_min_cost: 0,
 };
 
 /// Every preset.

@@ -28,7 +28,7 @@ impl OptionTable {
             costs_of(preset),
             sharding_of(preset),
             window_of(preset),
-            recovery(),
+            recovery(preset),
             recovery_messages(),
             scrubs(preset),
             scrub_schedule(),
@@ -286,7 +286,7 @@ fn window_of(preset: &Preset) -> Vec<OptionSpec> {
 }
 
 /// What bounds recovery.
-fn recovery() -> Vec<OptionSpec> {
+fn recovery(preset: &Preset) -> Vec<OptionSpec> {
     let limit = |name, default, least, doc| {
         OptionSpec::count(name, default, least..=100_000, doc, "qos.md 5.5")
             .under(Role::RecoveryLimit)
@@ -314,7 +314,7 @@ fn recovery() -> Vec<OptionSpec> {
         ),
         OptionSpec::count(
             "osd_async_recovery_min_cost",
-            100,
+            preset.async_recovery_min_cost.into(),
             0..=1_000_000_000,
             "copies that miss more than this recover beside the writes",
             "qos.md 9.1",
