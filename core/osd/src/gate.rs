@@ -260,10 +260,11 @@ impl DiskGate {
     /// The store has carried out an access, which was handed in then.
     #[inline]
     pub(crate) fn accessed(&mut self, now: Time, token: &Commit, entered: Time) {
+        let in_flight = self.taken.bytes + self.at_disk.bytes;
         if matches!(token.work().0, Work::ClientOp | Work::ReplicaWrite)
             && let Some(pace) = &mut self.pace
         {
-            pace.client_ended(now, entered);
+            pace.client_ended(now, entered, in_flight > 0);
             if let Some(clients) = &mut self.clients {
                 clients.ended(now, entered, matches!(token, Commit::Read(..)));
             }

@@ -7,18 +7,22 @@
 //!
 //! - **Parts in flight.** Two of them, so that what a client asks meanwhile is behind as much as the disk does in the latency goal.
 //!   This alone holds back what has begun: writes wait for an object that is on its way, so it ends as soon as the disk can.
-//! - **A rate** of beginnings. Clients that are promised a share of what they have alone are behind, in a slot of time, if less than
-//!   that share of it ended in the slot *and* what ended took longer than it takes alone. Who asks for little is never behind by the
-//!   first, and who is held up at another disk not by the second. The rate falls while clients are behind and grows while they
-//!   are not. A transfer that has begun is owed, and nothing begins before what is owed is paid at the rate.
-//! - **Probes.** What clients have alone is seen in one slot of twenty. In it and in the slot before, in which what has begun ends, no
+//! - **A rate** of beginnings. Clients that are promised a share of what they have alone are behind if less than that share of it
+//!   ended lately *and* what ended took longer than it takes alone. Who asks for little is never behind by the first, and who is held
+//!   up at another disk not by the second. The rate falls while clients are behind and grows while they are not. Lately is the last
+//!   second, in which a promise is judged: a store that writes checkpoints serves its clients twice as fast in one half of a second as
+//!   in the other, and a rate that followed that would be a saw. Only where clients are far behind, in the last slots, it falls at
+//!   once. A transfer that has begun is owed, and nothing begins before what is owed is paid at the rate.
+//! - **Probes.** What clients have alone is seen in one slot of twenty, each time in another place. In it and in the slot before, in which what has begun ends, no
 //!   background work begins. Slots are cut by the clock alone, so the probes of OSDs that share a processor or a disk fall together.
-//!   The middle one of the last three counts. Where clients have clearly more than that beside background work, they ask for
-//!   other things than at those: the next probe comes sooner, and it alone counts.
+//!   The mean of the last eight counts, for the same reason; and every second counts as one in which nothing was asked of background
+//!   work for a while. Where clients have clearly more than that beside background work, they
+//!   ask for other things than at those: the next probe comes sooner, and it alone counts.
 //!
 //! While no client asks for anything the rate and the probes hold nothing back.
 
 use loadline_base::{Span, Time};
+use std::collections::VecDeque;
 
 /// Slots are this long at least, and one long enough for some requests of a slow disk.
 const SLOT_LEAST: Span = Span::from_millis(50);
@@ -26,6 +30,8 @@ const SLOT_MOST: Span = Span::from_millis(250);
 /// One slot of so many is a probe, or while it is not known what clients have alone.
 const SLOTS_PER_PROBE: u64 = 20;
 const SLOTS_TO_KNOW: u64 = 5;
+/// From round to round the probe moves on by so many slots, which shares no divisor with the slots that it may have.
+const PROBE_STEP: u64 = 7;
 /// This part of a probe passes before what it sees counts, in tenths: clients' accesses that stood behind background work end.
 const SETTLING_TENTHS: u64 = 3;
 /// Clients count as gone when none has asked for anything for this many slots.
@@ -40,11 +46,24 @@ const SLOWER: f64 = 1.2;
 const RATE_FIRST: f64 = (32 << 20) as f64;
 /// One part may begin in so many slots, whatever was seen.
 const SLOTS_PER_PART: f64 = 4.0;
-/// In a slot the rate grows by this factor, and falls by at most that.
-const GROWTH: f64 = 1.1;
-const FALL: f64 = 0.6;
-/// What ended lately is a mean in which a new slot counts this much.
+/// In a slot the rate grows by this factor, and falls by that.
+const GROWTH: f64 = 1.04;
+const FALL: f64 = 0.92;
+/// Where clients have had less than this share of what they are promised in the last slots, it falls by at most that.
+const FAR_BEHIND: f64 = 0.7;
+const STEEP_FALL: f64 = 0.6;
+/// What ended in the last slots is a mean in which a new one counts this much, and of the last second one in which a slot counts as
+/// much as it is of a second.
 const NEW_SLOT: f64 = 0.4;
+const LATELY: Span = Span::from_secs(1);
+/// Probes that count, and how many slots of them tell enough.
+const PROBES: usize = 8;
+const PROBES_TO_KNOW: u64 = 2;
+/// Clients count as alone when no background work has been in flight here for so long. At other disks there may be some: who is seldom asked
+/// for it while they recover would see what that leaves.
+const ALONE_AFTER: Span = Span::from_secs(2);
+/// A time in which they are alone is a probe for each such part of it.
+const ALONE_PROBE: Span = Span::from_secs(1);
 
 /// What a pace is told of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,10 +81,14 @@ pub(crate) struct PaceTerms {
 pub(crate) struct BackgroundPace {
     terms: PaceTerms,
     slot: Slot,
-    /// What clients have alone, as the last three probes saw it.
-    probes: [Option<ClientFare>; 3],
+    /// What clients have alone, as the last probes saw it, the newest first.
+    probes: VecDeque<Sight>,
+    /// What is seen of them now, while nothing else is asked of the disk.
+    idle: Sight,
+    /// When background work was last in flight.
+    disturbed: Option<Time>,
     /// What they had lately beside background work.
-    beside: Option<ClientFare>,
+    beside: Option<Beside>,
     /// Bytes per second that may begin.
     rate: f64,
     /// Bytes that have begun beyond what the rate allowed until then.
@@ -83,6 +106,23 @@ pub struct ClientFare {
     pub rate: f64,
     /// Nanoseconds that one takes.
     pub takes: f64,
+}
+
+/// Accesses of clients that ended in a time: how many there were, and how long all took together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sight {
+    length: Span,
+    ended: u64,
+    waited: u64,
+}
+
+/// How clients fared beside background work.
+#[derive(Clone, Copy, Debug)]
+struct Beside {
+    /// In the last slots.
+    now: ClientFare,
+    /// In the last second.
+    lately: ClientFare,
 }
 
 /// How a pace stands at one moment.
@@ -104,9 +144,9 @@ struct Slot {
     number: u64,
     /// One slot of so many is a probe.
     per_probe: u64,
-    /// Of accesses of clients that ended in it: how long all took together, and how many there were.
-    waited: u64,
+    /// Of accesses of clients that ended in it, but for the beginning of a probe.
     ended: u64,
+    waited: u64,
     /// How long something was held back by the rate.
     held: Span,
 }
@@ -116,7 +156,9 @@ impl BackgroundPace {
         BackgroundPace {
             terms,
             slot: Slot { per_probe: SLOTS_TO_KNOW, ..Slot::default() },
-            probes: [None; 3],
+            probes: VecDeque::new(),
+            idle: Sight::default(),
+            disturbed: None,
             beside: None,
             rate: RATE_FIRST,
             owed: (0.0, Time::ZERO),
@@ -146,7 +188,7 @@ impl BackgroundPace {
             share: self.terms.share,
             rate: self.has_clients(now).then_some(self.rate),
             alone: self.alone(),
-            beside: self.beside,
+            beside: self.beside.map(|beside| beside.lately),
         }
     }
 
@@ -155,9 +197,12 @@ impl BackgroundPace {
         self.asked = Some(now);
     }
 
-    /// An access of a client has ended that began then.
-    pub(crate) fn client_ended(&mut self, now: Time, began: Time) {
+    /// An access of a client has ended that began then, while background work was in flight or not.
+    pub(crate) fn client_ended(&mut self, now: Time, began: Time, beside: bool) {
         self.look(now);
+        if beside {
+            self.disturb(now);
+        }
         let settled = self.slot_start() + self.slot_length() * SETTLING_TENTHS / 10;
         if !self.slot.is_probe() || now >= settled {
             self.slot.waited += now.since(began).nanos();
@@ -168,6 +213,7 @@ impl BackgroundPace {
     /// A transfer of so many bytes begins.
     pub(crate) fn begin(&mut self, now: Time, bytes: u64) {
         self.look(now);
+        self.disturb(now);
         // What begins while no client asks is owed to nobody.
         let owed = if self.has_clients(now) { self.still_owed(now) + bytes as f64 } else { 0.0 };
         self.owed = (owed, now);
@@ -200,6 +246,25 @@ impl BackgroundPace {
         Some(until)
     }
 
+    /// Background work is in flight.
+    fn disturb(&mut self, now: Time) {
+        self.disturbed = Some(now);
+        let seen = std::mem::take(&mut self.idle);
+        if seen.length > Span::ZERO {
+            self.note_alone(seen);
+        }
+    }
+
+    fn is_alone(&self, now: Time) -> bool {
+        self.disturbed.is_none_or(|at| now.since(at) >= ALONE_AFTER)
+    }
+
+    fn note_alone(&mut self, seen: Sight) {
+        let kept = if self.have_more() { 0 } else { PROBES - 1 };
+        self.probes.truncate(kept);
+        self.probes.push_front(seen);
+    }
+
     fn still_owed(&self, now: Time) -> f64 {
         let (owed, at) = self.owed;
         (owed - self.rate * now.since(at).as_secs_f64()).max(0.0)
@@ -217,11 +282,16 @@ impl BackgroundPace {
         Time::from_nanos(self.slot.number * self.slot_length().nanos())
     }
 
+    /// Whether clients have clearly more than the probes saw: they ask for something else than they did then.
+    fn have_more(&self) -> bool {
+        let both = self.alone().zip(self.beside);
+        both.is_some_and(|(alone, beside)| beside.lately.rate >= alone.rate * SLOWER)
+    }
+
     /// Whether the probes tell what clients have alone who ask for what they ask now.
     fn is_known(&self) -> bool {
-        let alone = self.alone();
-        alone
-            .is_some_and(|alone| self.beside.is_none_or(|beside| beside.rate < alone.rate * SLOWER))
+        let length = self.probes.iter().fold(Span::ZERO, |sum, probe| sum + probe.length);
+        length >= self.slot_length() * PROBES_TO_KNOW && !self.have_more()
     }
 
     /// Draws its conclusions from the last slot, if it has ended.
@@ -233,12 +303,17 @@ impl BackgroundPace {
         // What was paid until now was paid at the rate until now.
         self.owed = (self.still_owed(now), now);
         if let Some(seen) = self.seen() {
-            match self.slot.is_probe() {
-                true if self.is_known() => {
-                    self.probes = [Some(seen), self.probes[0], self.probes[1]];
+            if self.is_alone(now) {
+                self.beside = None;
+                self.idle = self.idle.and(seen);
+                if self.idle.length >= ALONE_PROBE {
+                    let seen = std::mem::take(&mut self.idle);
+                    self.note_alone(seen);
                 }
-                true => self.probes = [Some(seen), None, None],
-                false => self.follow(seen),
+            } else if self.slot.is_probe() {
+                self.note_alone(seen);
+            } else {
+                self.follow(seen.fare());
             }
         }
         let per_probe = if self.is_known() { SLOTS_PER_PROBE } else { SLOTS_TO_KNOW };
@@ -246,46 +321,80 @@ impl BackgroundPace {
     }
 
     /// How clients fared in the slot, if any of their accesses ended in it.
-    fn seen(&self) -> Option<ClientFare> {
+    fn seen(&self) -> Option<Sight> {
         let Slot { ended, waited, .. } = self.slot;
-        let counted = match self.slot.is_probe() {
+        let length = match self.slot.is_probe() {
             true => self.slot_length() * (10 - SETTLING_TENTHS) / 10,
             false => self.slot_length(),
         };
-        (ended > 0).then(|| ClientFare {
-            rate: ended as f64 / counted.as_secs_f64(),
-            takes: waited as f64 / ended as f64,
-        })
+        (ended > 0).then_some(Sight { length, ended, waited })
     }
 
     /// What clients have alone.
     fn alone(&self) -> Option<ClientFare> {
-        let mut probes: Vec<ClientFare> = self.probes.iter().copied().flatten().collect();
-        probes.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-        probes.get(probes.len() / 2).copied()
+        let all = self.probes.iter().copied().reduce(Sight::and)?;
+        Some(all.fare())
     }
 
     /// The rate follows how clients fare beside background work.
     fn follow(&mut self, seen: ClientFare) {
-        let mix = |old: f64, new: f64| old + NEW_SLOT * (new - old);
-        let beside = self.beside.map_or(seen, |old| ClientFare {
-            rate: mix(old.rate, seen.rate),
-            takes: mix(old.takes, seen.takes),
-        });
-        self.beside = Some(beside);
-        let Some(alone) = self.alone() else { return };
-        let promised = alone.rate * (self.terms.share * MARGIN).min(1.0);
-        let is_slow = beside.takes > alone.takes * SLOWER;
         let slot = self.slot_length().as_secs_f64();
+        let of_second = (slot / LATELY.as_secs_f64()).min(NEW_SLOT);
+        let alone = self.alone();
+        // Before the first slot beside background work they were alone.
+        let before = Beside { now: seen, lately: alone.unwrap_or(seen) };
+        let old = self.beside.unwrap_or(before);
+        let beside = Beside {
+            now: old.now.mixed(seen, NEW_SLOT),
+            lately: old.lately.mixed(seen, of_second),
+        };
+        self.beside = Some(beside);
+        let Some(alone) = alone else { return };
+        let promised = alone.rate * (self.terms.share * MARGIN).min(1.0);
+        let is_behind =
+            |had: ClientFare, wanted: f64| had.rate < wanted && had.takes > alone.takes * SLOWER;
         // Where parts in flight are the limit, or nothing waits, the rate holds nothing back for long.
         let was_held = self.slot.held * 2 >= self.slot_length();
-        let factor = match (beside.rate < promised, is_slow) {
-            (true, true) => (beside.rate / promised).max(FALL),
-            (false, _) if was_held && self.is_known() => GROWTH,
-            _ => 1.0,
+        let factor = if is_behind(beside.now, promised * FAR_BEHIND) {
+            (beside.now.rate / (promised * FAR_BEHIND)).max(STEEP_FALL)
+        } else if !self.is_known() {
+            1.0
+        } else if is_behind(beside.lately, promised) {
+            FALL
+        } else if beside.lately.rate >= promised && was_held {
+            GROWTH
+        } else {
+            1.0
         };
         let least = self.terms.part as f64 / slot / SLOTS_PER_PART;
         self.rate = (self.rate * factor).max(least);
+    }
+}
+
+impl Sight {
+    /// Both times together.
+    fn and(self, other: Sight) -> Sight {
+        Sight {
+            length: self.length + other.length,
+            ended: self.ended + other.ended,
+            waited: self.waited + other.waited,
+        }
+    }
+
+    /// How clients fared. Some accesses have ended.
+    fn fare(self) -> ClientFare {
+        ClientFare {
+            rate: self.ended as f64 / self.length.as_secs_f64(),
+            takes: self.waited as f64 / self.ended as f64,
+        }
+    }
+}
+
+impl ClientFare {
+    /// A mean in which the new one counts so much.
+    fn mixed(self, new: ClientFare, share: f64) -> ClientFare {
+        let mix = |old: f64, new: f64| old + share * (new - old);
+        ClientFare { rate: mix(self.rate, new.rate), takes: mix(self.takes, new.takes) }
     }
 }
 
@@ -296,12 +405,18 @@ pub(crate) fn slot_length(goal: Span) -> Span {
 
 impl Slot {
     fn is_probe(&self) -> bool {
-        self.number.is_multiple_of(self.per_probe)
+        self.number % self.per_probe == self.place_of_probe()
     }
 
     /// Whether it is a probe or the one before.
     fn is_quiet(&self) -> bool {
-        self.is_probe() || (self.number + 1).is_multiple_of(self.per_probe)
+        self.is_probe() || self.number % self.per_probe + 1 == self.place_of_probe()
+    }
+
+    /// Which slot of its round is the probe: each time another one, so that what comes and goes with the rounds is not always seen at the
+    /// same point. All of a round but the first, which has none before it, have their turn.
+    fn place_of_probe(&self) -> u64 {
+        1 + self.number / self.per_probe * PROBE_STEP % (self.per_probe - 1)
     }
 }
 
