@@ -116,8 +116,10 @@ impl Osd {
             false => transactions(before, transaction_bytes),
         };
         all.push(last);
-        let place = ObjectRange::of_group(PgId::new(0));
+        let pg = PgId::new(0);
+        let place = ObjectRange::of_group(pg);
         self.keep_in_order(now, &place, all, Commit::Keeping(Kept::Map(epoch)));
+        self.store.hurry(now, pg);
     }
 
     /// Writes down that a copy takes part in an interval. Without a disk it needs no writing.
@@ -127,6 +129,7 @@ impl Osd {
             let all = self.pg_mut(pg).expect("it was placed").save(pg, bytes_max);
             let token = Commit::Keeping(Kept::Interval(interval));
             self.keep_in_order(now, &ObjectRange::of_group(pg), all, token);
+            self.store.hurry(now, pg);
         }
     }
 
@@ -158,7 +161,8 @@ impl Osd {
         }
     }
 
-    /// Keeps edits after all that the group's copy was told before. What counts is durable when the owner of the map hears of it.
+    /// Keeps edits after all that the group's copy was told before, none of which sleeps for a checkpoint any more: while the owner of
+    /// the map waits nobody serves the group. What counts is durable when the owner hears of it.
     pub(crate) fn keep(&mut self, now: Time, pg: PgId, edits: Vec<Edit>, kept: Kept) {
         let update = Update { edits, ..Update::none(AccessKind::Nothing) };
         self.access(
@@ -168,6 +172,7 @@ impl Osd {
             update,
             Commit::Keeping(kept),
         );
+        self.store.hurry(now, pg);
     }
 
     /// Makes everything durable that was answered.
