@@ -210,7 +210,7 @@ mod tests {
             let (default, all) = match (study.kind, name.as_str()) {
                 (StudyKind::Recovery, "reservation") => (5, 8),
                 (StudyKind::Recovery, "noisy-neighbour") => (6, 6),
-                (StudyKind::Recovery, "recovery-nvme") => (10, 13),
+                (StudyKind::Recovery, "recovery-nvme") => (11, 14),
                 (StudyKind::Recovery, _) => (9, 12),
                 (StudyKind::Limits, _) => (4, 6),
                 (StudyKind::Services, "scrub-nvme") => (4, 17),
