@@ -82,9 +82,9 @@ pub(crate) struct BackgroundPace {
     terms: PaceTerms,
     slot: Slot,
     /// What clients have alone, as the last probes saw it, the newest first.
-    probes: VecDeque<Sight>,
+    probes: VecDeque<ClientSample>,
     /// What is seen of them now, while nothing else is asked of the disk.
-    idle: Sight,
+    idle: ClientSample,
     /// When background work was last in flight.
     disturbed: Option<Time>,
     /// What they had lately beside background work.
@@ -110,7 +110,7 @@ pub struct ClientFare {
 
 /// Accesses of clients that ended in a time: how many there were, and how long all took together.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sight {
+struct ClientSample {
     length: Span,
     ended: u64,
     waited: u64,
@@ -157,7 +157,7 @@ impl BackgroundPace {
             terms,
             slot: Slot { per_probe: SLOTS_TO_KNOW, ..Slot::default() },
             probes: VecDeque::new(),
-            idle: Sight::default(),
+            idle: ClientSample::default(),
             disturbed: None,
             beside: None,
             rate: RATE_FIRST,
@@ -259,7 +259,7 @@ impl BackgroundPace {
         self.disturbed.is_none_or(|at| now.since(at) >= ALONE_AFTER)
     }
 
-    fn note_alone(&mut self, seen: Sight) {
+    fn note_alone(&mut self, seen: ClientSample) {
         let kept = if self.have_more() { 0 } else { PROBES - 1 };
         self.probes.truncate(kept);
         self.probes.push_front(seen);
@@ -321,18 +321,18 @@ impl BackgroundPace {
     }
 
     /// How clients fared in the slot, if any of their accesses ended in it.
-    fn seen(&self) -> Option<Sight> {
+    fn seen(&self) -> Option<ClientSample> {
         let Slot { ended, waited, .. } = self.slot;
         let length = match self.slot.is_probe() {
             true => self.slot_length() * (10 - SETTLING_TENTHS) / 10,
             false => self.slot_length(),
         };
-        (ended > 0).then_some(Sight { length, ended, waited })
+        (ended > 0).then_some(ClientSample { length, ended, waited })
     }
 
     /// What clients have alone.
     fn alone(&self) -> Option<ClientFare> {
-        let all = self.probes.iter().copied().reduce(Sight::and)?;
+        let all = self.probes.iter().copied().reduce(ClientSample::and)?;
         Some(all.fare())
     }
 
@@ -371,10 +371,10 @@ impl BackgroundPace {
     }
 }
 
-impl Sight {
+impl ClientSample {
     /// Both times together.
-    fn and(self, other: Sight) -> Sight {
-        Sight {
+    fn and(self, other: ClientSample) -> ClientSample {
+        ClientSample {
             length: self.length + other.length,
             ended: self.ended + other.ended,
             waited: self.waited + other.waited,

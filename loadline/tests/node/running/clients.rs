@@ -76,7 +76,7 @@ fn what_ops_went_through_is_told() {
     assert_eq!(read["offset_bytes"], json!((5 << 20) + 4096));
     let names: Vec<&Value> =
         write["stages"].as_array().unwrap().iter().map(|stage| &stage["stage"]).collect();
-    assert_eq!(names, ["admitted", "dequeued", "executed", "committed", "replied"]);
+    assert_eq!(names, ["admitted", "dequeued", "executed", "committed", "replied", "answered"]);
     let after = |stage: &Value| stage["after_ns"].as_u64().unwrap();
     assert!(write["stages"].as_array().unwrap().is_sorted_by_key(after), "{write}");
     let wait = &write["wait"];
