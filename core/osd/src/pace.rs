@@ -39,22 +39,25 @@ const SLOTS_TO_IDLE: u64 = 4;
 /// Parts that the disk may have at a time.
 const PARTS_IN_FLIGHT: u64 = 2;
 /// What is promised is kept in the mean of seconds that vary, so the aim is higher.
-const MARGIN: f64 = 1.2;
+const MARGIN: f64 = 1.25;
 /// Clients are slow here if their accesses take so many times as long as alone.
 const SLOWER: f64 = 1.2;
 /// Bytes per second before anything was seen.
 const RATE_FIRST: f64 = (32 << 20) as f64;
 /// One part may begin in so many slots, whatever was seen.
 const SLOTS_PER_PART: f64 = 4.0;
-/// In a slot the rate grows by this factor, and falls by that.
-const GROWTH: f64 = 1.04;
-const FALL: f64 = 0.92;
+/// In a slot the rate grows by so much where clients have a quarter more than they are promised, and falls by that where they lack a
+/// fifth of it; in between in proportion, so that it comes to rest.
+const GROWTH: f64 = 0.04;
+const GROWTH_AT: f64 = 0.25;
+const FALL: f64 = 0.15;
+const FALL_AT: f64 = 0.2;
 /// Where clients have had less than this share of what they are promised in the last slots, it falls by at most that.
-const FAR_BEHIND: f64 = 0.7;
+const FAR_BEHIND: f64 = 0.6;
 const STEEP_FALL: f64 = 0.6;
 /// What ended in the last slots is a mean in which a new one counts this much, and of the last second one in which a slot counts as
 /// much as it is of a second.
-const NEW_SLOT: f64 = 0.4;
+const NEW_SLOT: f64 = 0.25;
 const LATELY: Span = Span::from_secs(1);
 /// Probes that count, and how many slots of them tell enough.
 const PROBES: usize = 8;
@@ -360,9 +363,9 @@ impl BackgroundPace {
         } else if !self.is_known() {
             1.0
         } else if is_behind(beside.lately, promised) {
-            FALL
+            1.0 - FALL * ((1.0 - beside.lately.rate / promised) / FALL_AT).min(1.0)
         } else if beside.lately.rate >= promised && was_held {
-            GROWTH
+            1.0 + GROWTH * ((beside.lately.rate / promised - 1.0) / GROWTH_AT).min(1.0)
         } else {
             1.0
         };

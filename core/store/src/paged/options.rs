@@ -74,6 +74,9 @@ pub struct Options {
     /// A checkpoint starts when the log since the last one takes this share of the ring, in percent. Default 25
     /// (checkpoint.md 4.7).
     pub log_trigger_percent: u8,
+    /// Each checkpoint's two triggers lie below those by up to so many percent of them, drawn by the store's identity. Stores that get the
+    /// same updates would begin their checkpoints at one moment otherwise, and again and again slow their clients down together. Default none.
+    pub trigger_spread_percent: u8,
     /// Requests of a checkpoint in flight. Default 4, as the threads of checkpoint.md 5.
     pub checkpoint_writes: u32,
     /// Mode `background`: time between flushes. Default 2 s (checkpoint.md 4.5).
@@ -103,6 +106,7 @@ impl Default for Options {
             checkpoint_interval: Span::from_millis(180_000),
             dirty_trigger_percent: 50,
             log_trigger_percent: 25,
+            trigger_spread_percent: 0,
             checkpoint_writes: 4,
             log_flush_interval: Span::from_millis(2000),
             log_sync_interval: Span::from_millis(500),

@@ -18,6 +18,8 @@ const WINDOW_OPS: u32 = 64;
 /// that serves one request after the other; a real one has small ops done while an object is being pushed.
 const WINDOW_BYTES: Bytes = Bytes::from_mib(8);
 
+/// OSDs of one node get much the same updates, and their logs fill alike: their checkpoints would begin together.
+const TRIGGER_SPREAD_PERCENT: u8 = 40;
 /// Requests of checkpoints in flight on one flash drive: under random writes nearly each is one page, and the updates are paced by how
 /// fast pages get home. OSDs that share a drive share them: four on one virtual disk had 128 there with 32 each, and the log's writes took
 /// 1.6 ms beside them, 0.4 beside 32, at 90 % of the rate. A disk with an arm keeps the store's default, since more would only queue
@@ -95,6 +97,7 @@ impl NodeSettings {
                 checkpoint: class(ServiceClass::BestEffort),
                 restart: class(ServiceClass::Immediate),
             },
+            trigger_spread_percent: TRIGGER_SPREAD_PERCENT,
             checkpoint_writes: match config.medium {
                 Medium::Ssd => {
                     let share = FLASH_CHECKPOINT_WRITES / most_on_a_drive(&config.disks).max(1);

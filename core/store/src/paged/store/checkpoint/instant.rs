@@ -8,7 +8,7 @@ use crate::paged::metrics::{CheckpointReason, CheckpointReport};
 use crate::paged::options::{LogMode, Protection, WriteOrder};
 use crate::paged::store::PagedStore;
 use crate::paged::superblock::CheckpointState;
-use loadline_base::Time;
+use loadline_base::{Time, mix64};
 
 impl<T: Copy> PagedStore<T> {
     /// The triggers of checkpoint.md 5.
@@ -18,9 +18,13 @@ impl<T: Copy> PagedStore<T> {
             u64::from(self.options.dirty_trigger_percent) * u64::from(pages.frames()) / 100;
         let images_max = self.superblock.layout.images_max() / 2;
         let log = self.log.used() * 100 / self.superblock.layout.log_bytes;
-        if u64::from(pages.counts().dirty) >= trigger.min(images_max) {
+        let spread = u64::from(self.options.trigger_spread_percent.min(99));
+        let drawn = mix64(self.superblock.store_id ^ self.superblock.completed.id.0) % (spread + 1);
+        let early = |trigger: u64| (trigger * (100 - drawn)).div_ceil(100);
+        let log_trigger = early(self.options.log_trigger_percent.into());
+        if u64::from(pages.counts().dirty) >= early(trigger.min(images_max)) {
             self.checkpoint.want(CheckpointReason::DirtyPages);
-        } else if log >= u64::from(self.options.log_trigger_percent) && pages.counts().dirty > 0 {
+        } else if log >= log_trigger && pages.counts().dirty > 0 {
             self.checkpoint.want(CheckpointReason::LogSize);
         } else if self.next_checkpoint().is_some_and(|time| self.now >= time) {
             self.checkpoint.want(CheckpointReason::Timer);
