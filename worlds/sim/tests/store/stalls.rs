@@ -22,11 +22,15 @@ const WRITES: u64 = 60_000;
 const DEPTH: usize = 64;
 
 fn disks(timing: Timing) -> StoreDisks {
+    disks_of(7, timing)
+}
+
+fn disks_of(store_id: u64, timing: Timing) -> StoreDisks {
     let size = Bytes::from_mib(1024);
     let spec = SimDiskSpec { size, sector: 4096, write_cache: true, timing };
     let mut disks = StoreDisks { data: SimDisk::new(spec, 1), log: None };
     let format = Format {
-        store_id: 7,
+        store_id,
         data_bytes: size,
         log_device_bytes: None,
         log_bytes: Bytes::from_mib(64),
@@ -174,6 +178,45 @@ fn in_lanes(place: impl Fn(u64) -> (usize, u32), is_hurried: bool) -> [Span; 2] 
 /// One write of two hundred is somebody's who was promised it, in one of four lanes full of others' writes.
 fn promised(is_hurried: bool) -> [Span; 2] {
     in_lanes(|number| (usize::from(number % 200 != 0), number as u32 % 4), is_hurried)
+}
+
+/// How many writes had ended when each of its first checkpoints did, in a store of this identity.
+fn checkpoints_of(store_id: u64, trigger_spread_percent: u8) -> Vec<u64> {
+    let timing = Timing {
+        per_request: Span::from_micros(20),
+        bytes_per_second: 1 << 30,
+        flush: Span::from_millis(1),
+        channels: 8,
+    };
+    let cache = Bytes::from_mib(256);
+    let options = Options { trigger_spread_percent, cache, ..Options::default() };
+    let mut host = SimStore::open(Time::ZERO, options, disks_of(store_id, timing));
+    assert!(host.wait_until(|host| host.store().is_open()));
+    let (mut rng, mut ended, mut seen) = (Rng::new(3), 0, Vec::new());
+    while seen.len() < 6 {
+        let ask = write(rng.below(OBJECTS * OBJECT_BYTES / 4096) * 4096, 4096);
+        host.submit(Op { ask, lane: None, class: ClassTag(9), token: 0 });
+        assert!(host.wait_until(|host| !host.ended().is_empty()));
+        host.ended_mut().clear();
+        ended += 1;
+        if host.store().metrics().totals.checkpoints > seen.len() as u64 {
+            seen.push(ended);
+        }
+    }
+    seen
+}
+
+/// Stores that get the same updates slow down together, all of them at every checkpoint, unless they begin them apart.
+#[test]
+fn stores_that_get_the_same_updates_begin_their_checkpoints_apart() {
+    assert_eq!(checkpoints_of(7, 0), checkpoints_of(8, 0));
+    let (one, other) = (checkpoints_of(7, 40), checkpoints_of(8, 40));
+    let all = checkpoints_of(7, 0).last().copied().expect("there are six");
+    let apart = one.iter().zip(&other).filter(|(one, other)| one.abs_diff(**other) * 20 > all / 6);
+    assert!(apart.count() >= 4, "{one:?} and {other:?}");
+    for seen in [one, other] {
+        assert!(seen.last() > Some(&(all / 2)), "{seen:?}, and {all} at the triggers");
+    }
 }
 
 /// The throttle let the updates of a lane sleep one after the other, each as long as one that stood in a lane alone: where a sixth of
