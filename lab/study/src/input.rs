@@ -52,11 +52,27 @@ impl Source {
 
     /// An error at the line that sets `field`, if one does.
     pub(crate) fn error_in(&self, field: &str, reason: impl Into<String>) -> InputError {
+        self.error_from(0, field, reason)
+    }
+
+    /// An error at the line that sets `field` in the table `[section]`, if one does.
+    pub(crate) fn error_under(
+        &self,
+        section: &str,
+        field: &str,
+        reason: impl Into<String>,
+    ) -> InputError {
+        let begins = |line: &str| line.trim_start().starts_with(&format!("[{section}]"));
+        let first = self.text.lines().position(begins).unwrap_or(0);
+        self.error_from(first, field, reason)
+    }
+
+    fn error_from(&self, first: usize, field: &str, reason: impl Into<String>) -> InputError {
         let sets = |line: &str| {
             let rest = line.trim_start().strip_prefix(field);
             rest.is_some_and(|rest| rest.trim_start().starts_with('='))
         };
-        let line = self.text.lines().position(sets).map(|index| index + 1);
+        let line = self.text.lines().skip(first).position(sets).map(|index| first + index + 1);
         InputError { place: self.file.clone(), line, reason: reason.into() }
     }
 

@@ -55,6 +55,16 @@ impl Inputs {
         }
     }
 
+    /// The error about a field of a section that others have a field of that name in, too: at the `--set section_field` that set it last, or at
+    /// its line in the file.
+    pub(crate) fn refuse_in(&self, section: &str, field: &str, reason: String) -> InputError {
+        let key = format!("{section}_{field}");
+        match self.overrides.iter().rfind(|change| change.key == key) {
+            Some(typed) => InputError::new(typed.to_string(), reason),
+            None => self.study.error_under(section, field, reason),
+        }
+    }
+
     /// Whether the command line sets a figure.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.overrides.iter().any(|change| change.key == key)

@@ -155,3 +155,22 @@ fn what_cannot_be_is_refused() {
     let error = Study::new(&real).expect_err("it cannot be");
     assert!(error.to_string().contains("take this study in the simulated world"), "{error}");
 }
+
+/// Several sections have fields of one name: what was typed is named, or the line of the section that is meant.
+#[test]
+fn what_cannot_be_used_is_refused_at_its_place() {
+    let refused = |inputs: &Inputs| Study::new(inputs).expect_err("it cannot be used").to_string();
+    let typed = refused(&inputs("everything", &["recovery_objects=0"]));
+    assert_eq!(
+        typed,
+        "--set recovery_objects=0: `objects` of `[recovery]` must be from 1 to 100000000"
+    );
+    let mut file = inputs("everything", &[]);
+    let (before, section) = file.study.text.split_once("[removal]\n").expect("it has one");
+    let (line, rest) = section.split_once('\n').expect("it has fields");
+    assert!(line.starts_with("objects"), "{line}");
+    let at = before.lines().count() + 2;
+    file.study.text = format!("{before}[removal]\nobjects = 0\n{rest}");
+    let says = format!("{}:{at}: `objects` of `[removal]` must be", file.study.file);
+    assert!(refused(&file).starts_with(&says), "{}", refused(&file));
+}

@@ -28,16 +28,34 @@ pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFi
 /// What may be set beside published figures: how much of their work is done.
 const BESIDE_PUBLISHED: [&str; 1] = ["scale"];
 
+/// The objects of each section that has some; the error names section and field.
+fn check_objects(file: &ServicesFile) -> Result<(), (&'static str, &'static str, String)> {
+    let ServicesFile { scrub, trim, removal, recovery, .. } = file;
+    let sections = [
+        ("scrub", scrub.map(|it| (it.objects, it.object_size))),
+        ("trim", trim.map(|it| (it.objects, it.object_size))),
+        ("removal", removal.map(|it| (it.objects, it.object_size))),
+        ("recovery", recovery.map(|it| (it.objects, it.object_size))),
+    ];
+    for (section, (objects, size)) in
+        sections.into_iter().filter_map(|(name, it)| Some((name, it?)))
+    {
+        let sizes = Bytes::from_kib(4)..=Bytes::from_mib(64);
+        let checks = [
+            ((1..=100_000_000).contains(&objects), "objects", "from 1 to 100000000"),
+            (sizes.contains(&size), "object_size", "from 4 KiB to 64 MiB"),
+        ];
+        if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
+            return Err((section, field, format!("`{field}` of `[{section}]` must be {wanted}")));
+        }
+    }
+    Ok(())
+}
+
 /// What the readers of single fields cannot see; the error names the field.
 fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
     let ServicesFile { cluster, steps, scrub, trim, removal, recovery, .. } = file;
-    let is_count = |objects: u64| (1..=100_000_000).contains(&objects);
-    let is_size = |size: Bytes| size >= Bytes::from_kib(4) && size <= Bytes::from_mib(64);
-    let pools = scrub.iter().chain(removal).map(|pool| (pool.objects, pool.object_size));
-    let all = pools
-        .chain(trim.iter().map(|trim| (trim.objects, trim.object_size)))
-        .chain(recovery.iter().map(|recovery| (recovery.objects, recovery.object_size)));
-    let all: Vec<(u64, Bytes)> = all.collect();
+    let has_service = [scrub.is_some(), trim.is_some(), removal.is_some(), recovery.is_some()];
     let spare = u32::from(recovery.is_some());
     let checks = [
         ((1..=64).contains(&cluster.osds), "osds", "from 1 to 64"),
@@ -48,12 +66,10 @@ fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
         ),
         ((1..=4096).contains(&cluster.pgs), "pgs", "from 1 to 4096"),
         (
-            !all.is_empty(),
+            has_service.contains(&true),
             "steps",
             "followed by at least one of `[scrub]`, `[trim]`, `[removal]` and `[recovery]`",
         ),
-        (all.iter().all(|(objects, _)| is_count(*objects)), "objects", "from 1 to 100000000"),
-        (all.iter().all(|(_, size)| is_size(*size)), "object_size", "from 4 KiB to 64 MiB"),
         (
             trim.is_none_or(|trim| trim.clones >= 1 && trim.clones <= trim.objects),
             "clones",
@@ -91,6 +107,8 @@ impl ServicesStudy {
             file.steps.clients = given.runtime.unwrap_or(file.steps.clients);
         }
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+        check_objects(&file)
+            .map_err(|(section, field, reason)| inputs.refuse_in(section, field, reason))?;
         let others = file.scrub.is_some() || file.trim.is_some() || file.removal.is_some();
         if let Place::Host(place) = &inputs.place
             && file.recovery.is_some()
