@@ -22,6 +22,11 @@ impl WallTime {
         Span::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// So much earlier, and not before 1970.
+    pub const fn before(self, span: Span) -> WallTime {
+        WallTime(self.0.saturating_sub(span.nanos()))
+    }
+
     /// So much later.
     pub const fn after(self, span: Span) -> WallTime {
         WallTime(self.0.saturating_add(span.nanos()))

@@ -2,7 +2,7 @@
 //! decides anything; who does goes by what they have told each other.
 
 use crate::Node;
-use loadline_base::Time;
+use loadline_base::{Time, WallTime};
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
 use loadline_osd::{
@@ -58,6 +58,8 @@ pub struct WrittenBytes {
 pub struct TrimReport {
     /// Removed snapshots for which something is kept, once for each placement group.
     pub snapshots_left: u64,
+    /// The most of them in one placement group.
+    pub snapshots_most: u64,
     /// States of objects that are kept for them alone, or to be given to older snapshots; copies of one are one.
     pub objects_left: u64,
     /// Those that primaries have trimmed since the OSDs were made.
@@ -80,6 +82,10 @@ pub struct ScrubReport {
     pub record: ScrubRecord,
     /// Whether the one that is under way has all of its slots.
     pub runs: bool,
+    /// Until when it rests, if it is ahead of its pace.
+    pub rests_until: Option<WallTime>,
+    /// Objects and former states of objects that there are to be compared.
+    pub states: u64,
 }
 
 /// How far the scrubs of a pool are.
@@ -117,13 +123,18 @@ impl Node {
     }
 
     /// The scrubs of a placement group; those of one without a primary are not known.
-    pub fn scrub_report(&self, pg: PgId) -> ScrubReport {
+    pub fn scrub_report(&self, now: Time, pg: PgId) -> ScrubReport {
         let primary = self.cluster().map().pg(pg).acting.first();
         let Some(osd) = primary.map(|primary| &self.osds()[*primary]) else {
             return ScrubReport::default();
         };
         let record = osd.scrub_record(pg).cloned().unwrap_or_default();
-        ScrubReport { record, runs: osd.scrubs(pg).is_some() }
+        ScrubReport {
+            record,
+            runs: osd.scrubs(pg).is_some(),
+            rests_until: osd.scrub_rests_until(now, pg),
+            states: osd.states_to_scrub(pg),
+        }
     }
 
     /// What an op without a reply waits for now; `None` while nobody has it, or one of its messages is under way.
@@ -149,6 +160,7 @@ impl Node {
             let (snapshots, objects) = self.osds()[*primary].left_to_trim(pg);
             report.snapshots_left += snapshots;
             report.objects_left += objects;
+            report.snapshots_most = report.snapshots_most.max(snapshots);
         }
         report.trimmed = self.trimmed();
         report

@@ -136,6 +136,11 @@ impl<T: Copy> DirectStore<T> {
         &mut self.collections[collection]
     }
 
+    /// How many objects a collection has.
+    pub fn count(&self, collection: CollectionId) -> u64 {
+        self.collections.get(collection).map_or(0, |objects| objects.len() as u64)
+    }
+
     /// Takes an access; what may go to the device at once is appended to `out`.
     pub fn access(&mut self, now: Time, access: DirectAccess<T>, out: &mut Vec<Submission>) {
         let slot = self.pending.acquire(PendingAccess {

@@ -2,7 +2,7 @@
 
 use super::args::StatusArgs;
 use super::reach::NodeArgs;
-use super::{bandwidth, duration, image, osd};
+use super::{bandwidth, duration, image, osd, scrub};
 use crate::failure::Failure;
 use crate::show;
 use loadline_base::{Bytes, Span};
@@ -81,6 +81,7 @@ fn in_words(status: &Status) -> String {
             format!("{:.1} objects/s, {}", recovery.objects_per_s, bandwidth(recovery.bytes_per_s)),
         ),
         ("trim", trim(&status.trim)),
+        ("scrub", scrub::round(&status.scrub)),
         ("deletion", deletion(&status.deletion)),
         (
             "clients",

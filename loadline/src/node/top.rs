@@ -238,11 +238,11 @@ fn background(now: &LiveNow, second: &LiveSecond) -> Section {
         [
             "scrub".to_owned(),
             format!(
-                "{} of {} PGs{paused}, {} errors",
-                now.scrub.running, now.scrub.pgs, now.scrub.errors
+                "{} of {} PGs{paused}, {} due for a deep one, {} errors",
+                now.scrub.running, now.scrub.pgs, now.scrub.pgs_left, now.scrub.errors
             ),
             objects(second.scrubbed as f64),
-            String::new(),
+            ends(now.scrub.pgs_left.into(), now.scrub.ends_in_ns),
         ],
         [
             "snapshot trim".to_owned(),

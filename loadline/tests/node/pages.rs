@@ -32,6 +32,8 @@ const STATUS: &str = r#"{
     "pgs": [ { "state": "active+clean", "pgs": 64 }, { "state": "active+undersized", "pgs": 64 } ],
     "objects": { "copies": 3072, "misplaced": 12, "degraded": 768, "recovering": 8 },
     "recovery": { "objects_per_s": 17.25, "bytes_per_s": 72351744.0 },
+    "scrub": { "pgs": 64, "pgs_left": 3, "states_left": 1500, "states_per_s": 5.0, "ends_in_ns": 300000000000,
+      "takes_ns": 9000000000000, "late_in_ns": 446400000000000, "interval_ns": 604800000000000 },
     "deletion": { "copies_left": 3, "objects_left": 900, "objects_per_s": 30.0, "ends_in_ns": 30000000000 },
     "trim": { "snapshots_left": 12, "objects_left": 30500, "objects_per_s": 125.5, "ends_in_ns": 243000000000 },
     "client": { "window_ns": 5000000000, "reads_per_s": 1200.4, "writes_per_s": 800.0,

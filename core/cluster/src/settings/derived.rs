@@ -135,6 +135,7 @@ impl Settings {
             sleep,
             reading,
             slots,
+            is_paced: slots == ScrubSlots::InLine,
             schedule: self.scrub_schedule(osd),
             auto_repairs_max: match self.flag(osd, "osd_scrub_auto_repair") {
                 true => count("osd_scrub_auto_repair_num_errors").into(),

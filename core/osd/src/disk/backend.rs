@@ -33,6 +33,14 @@ impl StoreBackend {
         }
     }
 
+    /// How many objects a collection has.
+    pub(crate) fn count(&self, pg: PgId) -> u64 {
+        match self {
+            StoreBackend::Direct(store, _) => store.count(pg.collection()),
+            StoreBackend::Paged(paged) => paged.count(pg),
+        }
+    }
+
     /// Takes an access. A paged store carries a transfer of background work out in parts of so many bytes.
     pub(crate) fn access(&mut self, now: Time, access: Access, part: Option<u64>) {
         match self {

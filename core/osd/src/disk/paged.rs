@@ -163,6 +163,10 @@ impl Paged {
         &mut self.objects[collection]
     }
 
+    pub(crate) fn count(&self, pg: PgId) -> u64 {
+        self.objects.get(pg.collection()).map_or(0, |objects| objects.len() as u64)
+    }
+
     pub(crate) fn store(&self) -> Option<&PagedStore<StoreToken>> {
         self.store.as_ref()
     }

@@ -18,6 +18,7 @@ mod found;
 mod kind;
 mod map;
 mod options;
+mod pace;
 mod primary;
 mod record;
 mod run;

@@ -22,6 +22,8 @@ pub struct ScrubOptions {
     pub reading: ScrubReading,
     /// What becomes of a scrub for which a member has no slot.
     pub slots: ScrubSlots,
+    /// Whether scrubs that the clock begins last as long as their interval has room for, and no less.
+    pub is_paced: bool,
     /// When scrubs are begun by the clock.
     pub schedule: ScrubSchedule,
     /// How many objects a scrub that the clock has begun repairs by itself, at most; 0 for none (`osd_scrub_auto_repair`,

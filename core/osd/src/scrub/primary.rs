@@ -72,7 +72,7 @@ impl Osd {
 
     /// Begins the scrubs that were asked for, or were broken off, and may go on. Where members refuse, one of them begins when the OSD looks.
     pub(crate) fn begin_scrubs(&mut self, now: Time, fx: &mut Effects) {
-        let wanted = self.wanted_scrubs();
+        let wanted = self.wanted_scrubs(now);
         match self.options.scrub.slots {
             ScrubSlots::InLine => wanted.into_iter().for_each(|pg| self.begin_scrub(now, pg, fx)),
             ScrubSlots::OrRefused(_) if !wanted.is_empty() && self.scrub.tick_at.is_none() => {
@@ -82,13 +82,14 @@ impl Osd {
         }
     }
 
-    /// Groups whose scrub may begin, or go on. One of a group that is trimmed waits until a snapshot is done.
-    fn wanted_scrubs(&self) -> Vec<PgId> {
+    /// Groups whose scrub may begin, or go on. One of a group that is trimmed waits until a snapshot is done, and one that is ahead of its pace rests.
+    fn wanted_scrubs(&self, now: Time) -> Vec<PgId> {
         let Scrub { records, runs, .. } = &self.scrub;
         let wanted = records.iter().filter(|(_, record)| record.under_way.is_some());
         let wanted = wanted.map(|(pg, _)| *pg);
         let wanted = wanted.filter(|pg| !runs.contains_key(pg) && !self.trim.is_at(*pg));
-        wanted.filter(|pg| self.primary(*pg).is_some_and(Primary::is_whole)).collect()
+        let wanted = wanted.filter(|pg| self.primary(*pg).is_some_and(Primary::is_whole));
+        wanted.filter(|pg| self.scrub_rests_until(now, *pg).is_none()).collect()
     }
 
     fn begin_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
@@ -109,7 +110,7 @@ impl Osd {
     /// Begins one of the scrubs that are wanted, where members refuse: of those that wait for nothing, or else of those that were refused.
     /// Whether one has begun.
     fn begin_wanted_scrub(&mut self, now: Time, fx: &mut Effects) -> bool {
-        let wanted = self.wanted_scrubs();
+        let wanted = self.wanted_scrubs(now);
         let refused = &mut self.scrub.refused;
         refused.retain(|pg, until| *until > now && wanted.contains(pg));
         if wanted.iter().all(|pg| refused.contains_key(pg)) {
@@ -175,11 +176,15 @@ impl Osd {
         self.scrub.tick_at = None;
         let leads = self.groups.iter().any(|(_, here)| here.primary.is_some());
         let is_refused = self.options.scrub.slots != ScrubSlots::InLine;
-        let is_wanted = is_refused && !self.wanted_scrubs().is_empty();
+        let is_wanted = is_refused && !self.wanted_scrubs(now).is_empty();
         if !leads || !self.is_durable() && !is_wanted {
             return;
         }
         self.set_scrub_tick(now, fx);
+        if !is_refused {
+            // Those that have rested.
+            self.begin_scrubs(now, fx);
+        }
         let has_begun = is_wanted && self.may_begin_scrub(now) && self.begin_wanted_scrub(now, fx);
         if !has_begun && self.is_durable() {
             self.begin_due_scrub(now, fx);
@@ -197,6 +202,8 @@ impl Osd {
         let due = self.scrub.records.iter().filter(|(_, record)| record.under_way.is_none());
         let due = due.filter(|(pg, _)| self.primary(**pg).is_some_and(Primary::is_whole));
         let due = due.filter(|(pg, _)| !self.trim.is_at(**pg));
+        let has_turn = self.next_scrub_from(today) <= today;
+        let due = due.filter(|(_, record)| has_turn || schedule.is_late(record, today));
         let due = due.filter_map(|(pg, record)| {
             let kind = schedule.due(*pg, record, today)?;
             Some((schedule.target(*pg, record.last.max(record.since)?), *pg, kind))
@@ -437,6 +444,11 @@ impl Osd {
         record.under_way = Some(progress);
         if !is_last {
             self.keep_scrub_record(now, pg);
+        }
+        if !is_last && self.scrub_rests_until(now, pg).is_some() {
+            self.stop_scrub(now, pg, fx);
+            self.unpark(now, pg, blocked, fx);
+            return self.begin_trim(now, pg, fx);
         }
         let step = if is_last { ScrubStep::Finish } else { ScrubStep::Next };
         self.queue_scrub(now, pg, step, urgent || is_last, fx);

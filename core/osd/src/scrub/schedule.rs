@@ -23,6 +23,14 @@ pub struct ScrubWindow {
 }
 
 impl ScrubWindow {
+    /// How many of so many hours, or days, are in it.
+    fn length(self, all: u32) -> u32 {
+        match (self.end + all - self.begin) % all {
+            0 => all,
+            some => some,
+        }
+    }
+
     fn contains(self, at: u64) -> bool {
         let (begin, end) = (u64::from(self.begin), u64::from(self.end));
         match begin.cmp(&end) {
@@ -84,6 +92,37 @@ impl ScrubSchedule {
         let seconds = now.unix_nanos() / 1_000_000_000;
         let (hour, day) = (seconds % DAY / HOUR, (seconds / DAY + FIRST_WEEK_DAY) % 7);
         self.hours.contains(hour) && self.week_days.contains(day)
+    }
+
+    /// Whether they may at any hour of the week.
+    pub fn is_permitted_always(&self) -> bool {
+        self.permitted_hours() == 7 * 24
+    }
+
+    /// In how many hours of a week scrubs may begin.
+    pub(super) fn permitted_hours(&self) -> u64 {
+        u64::from(self.hours.length(24) * self.week_days.length(7))
+    }
+
+    /// When scrubs may begin again: the first full hour from now on in which they may, or now.
+    pub(super) fn permitted_from(&self, now: WallTime) -> WallTime {
+        let hour = Span::from_secs(HOUR);
+        let begun = now.unix_nanos() / hour.nanos() * hour.nanos();
+        let hours = (1..=7 * 24).map(|more| WallTime::from_unix_nanos(begun).after(hour * more));
+        let mut candidates = std::iter::once(now).chain(hours);
+        candidates.find(|at| self.is_permitted(*at)).unwrap_or(now)
+    }
+
+    /// Whether a group has waited for longer than it should at any hour: for any scrub as long as the longest interval, for a deep one
+    /// half as long again as its own.
+    pub fn is_late(&self, record: &ScrubRecord, now: WallTime) -> bool {
+        let last = record.last.max(record.since);
+        let is_late = last.and_then(|last| self.deadline(last)).is_some_and(|at| at <= now);
+        let last_deep = record.last_deep.max(record.since);
+        let is_deep_late = self.deep > Span::ZERO
+            && !self.no_deep
+            && last_deep.is_some_and(|last| last.after(self.deep + self.deep / 2) <= now);
+        is_late || is_deep_late
     }
 
     /// How a group is to be scrubbed now, if it is.
@@ -190,6 +229,32 @@ mod tests {
         // Thursday, Friday, Saturday, Sunday, Monday.
         let days = [0, 1, 2, 3, 4].map(|day| weekend.is_permitted(at(day * DAY)));
         assert_eq!(days, [false, false, true, true, false]);
+    }
+
+    #[test]
+    fn shares_are_parts_of_the_hours_that_scrubs_may_have() {
+        let share = |schedule: &ScrubSchedule| {
+            [ScrubKind::Shallow, ScrubKind::Deep].map(|kind| schedule.share(kind, 8))
+        };
+        let all = schedule();
+        assert_eq!(share(&all), [Span::from_secs(3_600), Span::from_secs(7 * 3_600)]);
+        // Eight hours of five days, from Monday on.
+        let hours = ScrubWindow { begin: 20, end: 4 };
+        let week_days = ScrubWindow { begin: 1, end: 6 };
+        let nights = ScrubSchedule { hours, week_days, ..all };
+        assert_eq!(nights.permitted_hours(), 40);
+        assert_eq!(nights.share(ScrubKind::Deep, 8), Span::from_secs(6_000));
+        // 1970-01-01 was a Thursday.
+        let from = |now| nights.permitted_from(at(now)).unix_nanos() / 1_000_000_000;
+        assert_eq!([from(4 * HOUR + 5), from(21 * HOUR + 5)], [20 * HOUR, 21 * HOUR + 5]);
+        assert_eq!(from(2 * DAY + HOUR), 4 * DAY, "not on a Saturday");
+    }
+
+    #[test]
+    fn a_group_is_late_by_the_interval_of_either_kind() {
+        let late = |last, deep, now| schedule().is_late(&record(last, deep), at(now));
+        assert!(!late(3 * DAY, 0, 10 * DAY - 1) && late(3 * DAY, 0, 10 * DAY));
+        assert!(!late(10 * DAY, 0, 21 * DAY / 2 - 1) && late(10 * DAY, 0, 21 * DAY / 2));
     }
 
     #[test]

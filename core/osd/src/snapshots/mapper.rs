@@ -41,6 +41,11 @@ impl SnapMapper {
         self.0.get(&snapshot).map_or_else(Vec::new, |all| all.iter().copied().take(most).collect())
     }
 
+    /// Former states of all objects together.
+    pub(crate) fn states(&self) -> u64 {
+        self.0.values().map(|objects| objects.len() as u64).sum()
+    }
+
     /// The first removed snapshot for which something is kept.
     pub(crate) fn first_removed(&self, views: &Views) -> Option<SnapshotKey> {
         self.removed(views).next().map(|(snapshot, _)| snapshot)

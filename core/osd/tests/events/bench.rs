@@ -58,6 +58,7 @@ pub(crate) fn options() -> OsdOptions {
         backfill_retry_interval: Span::from_secs(40),
         backfill_scan_max: 4,
         scrub: ScrubOptions {
+            is_paced: false,
             scrubs_max: 1,
             deep_chunk: ChunkBounds { least: 3, most: 4 },
             shallow_chunk: ChunkBounds { least: 3, most: 100 },

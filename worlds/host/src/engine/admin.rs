@@ -16,6 +16,7 @@ mod osds;
 mod pg_states;
 mod pgs;
 mod pools;
+mod scrub_round;
 mod scrubs;
 mod status;
 mod why;

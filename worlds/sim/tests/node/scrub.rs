@@ -3,6 +3,7 @@
 
 use crate::judge::{Judged, OSDS, contents, is_whole, sync};
 use loadline_base::Span;
+use loadline_node::ScrubReport;
 use loadline_osd::{OsdId, PgId, ScrubKind, ScrubRequest};
 use loadline_sim::Sim;
 use loadline_sim::disk::CutStyle;
@@ -12,6 +13,11 @@ use std::collections::BTreeSet;
 const DEEP: ScrubRequest =
     ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
 const REPAIR: ScrubRequest = ScrubRequest { repairs: true, ..DEEP };
+
+pub(crate) fn scrub_report(node: &mut Sim, pg: PgId) -> ScrubReport {
+    let now = node.now();
+    node.node_mut().scrub_report(now, pg)
+}
 
 fn pgs(node: &mut Sim) -> Vec<PgId> {
     node.map().pgs().map(|(pg, _)| pg).collect()
@@ -46,7 +52,7 @@ fn scrub_all(judged: &mut Judged, request: ScrubRequest) -> u64 {
     loop {
         judged.steps(50);
         let is_over = pgs(judged.node()).into_iter().all(|pg| {
-            let report = judged.node().node_mut().scrub_report(pg);
+            let report = scrub_report(judged.node(), pg);
             report.record.last.is_some() && report.record.under_way.is_none()
         });
         if is_over && is_whole(judged.node()) {
@@ -55,7 +61,7 @@ fn scrub_all(judged: &mut Judged, request: ScrubRequest) -> u64 {
         assert!(judged.node().now() < limit, "the scrubs end: {}", judged.state());
     }
     let node = judged.node();
-    let found = pgs(node).into_iter().map(|pg| node.node_mut().scrub_report(pg).record);
+    let found = pgs(node).into_iter().map(|pg| scrub_report(node, pg).record);
     found.map(|record| record.findings.counts.all()).sum()
 }
 
@@ -166,7 +172,7 @@ fn scrubs_are_deterministic() {
         judged.node().wait_until(is_whole);
         scrub_all(&mut judged, DEEP);
         let node = judged.node();
-        let records = pgs(node).into_iter().map(|pg| node.node_mut().scrub_report(pg).record);
+        let records = pgs(node).into_iter().map(|pg| scrub_report(node, pg).record);
         format!("{:?} {:?}", records.collect::<Vec<_>>(), node.now())
     };
     assert_eq!(life(), life());

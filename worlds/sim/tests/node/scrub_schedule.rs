@@ -1,9 +1,11 @@
 //! Scrubs that the clock begins, on a node with disks.
 
 use crate::judge::{Judged, OSDS, is_whole, settings, sync};
+use crate::scrub::scrub_report;
 use loadline_base::{Span, Time};
+use loadline_node::ScrubReport;
 use loadline_osd::{
-    OsdId, OsdOptions, Policy, ScrubKind, ScrubRecord, ScrubRequest, ScrubSchedule,
+    ChunkBounds, OsdId, OsdOptions, Policy, ScrubKind, ScrubRecord, ScrubRequest, ScrubSchedule,
 };
 use loadline_store::ObjectNo;
 use loadline_store::paged::LogMode;
@@ -43,6 +45,54 @@ fn configure(judged: &mut Judged, change: impl Fn(&mut OsdOptions)) {
     judged.node().configure(&policy, options);
 }
 
+/// Each second for so long: of every group its scrubs so far, and whether one rests.
+fn watch(judged: &mut Judged, seconds: u64) -> Vec<Vec<ScrubReport>> {
+    let look = |judged: &mut Judged| {
+        pass(judged, 1);
+        let node = judged.node();
+        let pgs: Vec<_> = node.map().pgs().map(|(pg, _)| pg).collect();
+        pgs.into_iter().map(|pg| scrub_report(node, pg)).collect()
+    };
+    (0..seconds).map(|_| look(judged)).collect()
+}
+
+/// Deep scrubs of every ten minutes: each group's has its share of a third of that, in which its chunks are spread, and between which it has no
+/// slot. What an operator asks for does not wait for it.
+#[test]
+fn the_clock_takes_its_time_for_a_scrub_and_no_more() {
+    let (interval, share) = (Span::from_secs(600), |led: u64| Span::from_secs(200) / led);
+    let mut judged = node(|options| {
+        let schedule = &mut options.scrub.schedule;
+        (schedule.least, schedule.most, schedule.deep) = (interval, Span::ZERO, interval);
+        schedule.backoff_ppm = 0;
+        options.scrub.deep_chunk = ChunkBounds { least: 3, most: 3 };
+    });
+    let map = judged.node().map().clone();
+    let pgs: Vec<_> = map.pgs().collect();
+    let led = |osd: OsdId| pgs.iter().filter(|(_, pg)| pg.serving() == Some(osd)).count() as u64;
+    let shares: Vec<Span> =
+        pgs.iter().map(|(_, pg)| share(led(pg.serving().expect("it serves")))).collect();
+    let pg = pgs[0].0;
+    let looks = watch(&mut judged, 900);
+    let rests = |look: &[ScrubReport]| look.iter().filter(|it| it.rests_until.is_some()).count();
+    assert!(looks.iter().any(|look| rests(look) > 0), "some are ahead of their pace");
+    assert!(looks.iter().flatten().all(|it| !it.runs || it.rests_until.is_none()));
+    let last = looks.last().expect("there are looks");
+    for (report, share) in last.iter().zip(shares) {
+        let (record, states) = (&report.record, report.states);
+        assert!(record.last_deep.is_some(), "in its time: {record:?}");
+        // The last chunk of three ends it.
+        let least = share / states * ((states - 1) / 3 * 3);
+        assert!(record.duration + Span::from_secs(2) >= least, "{record:?}, {states} and {share}");
+        assert!(record.duration <= share + Span::from_secs(5), "{record:?}, {share}");
+    }
+    let asked = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+    let before = last[0].record.last_deep;
+    judged.node().change(|cluster, fx| cluster.scrub(pg, asked, fx));
+    let soon = watch(&mut judged, 3);
+    assert!(soon[2][0].record.last_deep > before, "an operator waits for no pace");
+}
+
 fn pass(judged: &mut Judged, seconds: u64) {
     let until = judged.node().now() + Span::from_secs(seconds);
     judged.node().run_until(until);
@@ -51,7 +101,7 @@ fn pass(judged: &mut Judged, seconds: u64) {
 fn records(judged: &mut Judged) -> Vec<ScrubRecord> {
     let node = judged.node();
     let pgs: Vec<_> = node.map().pgs().map(|(pg, _)| pg).collect();
-    pgs.into_iter().map(|pg| node.node_mut().scrub_report(pg).record).collect()
+    pgs.into_iter().map(|pg| scrub_report(node, pg).record).collect()
 }
 
 fn ended(judged: &mut Judged) -> u64 {

@@ -66,8 +66,8 @@ verbs! {
 
     /// Compares the copies of one PG (`0.1f`), of all of an OSD (`osd.2`) or of a pool's (its name): `scrub`, `deep-scrub` or `repair`.
     Scrub { how: ScrubHow, what: String }: Post ["scrub" how what] -> Scrubbing, "`pgs` that are told to begin, and those that are `left_out`", "scrub start";
-    /// When the PGs were compared, which are now, and what was found.
-    ScrubList: Get ["scrub"] -> Scrubs, "`pgs`", "scrub status";
+    /// When the PGs were compared, which are now, and what was found; when the round of deep scrubs ends, and what would help if that is too late.
+    ScrubList: Get ["scrub"] -> Scrubs, "`pgs`, and the `round` of deep scrubs", "scrub status";
     /// What is not alike in the copies of a PG, by its last scrub.
     InconsistentList { pg: String }: Get ["pg" pg "inconsistent"] -> InconsistentStates, "`states` of objects, with what is wrong with which copy", "inconsistent list";
 

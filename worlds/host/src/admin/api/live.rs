@@ -125,6 +125,12 @@ pub struct LiveScrub {
     pub running: u32,
     /// All placement groups.
     pub pgs: u32,
+    /// Placement groups that are due for a deep scrub, or have one under way.
+    #[serde(default)]
+    pub pgs_left: u32,
+    /// When the last of these is done at the present rate; none if there are none, or none is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_in_ns: Option<u64>,
     /// Errors that scrubs have found and nobody has repaired.
     pub errors: u64,
     /// The clock begins none: `noscrub` and `nodeep-scrub` are set.

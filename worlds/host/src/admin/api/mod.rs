@@ -29,7 +29,9 @@ pub use live::{
 };
 pub use profile::{ClassRow, OsdPromises, ProfileInForce};
 pub use refusal::{AdminRefusal, RefusalKind};
-pub use scrubs::{BadCopy, InconsistentRow, InconsistentStates, ScrubRow, Scrubbing, Scrubs};
+pub use scrubs::{
+    BadCopy, InconsistentRow, InconsistentStates, ScrubRound, ScrubRow, Scrubbing, Scrubs,
+};
 pub use status::{
     BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress, FareRow, GateRow, Health,
     HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, PgCount, RecoveryRates, Status,

@@ -13,10 +13,42 @@ pub struct Scrubbing {
 }
 
 /// The scrubs of all placement groups.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scrubs {
     /// In the order of their names.
     pub pgs: Vec<ScrubRow>,
+    /// The deep scrubs of all.
+    pub round: ScrubRound,
+}
+
+/// How deep scrubs keep up with their interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScrubRound {
+    /// Placement groups that are served.
+    pub pgs: u32,
+    /// Of these: due for a deep scrub, or with one under way.
+    pub pgs_left: u32,
+    /// Objects and former states of objects of those that are not compared yet.
+    pub states_left: u64,
+    /// How many of them are compared in a second, by what deep scrubs under way have done since they began.
+    pub states_per_s: f64,
+    /// When the last one is done at that rate; none if nothing is left, or nothing is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_in_ns: Option<u64>,
+    /// How long a round of all placement groups takes at that rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_ns: Option<u64>,
+    /// When health says `PG_NOT_DEEP_SCRUBBED` of the first one that is not done until then; none if nothing is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_in_ns: Option<u64>,
+    /// When the next one is due, where nothing is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_in_ns: Option<u64>,
+    /// Within so long each is to be scrubbed deeply (`osd_deep_scrub_interval`), the longest of all OSDs.
+    pub interval_ns: u64,
+    /// What is in the way of the deadline and what would change that; none if it will be met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wants: Option<String>,
 }
 
 /// The scrubs of one placement group.
@@ -29,6 +61,9 @@ pub struct ScrubRow {
     pub under_way: Option<String>,
     /// Whether that has its slots, and goes on.
     pub runs: bool,
+    /// How long it rests because it is ahead of its pace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rests_ns: Option<u64>,
     /// Objects and former states of objects that it has compared.
     pub objects_scrubbed: u64,
     /// Since the last one of any kind ended.

@@ -1,6 +1,6 @@
 //! How a node is.
 
-use super::{OsdRow, QosRow};
+use super::{OsdRow, QosRow, ScrubRound};
 use serde::{Deserialize, Serialize};
 
 /// How a node is, at one instant.
@@ -27,6 +27,9 @@ pub struct Status {
     /// What is still kept for removed snapshots.
     #[serde(default)]
     pub trim: TrimProgress,
+    /// How deep scrubs keep up with their interval.
+    #[serde(default)]
+    pub scrub: ScrubRound,
     /// What is left of copies of placement groups that have left their OSDs.
     #[serde(default)]
     pub deletion: DeletionProgress,

@@ -112,7 +112,8 @@ function showNow() {
     ["recovery and backfill", now.objects.degraded + " copies missing, " + now.objects.misplaced + " misplaced",
       rate(now.recovery.objects_per_s) + " objects, " + showBytes(now.recovery.bytes_per_s), ends(now.recovery_ends_in_ns, missing)],
     ["scrub", now.scrub.running + " of " + now.scrub.pgs + " PGs under way" + (now.scrub.paused ? ", paused" : "") +
-      (now.scrub.errors ? ", " + now.scrub.errors + " errors" : ""), rate(seconds.length ? seconds[seconds.length - 1].scrubbed : 0) + " objects", ""],
+      (now.scrub.pgs_left ? ", " + now.scrub.pgs_left + " due for a deep one" : "") + (now.scrub.errors ? ", " + now.scrub.errors + " errors" : ""),
+      rate(seconds.length ? seconds[seconds.length - 1].scrubbed : 0) + " objects", ends(now.scrub.ends_in_ns, now.scrub.pgs_left)],
     ["snapshot trim", now.trim.objects_left + " states", rate(now.trim.objects_per_s) + " objects", ends(now.trim.ends_in_ns, now.trim.objects_left)],
     ["deletion", now.deletion.objects_left + " objects", rate(now.deletion.objects_per_s) + " objects", ends(now.deletion.ends_in_ns, now.deletion.objects_left)],
   ]);

@@ -3,7 +3,7 @@
 use crate::admin::api::{
     AdminAnswer, AdminRefusal, BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress,
     FareRow, GateRow, Health, HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, OsdRow,
-    PgCount, QosRow, RecoveryRates, Status, TrimProgress,
+    PgCount, QosRow, RecoveryRates, ScrubRound, Status, TrimProgress,
 };
 
 fn status() -> Status {
@@ -39,6 +39,7 @@ fn status() -> Status {
         pgs: vec![PgCount { state: "active+undersized+degraded".into(), pgs: 64 }],
         objects: ObjectCounts { copies: 512, misplaced: 0, degraded: 256, recovering: 0 },
         recovery: RecoveryRates::default(),
+        scrub: ScrubRound::default(),
         deletion: DeletionProgress::default(),
         trim: TrimProgress {
             snapshots_left: 2,

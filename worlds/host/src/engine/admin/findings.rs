@@ -6,6 +6,7 @@ use crate::engine::host_node::HostNode;
 use loadline_base::{Span, WallTime};
 use loadline_cluster::IssuedOp;
 use loadline_cluster::settings::LeftOut;
+use loadline_node::TrimReport;
 use loadline_osd::{DamageCounts, OsdId};
 use std::collections::BTreeMap;
 
@@ -16,7 +17,9 @@ const NEARLY_FULL: u64 = 85;
 /// A scrub is late when its longest interval and so many percent of it have passed (`mon_warn_pg_not_scrubbed_ratio` 0.5), and a deep one so many
 /// of its own (`mon_warn_pg_not_deep_scrubbed_ratio` 0.75).
 const LATE_PERCENT: u64 = 50;
-const LATE_DEEP_PERCENT: u64 = 75;
+pub(super) const LATE_DEEP_PERCENT: u64 = 75;
+/// A group in which more removed snapshots wait is behind with its trim (`mon_osd_snap_trim_queue_warn_on`).
+const TRIM_QUEUE: u64 = 32_768;
 /// From so many percent of its epochs on a cluster is to be replaced in time.
 const MANY_EPOCHS: u32 = 75;
 
@@ -41,6 +44,7 @@ impl Findings {
         findings.damage(host, osds);
         findings.scrubs(host);
         findings.late_scrubs(host);
+        findings.trims(host);
         findings.memory(waiting_for_memory);
         findings.slow_ops(host);
         findings.terms(host);
@@ -216,7 +220,7 @@ impl Findings {
         let cluster = host.node.cluster();
         let (mut errors, mut damaged, mut failed) = (0, Vec::new(), Vec::new());
         for (pg, _) in cluster.map().pgs() {
-            let record = host.node.scrub_report(pg).record;
+            let record = host.node.scrub_report(host.now, pg).record;
             errors += record.findings.counts.all();
             if record.findings.counts.all() > 0 {
                 damaged.push(cluster.pg_name(pg));
@@ -248,7 +252,7 @@ impl Findings {
             let schedule = *schedules
                 .entry(primary)
                 .or_insert_with(|| host.settings.options(primary).scrub.schedule);
-            let record = host.node.scrub_report(pg).record;
+            let record = host.node.scrub_report(host.now, pg).record;
             let is_late = |last: Option<WallTime>, interval: Span, percent: u64| {
                 let most = interval + interval / 100 * percent;
                 let last = last.max(record.since);
@@ -264,6 +268,20 @@ impl Findings {
         if late_deep > 0 {
             let what = are(late_deep, "PG", "was", "were");
             self.warn(format!("PG_NOT_DEEP_SCRUBBED: {what} not scrubbed deeply in time"));
+        }
+        if let Some(wants) = host.scrub_round().wants {
+            self.warn(format!("deep scrubs do not keep up: {wants}"));
+        }
+    }
+
+    /// What is kept for removed snapshots grows if they come faster than they are trimmed.
+    fn trims(&mut self, host: &HostNode) {
+        let TrimReport { snapshots_most, objects_left, .. } = host.node.trim_report();
+        if snapshots_most >= TRIM_QUEUE {
+            self.warn(format!(
+                "PG_SLOW_SNAP_TRIMMING: {snapshots_most} removed snapshots wait in one PG, with {objects_left} objects in all; more of osd_max_trimming_pgs or \
+                 osd_pg_max_concurrent_snap_trims, or a profile that leaves background work more, trims faster, and nosnaptrim must not be set"
+            ));
         }
     }
 

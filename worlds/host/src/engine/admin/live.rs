@@ -4,7 +4,7 @@ use super::pg_states::PgStates;
 use super::status::ends_in_ns;
 use crate::ConnId;
 use crate::admin::api::{
-    AdminAnswer, LiveNow, LiveOsd, LiveScrub, LiveStep, LiveView, OsdRow, QueuedClass,
+    AdminAnswer, LiveNow, LiveOsd, LiveScrub, LiveStep, LiveView, OsdRow, QueuedClass, ScrubRound,
 };
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
@@ -106,9 +106,10 @@ impl HostNode {
     }
 
     fn live_scrub(&self, pgs: &PgStates) -> LiveScrub {
-        let mut scrub = LiveScrub { pgs: pgs.all, ..LiveScrub::default() };
+        let ScrubRound { pgs_left, ends_in_ns, .. } = self.scrub_round();
+        let mut scrub = LiveScrub { pgs: pgs.all, pgs_left, ends_in_ns, ..LiveScrub::default() };
         for (pg, _) in self.node.cluster().map().pgs() {
-            let report = self.node.scrub_report(pg);
+            let report = self.node.scrub_report(self.now, pg);
             scrub.running += u32::from(report.runs);
             scrub.errors += report.record.findings.counts.all();
         }

@@ -57,17 +57,21 @@ impl HostNode {
     pub(super) fn scrub_list(&self) -> AdminAnswer {
         let today = self.config.clock.at(self.now);
         let pgs = self.node.cluster().map().pgs().map(|(pg, _)| pg);
-        AdminAnswer::Scrubs(Scrubs { pgs: pgs.map(|pg| self.scrub_row(pg, today)).collect() })
+        AdminAnswer::Scrubs(Scrubs {
+            pgs: pgs.map(|pg| self.scrub_row(pg, today)).collect(),
+            round: self.scrub_round(),
+        })
     }
 
     fn scrub_row(&self, pg: PgId, today: WallTime) -> ScrubRow {
-        let ScrubReport { record, runs } = self.node.scrub_report(pg);
+        let ScrubReport { record, runs, rests_until, .. } = self.node.scrub_report(self.now, pg);
         let ScrubRecord { last, last_deep, last_clean, duration, findings, under_way, .. } = record;
         let since = |at: Option<WallTime>| at.map(|at| today.since(at).nanos());
         ScrubRow {
             pg: self.node.cluster().pg_name(pg),
             under_way: under_way.as_ref().map(|it| it.request.kind.name().to_owned()),
             runs,
+            rests_ns: rests_until.map(|until| until.since(today).nanos()),
             objects_scrubbed: under_way.as_ref().map_or(0, |it| it.objects),
             last_ns: since(last),
             last_deep_ns: since(last_deep),
@@ -80,7 +84,7 @@ impl HostNode {
     }
 
     pub(super) fn inconsistent_list(&self, name: &str) -> Executed {
-        let findings = self.node.scrub_report(self.pg_of(name)?).record.findings;
+        let findings = self.node.scrub_report(self.now, self.pg_of(name)?).record.findings;
         now(AdminAnswer::Inconsistent(InconsistentStates {
             pg: name.to_owned(),
             inconsistent: findings.inconsistent,

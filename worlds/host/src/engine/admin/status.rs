@@ -36,6 +36,7 @@ impl Engine {
             objects: pgs.objects,
             recovery: self.recovery_rates(),
             trim: self.host.trim_progress(rates.per_second(|counts| counts.trimmed)),
+            scrub: self.host.scrub_round(),
             deletion: self.host.deletion_progress(rates.per_second(|counts| counts.deleted)),
             client: ClientRates {
                 window_ns: Span::from_secs(rates.seconds).nanos(),
