@@ -15,8 +15,8 @@
 //!   once. A transfer that has begun is owed, and nothing begins before what is owed is paid at the rate.
 //! - **Probes.** What clients have alone is seen in one slot of twenty, each time in another place. In it and in the slot before, in which what has begun ends, no
 //!   background work begins. Slots are cut by the clock alone, so the probes of OSDs that share a processor or a disk fall together.
-//!   The mean of the last eight counts, for the same reason; and every second counts as one in which nothing was asked of background
-//!   work for a while. Where clients have clearly more than that beside background work, they
+//!   The mean of the last eight counts, because checkpoints come and go; and a second counts as one in which no background work was in
+//!   flight for a while. Where clients have clearly more than that beside background work, they
 //!   ask for other things than at those: the next probe comes sooner, and it alone counts.
 //!
 //! While no client asks for anything the rate and the probes hold nothing back.
@@ -38,7 +38,9 @@ const SETTLING_TENTHS: u64 = 3;
 const SLOTS_TO_IDLE: u64 = 4;
 /// Parts that the disk may have at a time.
 const PARTS_IN_FLIGHT: u64 = 2;
-/// What is promised is kept in the mean of seconds that vary, so the aim is higher.
+/// What is promised is kept in the mean of seconds that vary, so the aim is higher; but never all that clients have alone, or nothing would
+/// be left to grow on.
+const AIM_MOST: f64 = 0.95;
 const MARGIN: f64 = 1.25;
 /// Clients are slow here if their accesses take so many times as long as alone.
 const SLOWER: f64 = 1.2;
@@ -46,13 +48,13 @@ const SLOWER: f64 = 1.2;
 const RATE_FIRST: f64 = (32 << 20) as f64;
 /// One part may begin in so many slots, whatever was seen.
 const SLOTS_PER_PART: f64 = 4.0;
-/// In a slot the rate grows by so much where clients have a quarter more than they are promised, and falls by that where they lack a
+/// In a slot the rate grows by so much where clients have a quarter more than the aim, and falls by that where they lack a
 /// fifth of it; in between in proportion, so that it comes to rest.
 const GROWTH: f64 = 0.04;
 const GROWTH_AT: f64 = 0.25;
 const FALL: f64 = 0.15;
 const FALL_AT: f64 = 0.2;
-/// Where clients have had less than this share of what they are promised in the last slots, it falls by at most that.
+/// Where clients have had less than this share of the aim in the last slots, it falls by at most that.
 const FAR_BEHIND: f64 = 0.6;
 const STEEP_FALL: f64 = 0.6;
 /// What ended in the last slots is a mean in which a new one counts this much, and of the last second one in which a slot counts as
@@ -306,7 +308,7 @@ impl BackgroundPace {
         // What was paid until now was paid at the rate until now.
         self.owed = (self.still_owed(now), now);
         if let Some(seen) = self.seen() {
-            if self.is_alone(now) {
+            if self.is_alone(self.slot_start()) {
                 self.beside = None;
                 self.idle = self.idle.and(seen);
                 if self.idle.length >= ALONE_PROBE {
@@ -335,8 +337,12 @@ impl BackgroundPace {
 
     /// What clients have alone.
     fn alone(&self) -> Option<ClientFare> {
-        let all = self.probes.iter().copied().reduce(ClientSample::and)?;
-        Some(all.fare())
+        let probes = self.probes.iter().map(|probe| probe.fare());
+        let (rates, waits) = probes.fold((0.0, 0.0), |(rates, waits), probe| {
+            (rates + probe.rate, waits + probe.rate * probe.takes)
+        });
+        let count = self.probes.len() as f64;
+        (count > 0.0).then(|| ClientFare { rate: rates / count, takes: waits / rates })
     }
 
     /// The rate follows how clients fare beside background work.
@@ -353,19 +359,19 @@ impl BackgroundPace {
         };
         self.beside = Some(beside);
         let Some(alone) = alone else { return };
-        let promised = alone.rate * (self.terms.share * MARGIN).min(1.0);
+        let aim = alone.rate * (self.terms.share * MARGIN).min(AIM_MOST);
         let is_behind =
             |had: ClientFare, wanted: f64| had.rate < wanted && had.takes > alone.takes * SLOWER;
         // Where parts in flight are the limit, or nothing waits, the rate holds nothing back for long.
         let was_held = self.slot.held * 2 >= self.slot_length();
-        let factor = if is_behind(beside.now, promised * FAR_BEHIND) {
-            (beside.now.rate / (promised * FAR_BEHIND)).max(STEEP_FALL)
+        let factor = if is_behind(beside.now, aim * FAR_BEHIND) {
+            (beside.now.rate / (aim * FAR_BEHIND)).max(STEEP_FALL)
         } else if !self.is_known() {
             1.0
-        } else if is_behind(beside.lately, promised) {
-            1.0 - FALL * ((1.0 - beside.lately.rate / promised) / FALL_AT).min(1.0)
-        } else if beside.lately.rate >= promised && was_held {
-            1.0 + GROWTH * ((beside.lately.rate / promised - 1.0) / GROWTH_AT).min(1.0)
+        } else if is_behind(beside.lately, aim) {
+            1.0 - FALL * ((1.0 - beside.lately.rate / aim) / FALL_AT).min(1.0)
+        } else if beside.lately.rate >= aim && was_held {
+            1.0 + GROWTH * ((beside.lately.rate / aim - 1.0) / GROWTH_AT).min(1.0)
         } else {
             1.0
         };

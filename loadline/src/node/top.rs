@@ -34,7 +34,10 @@ pub(crate) fn carry_out(args: &TopArgs) -> Result<(), Failure> {
     if !io::stdout().is_terminal() {
         return show::text(&as_text(&first));
     }
-    let mut terminal = ratatui::try_init().map_err(unusable)?;
+    let mut terminal = ratatui::try_init().map_err(|error| {
+        ratatui::restore();
+        unusable(error)
+    })?;
     let ended = watch(&mut terminal, &mut client, first);
     ratatui::restore();
     ended
@@ -97,7 +100,7 @@ struct Section {
 
 impl Section {
     fn height(&self) -> u16 {
-        self.rows.len() as u16 + 2
+        u16::try_from(self.rows.len()).unwrap_or(u16::MAX - 2).saturating_add(2)
     }
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect) {

@@ -62,6 +62,8 @@ pub(super) struct RunningOp<T> {
     pub promise: LogMode,
     /// The throttle has let it pass.
     pub admitted: bool,
+    /// How long it stood behind others of its lane.
+    pub in_lane: Span,
     pub stages: Stages,
     /// Where its record ends, once a part of it is carried out.
     pub record: Lsn,
@@ -157,6 +159,7 @@ impl<T> RunningOp<T> {
             wait: Wait::Nothing,
             promise,
             admitted: false,
+            in_lane: Span::ZERO,
             stages,
             record: Lsn(0),
             work: OpWork::Asked(op.ask),
@@ -167,6 +170,9 @@ impl<T> RunningOp<T> {
     /// It has its turn: what it waited for is over.
     pub(super) fn goes_on(&mut self, now: Time) {
         let wait = std::mem::replace(&mut self.wait, Wait::Nothing);
+        if wait == Wait::Lane {
+            self.in_lane = now.since(self.stages.submitted);
+        }
         self.stages.longest.over(now, wait);
     }
 

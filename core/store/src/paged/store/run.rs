@@ -179,7 +179,7 @@ impl<T: Copy> PagedStore<T> {
         let touch = Dirtied { in_checkpoint, clean, log_bytes };
         let mut sleep = self.checkpoint.throttle(self.now, &pressure, touch);
         if self.options.throttle.is_turn() {
-            sleep = sleep - self.now.since(running.stages.submitted);
+            sleep = sleep - running.in_lane;
         }
         if sleep == Span::ZERO || self.ops.is_hurried(running.lane) {
             return true;

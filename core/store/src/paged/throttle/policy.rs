@@ -33,7 +33,7 @@ impl ThrottlePolicy {
     ];
 
     /// Whether a sleep is the wait for one's turn among all updates, whose charges stand whenever they go on. Then what an update has
-    /// waited since it came, for those before it in its lane as well, is part of its sleep. Otherwise updates of the lane in which most
+    /// waited for those before it in its lane is part of its sleep. Otherwise updates of the lane in which most
     /// stand would sleep one after the other, each as long as one that has a lane to itself.
     pub fn is_turn(self) -> bool {
         self == ThrottlePolicy::Paced

@@ -110,7 +110,7 @@ pub struct OpRow {
     pub pg: u32,
     /// The primary, or none while nobody serves the group.
     pub osd: Option<u32>,
-    /// Since its issue: until now, or until its reply.
+    /// Since its issue: until now, or until its answer.
     pub age_ns: u64,
     /// What it went through, in order. The last one is where an op in flight is now.
     pub stages: Vec<OpStage>,
@@ -122,7 +122,7 @@ pub struct OpRow {
 /// One wait of an op.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpWaitRow {
-    /// `before` it came to a queue, `queue`, `worker`, `window`, `device` or `replicas`.
+    /// `before` it came to a queue, `queue`, `worker`, `window`, `device`, `replicas` or `loop`.
     pub stage: String,
     /// How long.
     pub span_ns: u64,
