@@ -278,6 +278,11 @@ impl Osd {
         self.scrub.records.get(&pg)
     }
 
+    /// The same of every group here.
+    pub(super) fn scrub_records(&self) -> impl Iterator<Item = (PgId, &ScrubRecord)> {
+        self.scrub.records.iter().map(|(pg, record)| (*pg, record))
+    }
+
     /// Whether a group that this OSD leads is scrubbed, or is to be as soon as it has its slots.
     pub(crate) fn is_scrubbed(&self, pg: PgId) -> bool {
         self.scrub.runs.contains_key(&pg)

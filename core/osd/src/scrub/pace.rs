@@ -58,7 +58,7 @@ impl Osd {
 
     /// Until when the scrub of a group rests that the clock has begun; `None` if it has none, or that goes on.
     pub fn scrub_rests_until(&self, now: Time, pg: PgId) -> Option<WallTime> {
-        let record = self.scrub.records.get(&pg)?;
+        let record = self.scrub_record(pg)?;
         let progress = record.under_way.as_ref().filter(|it| !it.request.is_requested)?;
         let (today, schedule) = (self.options.clock.at(now), &self.options.scrub.schedule);
         // What is known to be wrong is looked at again without a pause.
@@ -80,8 +80,8 @@ impl Osd {
     /// From when on the clock may begin the next scrub here: when the share of the one before is over.
     pub(super) fn next_scrub_from(&self, today: WallTime) -> WallTime {
         let shares = [ScrubKind::Shallow, ScrubKind::Deep].map(|kind| self.scrub_share(kind));
-        let begun = self.scrub.records.iter().filter_map(|(pg, record)| {
-            self.primary(*pg)?;
+        let begun = self.scrub_records().filter_map(|(pg, record)| {
+            self.primary(pg)?;
             let (began, kind) = match (&record.under_way, record.last) {
                 (Some(progress), _) => (progress.began, progress.request.kind),
                 (None, Some(last)) if record.last_deep == Some(last) => {
