@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-full study-real test test-ceph test-drive soak bench bench-qos bench-ceph setup setup-tests setup-dist fuzz bare mutate dist test-dist
+.PHONY: study study-full study-real test test-ceph test-drive soak bench bench-qos bench-ceph bench-kv setup setup-tests setup-dist fuzz bare mutate dist test-dist
 
 # A first report in two and a half minutes from the clone: the profile `study` is built sooner than a release and simulates more
 # slowly, and a tenth of the published amount of work gives the same rates and latencies.
@@ -76,10 +76,16 @@ bench-ceph: setup
 	$(CARGO) build --release --locked --package loadline
 	scripts/bench-ceph
 
-# Needs the nightly toolchain and cargo-fuzz; runs each target for a minute.
+# redis-benchmark against `loadline kv serve` and a redis-server in turns, on the same disk; needs Debian's redis-server.
+bench-kv: setup-tests
+	$(CARGO) build --release --locked --package loadline
+	scripts/bench-kv
+
+# Needs the nightly toolchain and cargo-fuzz; runs each target for a minute, from what stands in fuzz/seeds where there is something.
 fuzz: setup
 	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
-		$(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+		mkdir -p corpus/$$target seeds/$$target; \
+		$(CARGO) +nightly fuzz run $$target corpus/$$target seeds/$$target -- -max_total_time=60 || exit 1; done
 
 # The schedulers build where there is no operating system.
 bare:

@@ -1,6 +1,7 @@
 //! `loadline kv`: the database that programs embed, from a shell.
 
 mod args;
+mod serve;
 
 pub(crate) use args::KvCommand;
 
@@ -30,6 +31,7 @@ pub(crate) fn carry_out(command: KvCommand) -> Result<(), Failure> {
         KvCommand::Restore { from, dir, size, json } => {
             bring_back(&from, dir.as_deref(), size, json)
         }
+        KvCommand::Serve(args) => serve::serve(args),
         KvCommand::Grow { size, db } => give_room(size, &db),
     }
 }

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 28] = [
+const FLOORS: [&str; 29] = [
     "core/base",
     "core/device",
     "core/scsi",
@@ -26,6 +26,7 @@ const FLOORS: [&str; 28] = [
     "worlds/drive",
     "worlds/host",
     "worlds/kv",
+    "worlds/resp",
     "worlds/ceph",
     "lab/stats",
     "lab/draw",

@@ -5,4 +5,5 @@
 //! neither panics nor takes more memory than its limits state.
 
 pub mod nbd;
+pub mod resp;
 pub mod vhost;

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use loadline_base::{Bytes, Span};
 use loadline_kv::LogMode;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -62,6 +63,8 @@ pub(crate) enum KvCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Serve a database by Redis' protocol, until it is told to stop; it is made if there is none
+    Serve(KvServeArgs),
     /// Give a database a larger file; meanwhile the disk holds both
     Grow {
         /// Size of the new file
@@ -83,6 +86,40 @@ pub(crate) struct DbArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KvServeArgs {
+    /// The folder of the database
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Size of the file of a database that is made
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) size: Bytes,
+    /// Memory for pages
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    pub(crate) cache: Bytes,
+    /// Listen on a socket, which only this user may use
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Listen on an address of the loopback
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) tcp: Option<SocketAddr>,
+    /// When a commit is answered: always (it survives a power cut), everysec (it survives the process), no
+    #[arg(long, value_name = "WHEN", default_value = "everysec")]
+    pub(crate) appendfsync: String,
+    /// A file of users with their passwords, reservations, weights and limits
+    #[arg(long, value_name = "FILE")]
+    pub(crate) users: Option<PathBuf>,
+    /// Connections at a time
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) clients: usize,
+    /// Memory for what connections have sent in part and not taken; past it they wait
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    pub(crate) memory: Bytes,
+    /// Close a connection that says nothing for so long
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idle: Option<Span>,
 }
 
 #[derive(Debug, Args)]

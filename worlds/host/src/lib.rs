@@ -16,6 +16,7 @@
 pub mod admin;
 mod backend;
 mod clock;
+mod descriptors;
 mod disk;
 #[cfg(feature = "engine")]
 mod engine;
@@ -23,6 +24,7 @@ mod event_loop;
 mod new_store;
 
 pub use clock::Clock;
+pub use descriptors::raise_descriptors;
 pub use disk::{
     Direct, Discards, DiskClaim, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem,
     DriveFacts, Holding, OpenedDisk, StoreFiles, wipe_ends,
@@ -35,6 +37,6 @@ pub use engine::{
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
-    LoopEvent, LoopOptions, Mailbox, Mode, Peer, Signal,
+    LoopEvent, LoopOptions, Mailbox, Mode, Peer, Signal, listen_at,
 };
 pub use new_store::{NewStoreError, write_empty_store, write_new_store, write_store};

@@ -1,7 +1,7 @@
 //! Changes that happen together or not at all.
 
 use crate::keyspace::Keyspace;
-use crate::record;
+use crate::record::{self, DbEntry};
 use crate::wall;
 use loadline_base::Span;
 use loadline_store::paged::{Edit, LogMode};
@@ -44,6 +44,17 @@ impl WriteBatch {
     ) -> &mut WriteBatch {
         let expires = wall::expires_ms(lives);
         self.put_raw(keyspace.key(key), record::with_tail(value, Some(expires)));
+        self
+    }
+
+    /// Sets a key to a value that is gone at a time of its own, or stays.
+    pub fn put_entry(
+        &mut self,
+        keyspace: &Keyspace,
+        key: &[u8],
+        entry: &DbEntry,
+    ) -> &mut WriteBatch {
+        self.put_raw(keyspace.key(key), record::with_tail(&entry.value, entry.expires_ms));
         self
     }
 

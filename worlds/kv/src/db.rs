@@ -6,9 +6,11 @@ use crate::error::{DbError, DbOpenError};
 use crate::handle::DbHandle;
 use crate::keyspace::Keyspace;
 use crate::options::DbOptions;
-use crate::owner::{DATA_FILE, DbAsk, DbStatistics, ScanAsk, ScanOrder, ScanPart, start};
+use crate::owner::{
+    DATA_FILE, DbAsk, DbStatistics, GetAnswer, ScanAsk, ScanOrder, ScanPart, start,
+};
 use crate::pending::Pending;
-use crate::record;
+use crate::record::{self, DbEntry};
 use crate::snapshot::DbSnapshot;
 use crate::transaction::DbTransaction;
 use loadline_base::Span;
@@ -89,7 +91,13 @@ impl Db {
     /// The same, to be awaited.
     pub fn get_later(&self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<Vec<u8>>> {
         let key = keyspace.key(key);
-        self.handle.ask(|answer| DbAsk::Get { key, at: None, answer })
+        self.handle.ask(|answer| DbAsk::Get { key, at: None, answer: GetAnswer::Value(answer) })
+    }
+
+    /// The value of a key with when it expires, to be awaited.
+    pub fn entry_later(&self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<DbEntry>> {
+        let key = keyspace.key(key);
+        self.handle.ask(|answer| DbAsk::Get { key, at: None, answer: GetAnswer::Entry(answer) })
     }
 
     /// Sets a key. Answers the commit's number.
@@ -223,7 +231,12 @@ impl Db {
     /// # Errors
     /// [`DbError::Closed`].
     pub fn statistics(&self) -> Result<DbStatistics, DbError> {
-        self.handle.ask(DbAsk::Statistics).wait()
+        self.statistics_later().wait()
+    }
+
+    /// The same, to be awaited.
+    pub fn statistics_later(&self) -> Pending<DbStatistics> {
+        self.handle.ask(DbAsk::Statistics)
     }
 
     /// The largest things that it takes, in bytes of the store: a key with its keyspace's name has `key_bytes` less 1 (10 if it expires), a value `value_bytes` less 1

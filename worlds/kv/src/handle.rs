@@ -1,9 +1,9 @@
 //! What every handle of a database has in common: the way to its owner, which ends with the last of them; and snapshots that live.
 
 use crate::batch::BatchParts;
-use crate::owner::{DbAsk, NewCommit, ReadSet, SeenAt, SnapshotLease, StartedOwner};
+use crate::owner::{DbAsk, GetAnswer, NewCommit, ReadSet, SeenAt, SnapshotLease, StartedOwner};
 use crate::pending::{Answerer, Pending, pending};
-use crate::record;
+use crate::record::{self, DbEntry};
 use crate::wall;
 use loadline_host::Mailbox;
 use loadline_store::paged::bounds::StoreLimits;
@@ -117,6 +117,12 @@ impl HeldSnapshot {
     /// A key of the store as it sees it, without its tail.
     pub(crate) fn get(&self, key: Vec<u8>) -> Pending<Option<Vec<u8>>> {
         let at = Some(self.seen_at());
-        self.handle.ask(|answer| DbAsk::Get { key, at, answer })
+        self.handle.ask(|answer| DbAsk::Get { key, at, answer: GetAnswer::Value(answer) })
+    }
+
+    /// The same, with when it expires.
+    pub(crate) fn entry(&self, key: Vec<u8>) -> Pending<Option<DbEntry>> {
+        let at = Some(self.seen_at());
+        self.handle.ask(|answer| DbAsk::Get { key, at, answer: GetAnswer::Entry(answer) })
     }
 }

@@ -63,10 +63,11 @@ pub use keyspace::Keyspace;
 pub use options::DbOptions;
 pub use owner::DbStatistics;
 pub use pending::Pending;
-pub use record::{ENTRY_BYTES_MAX, KEYSPACE_BYTES_MAX};
+pub use record::{DbEntry, ENTRY_BYTES_MAX, KEYSPACE_BYTES_MAX};
 pub use scan::{DbIterator, DbScan};
 pub use snapshot::DbSnapshot;
 pub use transaction::DbTransaction;
+pub use wall::now_ms;
 
 /// The README's program is a test.
 #[cfg(doctest)]

@@ -15,6 +15,15 @@ use std::ops::Range;
 /// Keys of the store with their values and tails.
 pub(crate) type StoredPairs = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// A value, and when it is gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DbEntry {
+    /// The value.
+    pub value: Vec<u8>,
+    /// When its key expires, in milliseconds since 1970; `None` if it stays.
+    pub expires_ms: Option<u64>,
+}
+
 /// Bytes of a keyspace's name at most.
 pub const KEYSPACE_BYTES_MAX: usize = 32;
 /// Bytes of a value's tail at most.
@@ -83,10 +92,16 @@ pub(crate) fn tail(stored: &[u8]) -> Option<(usize, Option<u64>)> {
 }
 
 /// The value as it is to be seen at that time: `None` once it has expired.
-pub(crate) fn live(mut stored: Vec<u8>, now_ms: u64) -> Option<Vec<u8>> {
-    let (length, expires) = tail(&stored)?;
+pub(crate) fn live(stored: Vec<u8>, now_ms: u64) -> Option<Vec<u8>> {
+    live_entry(stored, now_ms).map(|entry| entry.value)
+}
+
+/// The same, with when it expires.
+pub(crate) fn live_entry(mut stored: Vec<u8>, now_ms: u64) -> Option<DbEntry> {
+    let (length, expires_ms) = tail(&stored)?;
     stored.truncate(length);
-    expires.is_none_or(|at| now_ms < at).then_some(stored)
+    let entry = DbEntry { value: stored, expires_ms };
+    expires_ms.is_none_or(|at| now_ms < at).then_some(entry)
 }
 
 /// The entry that says when a key expires.

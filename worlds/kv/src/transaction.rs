@@ -4,9 +4,9 @@ use crate::batch::WriteBatch;
 use crate::error::DbError;
 use crate::handle::{DbHandle, HeldSnapshot};
 use crate::keyspace::Keyspace;
-use crate::owner::{ReadSet, SnapshotLease};
+use crate::owner::{DbAsk, ReadSet, SnapshotLease};
 use crate::pending::Pending;
-use crate::record;
+use crate::record::{self, DbEntry};
 use crate::scan::{DbScan, OwnWrites, RangesRead};
 use crate::wall;
 use loadline_base::Span;
@@ -57,6 +57,18 @@ impl DbTransaction {
         self.held.get(key)
     }
 
+    /// The value of a key with when it expires, to be awaited.
+    pub fn entry_later(&mut self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<DbEntry>> {
+        let key = keyspace.key(key);
+        if let Some(own) = self.own.get(&key) {
+            let now_ms = self.held.seen_at().now_ms;
+            let live = own.clone().and_then(|stored| record::live_entry(stored, now_ms));
+            return Pending::ready(Ok(live));
+        }
+        self.keys_read.push(key.clone());
+        self.held.entry(key)
+    }
+
     /// The keys of a keyspace, in order, with what this transaction has changed so far.
     pub fn scan(&mut self, keyspace: &Keyspace) -> DbScan {
         DbScan::new(self.held.clone(), keyspace).of_transaction(&self.own, &self.ranges_read)
@@ -73,6 +85,12 @@ impl DbTransaction {
         self.own.insert(keyspace.key(key), Some(record::with_tail(value, Some(expires))));
     }
 
+    /// Sets a key to a value that is gone at a time of its own, or stays.
+    pub fn put_entry(&mut self, keyspace: &Keyspace, key: &[u8], entry: &DbEntry) {
+        let stored = record::with_tail(&entry.value, entry.expires_ms);
+        self.own.insert(keyspace.key(key), Some(stored));
+    }
+
     /// Removes a key, if it is there.
     pub fn remove(&mut self, keyspace: &Keyspace, key: &[u8]) {
         self.own.insert(keyspace.key(key), None);
@@ -81,6 +99,23 @@ impl DbTransaction {
     /// Lets its commit be answered when `promise` is kept, as [`WriteBatch::promise`] does.
     pub fn promise(&mut self, promise: LogMode) {
         self.promise = Some(promise);
+    }
+
+    /// Whether a commit would find all that was read so far as it was. A commit that is not answered yet counts as soon as it has its place in the
+    /// order of commits.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub fn check(&self) -> Result<(), DbError> {
+        self.check_later().wait()
+    }
+
+    /// The same, to be awaited.
+    pub fn check_later(&self) -> Pending<()> {
+        let ranges = self.ranges_read.lock().expect("nobody panics while a range is noted").clone();
+        let keys = self.keys_read.clone();
+        let reads = ReadSet { snapshot: self.held.lease().id(), keys, ranges };
+        self.held.handle().ask(|answer| DbAsk::Check(reads, answer))
     }
 
     /// Commits. Answers the commit's number: a transaction with a higher one comes after it. One that has changed nothing is as of its beginning, and has

@@ -3,12 +3,12 @@
 use loadline_base::Span;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since 1970. A clock that stands before that reads zero, and nothing expires by it.
+/// The calendar by which keys expire: milliseconds since 1970. A clock that stands before that reads zero, and nothing expires by it.
 #[expect(
     clippy::disallowed_methods,
     reason = "a world of its own: this is where its calendar comes from"
 )]
-pub(crate) fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

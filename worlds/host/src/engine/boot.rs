@@ -7,7 +7,7 @@ use super::client_ops::ClientOps;
 use super::config::{DiskSpec, EngineConfig};
 use super::direct_client::DirectDesk;
 use super::disk_table::EngineDisks;
-use super::doors::{Doors, Speaks, raise_descriptors};
+use super::doors::{Doors, Speaks};
 use super::health::HealthMeter;
 use super::host_node::{Alarm, HostNode};
 use super::mail::Mail;
@@ -18,7 +18,7 @@ use super::{Engine, Stopping};
 use crate::new_store::random_u128;
 use crate::{
     DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop, LoopError, LoopOptions,
-    NewStoreError, OpenedDisk, write_store,
+    NewStoreError, OpenedDisk, raise_descriptors, write_store,
 };
 use loadline_base::{Agenda, Span};
 use loadline_cluster::settings::Refused;

@@ -6,7 +6,6 @@
 
 use crate::{ConnId, ListenerId, Peer};
 use loadline_base::{Span, Time};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -49,14 +48,6 @@ const RESERVED: u64 = 256;
 const PASSING: u32 = 16;
 /// Complaints of one kind are told once in so long, and then how many there were.
 const QUIET: Span = Span::from_secs(10);
-
-/// Raises the limit of open descriptors as far as the system allows. Answers what it is then.
-pub(super) fn raise_descriptors() -> u64 {
-    let limit = getrlimit(Resource::Nofile);
-    // A system that refuses leaves what there is.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
-}
 
 /// What a listener's connections speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -74,7 +74,7 @@ impl Listeners {
     }
 
     pub(super) fn add(&mut self, at: &ListenAt) -> Result<ListenerId, ListenError> {
-        let (socket, address) = bind(at, self.socket_mode)?;
+        let (socket, address) = listen_at(at, self.socket_mode)?;
         let id = ListenerId::new(self.made);
         self.made += 1;
         let listener = Listener {
@@ -191,7 +191,15 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn bind(at: &ListenAt, socket_mode: u32) -> Result<(OwnedFd, Option<SocketAddr>), ListenError> {
+/// Listens there, for a server that has a loop of its own too: at a path in the place of a socket that nobody listens at any more, with
+/// exactly these rights; or at an address, and says which port that is.
+///
+/// # Errors
+/// [`ListenError`]: somebody else listens there, something else stands there, or the system refuses.
+pub fn listen_at(
+    at: &ListenAt,
+    socket_mode: u32,
+) -> Result<(OwnedFd, Option<SocketAddr>), ListenError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::AddrInUse => ListenError::InUse(at.clone()),
         _ => ListenError::System { at: at.clone(), error },

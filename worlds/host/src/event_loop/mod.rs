@@ -14,6 +14,7 @@ use disks::LoopDisks;
 use events::CallPurpose;
 pub use events::{ConnId, Disconnect, DiskId, ListenerId, LoopEvent, Peer, Signal};
 use listeners::Listeners;
+pub use listeners::listen_at;
 use mailbox::Inbox;
 pub use mailbox::Mailbox;
 pub(crate) use mailbox::{new_bell, ring_bell, silence};

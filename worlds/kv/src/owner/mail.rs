@@ -2,15 +2,17 @@
 
 use super::commits::NewCommit;
 use super::statistics::DbStatistics;
-use super::versions::LiveSnapshotId;
+use super::versions::{LiveSnapshotId, ReadSet};
+use crate::error::DbError;
 use crate::pending::Answerer;
+use crate::record::DbEntry;
 use loadline_host::Mailbox;
 use std::ops::Range;
 
 /// One question.
 pub(crate) enum DbAsk {
-    /// The value of a key of the store, without its tail.
-    Get { key: Vec<u8>, at: Option<SeenAt>, answer: Answerer<Option<Vec<u8>>> },
+    /// What stands under a key of the store.
+    Get { key: Vec<u8>, at: Option<SeenAt>, answer: GetAnswer },
     /// Some of what a snapshot sees in a range.
     Scan { scan: ScanAsk, answer: Answerer<ScanPart> },
     /// A snapshot.
@@ -19,6 +21,8 @@ pub(crate) enum DbAsk {
     Advance(LiveSnapshotId, Vec<u8>),
     /// Nobody reads it any more.
     End(LiveSnapshotId),
+    /// Whether what a transaction has read is still so.
+    Check(ReadSet, Answerer<()>),
     /// Changes.
     Commit(Box<NewCommit>),
     /// Everything that was answered is to survive a power cut.
@@ -33,6 +37,23 @@ pub(crate) enum DbAsk {
     Statistics(Answerer<DbStatistics>),
     /// The last handle is gone.
     Close,
+}
+
+/// Who has asked for a key, and for how much of it.
+pub(crate) enum GetAnswer {
+    /// The value alone.
+    Value(Answerer<Option<Vec<u8>>>),
+    /// When it expires too.
+    Entry(Answerer<Option<DbEntry>>),
+}
+
+impl GetAnswer {
+    pub(super) fn give(self, found: Result<Option<DbEntry>, DbError>) {
+        match self {
+            GetAnswer::Value(answer) => answer.give(found.map(|entry| Some(entry?.value))),
+            GetAnswer::Entry(answer) => answer.give(found),
+        }
+    }
 }
 
 /// As of when something is read.

@@ -12,14 +12,14 @@ mod statistics;
 mod versions;
 
 pub(crate) use commits::NewCommit;
-pub(crate) use mail::{DbAsk, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease};
+pub(crate) use mail::{DbAsk, GetAnswer, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease};
 pub(crate) use start::{DATA_FILE, StartedOwner, start};
 pub use statistics::DbStatistics;
 pub(crate) use versions::ReadSet;
 
 use crate::error::DbError;
 use crate::pending::Answerer;
-use crate::record;
+use crate::record::{self, DbEntry};
 use crate::wall;
 use commits::{CommitInFlight, Commits};
 use device::StoreOnDisk;
@@ -34,7 +34,7 @@ enum StoreJob {
     Get {
         key: Vec<u8>,
         at: Option<SeenAt>,
-        answer: Answerer<Option<Vec<u8>>>,
+        answer: GetAnswer,
     },
     Scan {
         scan: ScanAsk,
@@ -161,6 +161,7 @@ impl DbOwner {
             DbAsk::Begin(answer) => self.begin(answer),
             DbAsk::Advance(snapshot, from) => self.versions.advance(snapshot, from),
             DbAsk::End(snapshot) => self.versions.end(snapshot),
+            DbAsk::Check(reads, answer) => answer.give(self.versions.validate(&reads)),
             DbAsk::Commit(commit) => {
                 // Its handle lets the snapshot go as soon as it has asked, and what was read is looked at later.
                 let snapshot = commit.reads.as_ref().map(|reads| reads.snapshot);
@@ -222,7 +223,7 @@ impl DbOwner {
 
 /// Reading.
 impl DbOwner {
-    fn get(&mut self, key: Vec<u8>, at: Option<SeenAt>, answer: Answerer<Option<Vec<u8>>>) {
+    fn get(&mut self, key: Vec<u8>, at: Option<SeenAt>, answer: GetAnswer) {
         self.counts.gets += 1;
         let ask = Ask::Get(key.clone());
         self.submit(ask, StoreJob::Get { key, at, answer });
@@ -232,7 +233,7 @@ impl DbOwner {
         &mut self,
         key: Vec<u8>,
         at: Option<SeenAt>,
-        answer: Answerer<Option<Vec<u8>>>,
+        answer: GetAnswer,
         result: Result<Answer, DbError>,
     ) {
         let found = match result {
@@ -241,15 +242,16 @@ impl DbOwner {
             Err(error) => return answer.give(Err(error)),
         };
         let Some(SeenAt { snapshot, now_ms }) = at else {
-            let value = found.and_then(live_now);
+            let entry = found.and_then(live_now);
             return match self.commits.newest_writer(&key) {
-                Some(writer) => self.commits.hold(writer, Box::new(|| answer.give(Ok(value)))),
-                None => answer.give(Ok(value)),
+                Some(writer) => self.commits.hold(writer, Box::new(|| answer.give(Ok(entry)))),
+                None => answer.give(Ok(entry)),
             };
         };
         let former = self.versions.former(snapshot, &key);
         let seen = former.map(|former| former.cloned().unwrap_or(found));
-        answer.give(seen.map(|stored| stored.and_then(|stored| record::live(stored, now_ms))));
+        answer
+            .give(seen.map(|stored| stored.and_then(|stored| record::live_entry(stored, now_ms))));
     }
 
     fn scan(&mut self, scan: ScanAsk, answer: Answerer<ScanPart>) {
@@ -465,9 +467,9 @@ fn pairs_of(answer: Answer) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// A value as it is now. Most have no time at which they expire, and for those nobody looks at the calendar.
-fn live_now(stored: Vec<u8>) -> Option<Vec<u8>> {
+fn live_now(stored: Vec<u8>) -> Option<DbEntry> {
     match record::tail(&stored) {
-        Some((_, None)) => record::live(stored, 0),
-        _ => record::live(stored, wall::now_ms()),
+        Some((_, None)) => record::live_entry(stored, 0),
+        _ => record::live_entry(stored, wall::now_ms()),
     }
 }

@@ -1,0 +1,4 @@
+//! RESP as strangers may send it.
+
+mod arbitrary;
+mod feed;

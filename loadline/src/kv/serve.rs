@@ -1,0 +1,62 @@
+//! `loadline kv serve`: a database behind Redis' protocol.
+
+use super::args::KvServeArgs;
+use crate::failure::Failure;
+use crate::interrupt::interruptible;
+use crate::{notify, show};
+use loadline_kv::{Db, DbOptions};
+use loadline_resp::{RespError, RespOptions, Users, promise_of};
+use std::fs;
+use std::time::Duration;
+
+pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
+    let KvServeArgs { dir, size, cache, socket, tcp, appendfsync, users, clients, memory, idle } =
+        args;
+    let promise = promise_of(&appendfsync).ok_or_else(|| {
+        Failure::Input(format!("--appendfsync {appendfsync}: it is always, everysec or no"))
+    })?;
+    let users = match &users {
+        None => Users::default(),
+        Some(path) => {
+            let text =
+                fs::read_to_string(path).map_err(|error| Failure::unreadable(path, &error))?;
+            Users::parse(&text)
+                .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?
+        }
+    };
+    let idle = idle.map(|idle| Duration::from_nanos(idle.nanos()));
+    let options = RespOptions { socket, tcp, clients, idle, memory, promise };
+    options.check()?;
+    let stop = interruptible()?;
+    let db = Db::open(&dir, DbOptions { size, cache, log_mode: promise, ..DbOptions::default() })?;
+    let listens = options.clone();
+    loadline_resp::serve(
+        db,
+        users,
+        &options,
+        |listening| {
+            let socket = listens.socket.map(|socket| socket.display().to_string());
+            let places: Vec<String> =
+                socket.into_iter().chain(listening.tcp.map(|tcp| tcp.to_string())).collect();
+            // Whoever has closed this end reads it in the log.
+            drop(show::text(&format!("serving {} at {}\n", dir.display(), places.join(" and "))));
+            notify::ready();
+        },
+        &stop,
+    )?;
+    Ok(())
+}
+
+impl From<RespError> for Failure {
+    fn from(error: RespError) -> Failure {
+        match error {
+            RespError::Nowhere
+            | RespError::NotLoopback(_)
+            | RespError::Memory(_)
+            | RespError::Terms(_) => Failure::Input(error.to_string()),
+            RespError::Descriptors { .. } | RespError::Listen(_) | RespError::Runtime(_) => {
+                Failure::Environment(error.to_string())
+            }
+        }
+    }
+}

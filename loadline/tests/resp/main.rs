@@ -1,0 +1,9 @@
+//! `loadline kv serve` as clients of Redis' protocol meet it: `redis-cli`, `redis-benchmark`, a client library in Rust and one in Python.
+
+mod commands;
+mod crowds;
+mod kills;
+mod people;
+mod programs;
+mod server;
+mod tenants;

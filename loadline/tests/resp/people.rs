@@ -1,0 +1,41 @@
+//! What is typed wrong is answered in a sentence.
+
+#[path = "../program/mod.rs"]
+mod program;
+
+use crate::server::Server;
+use program::check;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn what_cannot_be_served_is_refused_in_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    check(path, "kv serve --dir db", 2, "there is nothing to listen on");
+    check(path, "kv serve --dir db --tcp 0.0.0.0:6379", 2, "is not of the loopback");
+    let never = "kv serve --dir db --socket s --appendfsync never";
+    check(path, never, 2, "it is always, everysec or no");
+    check(path, "kv serve --dir db --socket s --memory 1MiB", 2, "give at least that");
+    check(path, "kv serve --dir db --socket s --clients 100000000", 1, "raise `ulimit -n`");
+    check(path, "kv serve --dir db --socket s --users none", 1, "cannot read none");
+    fs::write(path.join("users"), "[user.a]\nlimits = 3\n").expect("it can be written");
+    check(path, "kv serve --dir db --socket s --users users", 2, "unknown field `limits`");
+    fs::write(path.join("users"), "[user.a]\nlimit = 3\nreservation = 5\n").expect("it too");
+    check(path, "kv serve --dir db --socket s --users users", 2, "its limit is below its");
+
+    assert!(!path.join("db").exists(), "nothing is made before all is known to be right");
+
+    let server = Server::start(path, "--size 64MiB");
+    let mode = fs::metadata(&server.socket).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // Another has the database, and another the port.
+    check(path, "kv serve --dir db --socket other.sock", 1, "");
+    let port = format!("kv serve --dir db2 --size 64MiB --tcp 127.0.0.1:{}", server.port);
+    check(path, &port, 1, "another process listens there");
+    server.end();
+    assert!(!path.join("kv.sock").exists(), "the socket goes with the server");
+    // A socket that nobody listens at any more is in nobody's way.
+    Server::start(path, "").strike();
+    Server::start(path, "").end();
+}

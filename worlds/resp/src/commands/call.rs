@@ -1,0 +1,102 @@
+//! One call of a command: its strings, its keys, and the time.
+
+use crate::keys::KeyTable;
+use crate::refusal::RespRefusal;
+use loadline_wire::resp::{RespReply, RespRequest};
+
+/// Bytes of values that one command, or one transaction, may read or answer.
+pub(crate) const ANSWER_BYTES_MAX: usize = 32 << 20;
+
+/// See [above](self).
+pub(crate) struct KeyCall<'c> {
+    pub(crate) request: &'c RespRequest,
+    pub(crate) keys: &'c mut KeyTable,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: u64,
+}
+
+impl<'c> KeyCall<'c> {
+    /// A string behind the name, 1 being the first. There are as many as the command's arity says.
+    pub(crate) fn string(&self, index: usize) -> &'c [u8] {
+        self.request.get(index).unwrap_or_default()
+    }
+
+    /// All strings from this one on.
+    pub(crate) fn strings(&self, from: usize) -> impl Iterator<Item = &'c [u8]> + use<'c> {
+        self.request.iter().skip(from)
+    }
+
+    /// The first key.
+    pub(crate) fn key(&self) -> &'c [u8] {
+        self.string(1)
+    }
+
+    /// A whole number.
+    pub(crate) fn integer(&self, index: usize) -> Result<i64, RespRefusal> {
+        integer(self.string(index)).ok_or(RespRefusal::NoInteger)
+    }
+}
+
+/// An answer with these values, which may name one large value often.
+pub(super) fn several<'v>(
+    values: impl Iterator<Item = Result<Option<&'v [u8]>, RespRefusal>>,
+) -> Result<RespReply, RespRefusal> {
+    let (mut replies, mut bytes) = (Vec::new(), 0);
+    for value in values {
+        let value = value?;
+        bytes += value.map_or(0, <[u8]>::len);
+        if bytes > ANSWER_BYTES_MAX {
+            return Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX));
+        }
+        replies.push(RespReply::bulk_or_null(value.map(<[u8]>::to_vec)));
+    }
+    Ok(RespReply::Array(replies))
+}
+
+/// A whole number as the original has it: no sign but a minus, no blanks, no zeros in front.
+pub(crate) fn integer(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_plain = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    is_plain.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
+}
+
+/// A number with a fraction, finite.
+pub(super) fn float(text: &[u8]) -> Option<f64> {
+    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    number.is_finite().then_some(number)
+}
+
+/// A sum that is finite, as text.
+pub(super) fn float_sum(old: Option<&[u8]>, more: &[u8]) -> Result<Vec<u8>, RespRefusal> {
+    let old = old.map_or(Some(0.0), float).ok_or(RespRefusal::NoFloat)?;
+    let sum = old + float(more).ok_or(RespRefusal::NoFloat)?;
+    if !sum.is_finite() {
+        return Err(RespRefusal::NotFinite);
+    }
+    Ok(sum.to_string().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_plain() {
+        for (text, number) in
+            [("0", Some(0)), ("-1", Some(-1)), ("9223372036854775807", Some(i64::MAX))]
+        {
+            assert_eq!(integer(text.as_bytes()), number);
+        }
+        for text in ["", "-", "-0", "01", "+1", " 1", "1 ", "1.0", "9223372036854775808"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(float_sum(Some(b"10.5"), b"0.1"), Ok(b"10.6".to_vec()));
+        assert_eq!(float_sum(None, b"5e3"), Ok(b"5000".to_vec()));
+        assert_eq!(float_sum(Some(b"1e308"), b"1e308"), Err(RespRefusal::NotFinite));
+        assert_eq!(float_sum(Some(b"x"), b"1"), Err(RespRefusal::NoFloat));
+    }
+}

@@ -1,0 +1,184 @@
+//! Commands on keys: a function each, from what its keys hold to an answer and what they hold afterwards. So one text serves a command
+//! that stands alone and one inside a transaction, and needs no database to be tested.
+
+mod call;
+mod expiry;
+mod hashes;
+mod keys;
+mod strings;
+
+pub(crate) use call::{ANSWER_BYTES_MAX, KeyCall, integer};
+
+use crate::refusal::RespRefusal;
+use loadline_wire::resp::{RespReply, RespRequest};
+
+/// Which of a command's strings are keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyStrings {
+    /// The first behind the name.
+    First,
+    /// The first two.
+    Two,
+    /// All.
+    All,
+    /// Every second one, each with its value.
+    Pairs,
+}
+
+/// Whether a command has to know what its keys hold.
+#[derive(Clone, Copy)]
+pub(crate) enum KeyReading {
+    /// Always; it changes nothing.
+    Only,
+    /// Always, before it changes something.
+    Before,
+    /// Never.
+    Never,
+    /// Unless none of the strings behind the second says something that depends on it.
+    Options,
+}
+
+/// A command on keys.
+pub(crate) struct KeyCommand {
+    /// In lower case.
+    pub(crate) name: &'static str,
+    /// How many strings it has with its name; negative: so many at least.
+    pub(crate) arity: i32,
+    pub(crate) keys: KeyStrings,
+    pub(crate) reading: KeyReading,
+    pub(crate) run: fn(&mut KeyCall<'_>) -> Result<RespReply, RespRefusal>,
+}
+
+impl KeyCommand {
+    /// The command of this name.
+    pub(crate) fn named(name: &str) -> Option<&'static KeyCommand> {
+        let at = COMMANDS.binary_search_by(|command| command.name.cmp(name));
+        at.ok().map(|at| &COMMANDS[at])
+    }
+
+    /// Refuses a request with too few strings, or too many.
+    pub(crate) fn check(&self, request: &RespRequest) -> Result<(), RespRefusal> {
+        let pairs = self.keys == KeyStrings::Pairs && request.len().is_multiple_of(2);
+        match has_arity(self.arity, request) && !pairs {
+            true => Ok(()),
+            false => Err(RespRefusal::Arity(self.name.to_owned())),
+        }
+    }
+
+    /// The keys that a request names.
+    pub(crate) fn keys_of<'r>(&self, request: &'r RespRequest) -> Vec<&'r [u8]> {
+        let strings = request.iter().skip(1);
+        match self.keys {
+            KeyStrings::First => strings.take(1).collect(),
+            KeyStrings::Two => strings.take(2).collect(),
+            KeyStrings::All => strings.collect(),
+            KeyStrings::Pairs => strings.step_by(2).collect(),
+        }
+    }
+
+    /// Whether it may change something.
+    pub(crate) fn writes(&self) -> bool {
+        !matches!(self.reading, KeyReading::Only)
+    }
+
+    /// Whether a request reads before it changes something, or reads several keys as of one moment.
+    pub(crate) fn needs_transaction(&self, request: &RespRequest) -> bool {
+        self.reads(request) && (self.writes() || self.keys_of(request).len() != 1)
+    }
+
+    /// Whether a request has to know what its keys hold.
+    pub(crate) fn reads(&self, request: &RespRequest) -> bool {
+        match self.reading {
+            KeyReading::Only | KeyReading::Before => true,
+            KeyReading::Never => false,
+            KeyReading::Options => strings::depends(request),
+        }
+    }
+}
+
+/// Whether a request has as many strings as an arity says.
+pub(crate) fn has_arity(arity: i32, request: &RespRequest) -> bool {
+    let least = arity.unsigned_abs() as usize;
+    if arity < 0 { request.len() >= least } else { request.len() == least }
+}
+
+/// All of them, by name.
+pub(crate) const COMMANDS: &[KeyCommand] = {
+    use KeyReading::{Before, Never, Only, Options};
+    use KeyStrings::{All, First, Pairs, Two};
+    const fn command(
+        name: &'static str,
+        arity: i32,
+        keys: KeyStrings,
+        reading: KeyReading,
+        run: fn(&mut KeyCall<'_>) -> Result<RespReply, RespRefusal>,
+    ) -> KeyCommand {
+        KeyCommand { name, arity, keys, reading, run }
+    }
+    &[
+        command("append", 3, First, Before, strings::append),
+        command("copy", -3, Two, Before, keys::copy),
+        command("decr", 2, First, Before, strings::decrement),
+        command("decrby", 3, First, Before, strings::decrement_by),
+        command("del", -2, All, Before, keys::remove),
+        command("exists", -2, All, Only, keys::count),
+        command("expire", -3, First, Before, expiry::expire),
+        command("expireat", -3, First, Before, expiry::expire_at),
+        command("expiretime", 2, First, Only, expiry::expires),
+        command("get", 2, First, Only, strings::get),
+        command("getdel", 2, First, Before, strings::get_and_remove),
+        command("getex", -2, First, Before, strings::get_and_expire),
+        command("getrange", 4, First, Only, strings::get_range),
+        command("getset", 3, First, Before, strings::get_and_set),
+        command("hdel", -3, First, Before, hashes::remove),
+        command("hexists", 3, First, Only, hashes::exists),
+        command("hget", 3, First, Only, hashes::get),
+        command("hgetall", 2, First, Only, hashes::all),
+        command("hincrby", 4, First, Before, hashes::increment_by),
+        command("hincrbyfloat", 4, First, Before, hashes::increment_by_float),
+        command("hkeys", 2, First, Only, hashes::fields),
+        command("hlen", 2, First, Only, hashes::count),
+        command("hmget", -3, First, Only, hashes::get_several),
+        command("hmset", -4, First, Before, hashes::set_plainly),
+        command("hscan", -3, First, Only, hashes::scan),
+        command("hset", -4, First, Before, hashes::set),
+        command("hsetnx", 4, First, Before, hashes::set_new),
+        command("hstrlen", 3, First, Only, hashes::length),
+        command("hvals", 2, First, Only, hashes::values),
+        command("incr", 2, First, Before, strings::increment),
+        command("incrby", 3, First, Before, strings::increment_by),
+        command("incrbyfloat", 3, First, Before, strings::increment_by_float),
+        command("mget", -2, All, Only, strings::get_several),
+        command("mset", -3, Pairs, Never, strings::set_several),
+        command("msetnx", -3, Pairs, Before, strings::set_several_new),
+        command("persist", 2, First, Before, expiry::persist),
+        command("pexpire", -3, First, Before, expiry::expire_ms),
+        command("pexpireat", -3, First, Before, expiry::expire_at_ms),
+        command("pexpiretime", 2, First, Only, expiry::expires_ms),
+        command("psetex", 4, First, Never, strings::set_for_ms),
+        command("pttl", 2, First, Only, expiry::left_ms),
+        command("rename", 3, Two, Before, keys::rename),
+        command("renamenx", 3, Two, Before, keys::rename_new),
+        command("set", -3, First, Options, strings::set),
+        command("setex", 4, First, Never, strings::set_for),
+        command("setnx", 3, First, Before, strings::set_new),
+        command("setrange", 4, First, Before, strings::set_range),
+        command("strlen", 2, First, Only, strings::length),
+        command("substr", 4, First, Only, strings::get_range),
+        command("touch", -2, All, Only, keys::count),
+        command("ttl", 2, First, Only, expiry::left),
+        command("type", 2, First, Only, keys::kind),
+        command("unlink", -2, All, Before, keys::remove),
+    ]
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_stand_by_name() {
+        assert!(COMMANDS.is_sorted_by(|one, next| one.name < next.name));
+        assert!(KeyCommand::named("get").is_some() && KeyCommand::named("gets").is_none());
+    }
+}

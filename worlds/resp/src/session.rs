@@ -1,0 +1,609 @@
+//! One connection: its requests in their order, several of them on their way where that makes no difference.
+
+use crate::budget::{Budget, FREE_BYTES, HeldBytes};
+use crate::commands::{COMMANDS, KeyCommand, has_arity, integer};
+use crate::gate::Passed;
+use crate::info;
+use crate::outgoing::Outgoing;
+use crate::refusal::RespRefusal;
+use crate::scan;
+use crate::service::{BegunCommand, DATABASES, Queued, Service, count, told};
+use crate::users::DEFAULT_USER;
+use crate::watch::KeyWatch;
+use futures_util::StreamExt;
+use futures_util::future::{LocalBoxFuture, ready};
+use futures_util::stream::FuturesOrdered;
+use loadline_kv::now_ms;
+use loadline_qos::FlowId;
+use loadline_wire::resp::{RespLimits, RespReader, RespReply, RespRequest, RespVersion};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// What a connection may make the server keep: a request, and a transaction's commands.
+const LIMITS: RespLimits =
+    RespLimits { string_bytes: 8 << 20, request_bytes: 8 << 20, strings: 1 << 16 };
+const MULTI_BYTES_MAX: usize = 8 << 20;
+/// Commands of one connection on their way at a time.
+const ON_THEIR_WAY_MAX: usize = 128;
+/// How long a request that is not whole may keep what others wait for, and how long one waits for that.
+const STANDSTILL: Duration = Duration::from_secs(10);
+
+/// See [above](self).
+pub(crate) struct RespSession<S> {
+    service: Rc<Service>,
+    number: u64,
+    user: Option<SessionUser>,
+    database: u8,
+    version: RespVersion,
+    name: Vec<u8>,
+    watch: KeyWatch,
+    multi: Option<Multi>,
+    on_their_way: FuturesOrdered<LocalBoxFuture<'static, RespAnswer>>,
+    /// Whether those change something.
+    are_writes: bool,
+    out: Outgoing<S>,
+}
+
+/// An answer, and what it has of the server's memory until it is put down.
+struct RespAnswer {
+    reply: RespReply,
+    _held: Option<HeldBytes>,
+}
+
+impl From<RespReply> for RespAnswer {
+    fn from(reply: RespReply) -> RespAnswer {
+        RespAnswer { reply, _held: None }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct SessionUser {
+    number: usize,
+    flow: FlowId,
+}
+
+/// A transaction that is being told.
+struct Multi {
+    commands: Vec<Queued>,
+    bytes: usize,
+    held: HeldBytes,
+    /// Whether one of its commands was refused, so that it cannot be carried out.
+    is_broken: bool,
+}
+
+/// What follows an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    Close,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
+    /// Answers what comes until one side has enough. With `idle`, a connection that says nothing for so long is closed.
+    pub(crate) async fn run(mut self, idle: Option<Duration>) -> io::Result<()> {
+        let mut reader = RespReader::new(LIMITS);
+        let mut unread = HeldBytes::new(&self.service.budget, 0);
+        loop {
+            let next = self.answer_all(&mut reader).await?;
+            self.settle().await?;
+            self.out.send().await?;
+            unread.set(reader.held());
+            if next == Next::Close {
+                return self.out.close().await;
+            }
+            self.wait_for_room(reader.unread()).await?;
+            let is_whole = reader.unread() == 0;
+            let patience = match (is_whole, self.service.budget.is_full()) {
+                (false, true) => Some(idle.unwrap_or(STANDSTILL).min(STANDSTILL)),
+                _ => idle,
+            };
+            reader.rest();
+            let service = Rc::clone(&self.service);
+            let came = service.received.receive(self.out.stream(), &mut reader);
+            let came = match patience {
+                None => came.await?,
+                Some(patience) => match tokio::time::timeout(patience, came).await {
+                    Ok(came) => came?,
+                    Err(_) => return self.out.close().await,
+                },
+            };
+            if came == 0 {
+                return Ok(());
+            }
+            unread.set(reader.held());
+        }
+    }
+
+    /// Answers every request that is whole.
+    async fn answer_all(&mut self, reader: &mut RespReader) -> io::Result<Next> {
+        loop {
+            match reader.next_request() {
+                Ok(None) => return Ok(Next::GoOn),
+                Ok(Some(request)) => {
+                    if self.handle(request, reader.unread()).await? == Next::Close {
+                        return Ok(Next::Close);
+                    }
+                    if self.out.is_long() {
+                        self.out.send().await?;
+                    }
+                }
+                Err(fault) => {
+                    self.answer(RespReply::Error(format!("ERR {fault}")));
+                    return Ok(Next::Close);
+                }
+            }
+        }
+    }
+
+    /// While the server keeps as much as it may, what this connection has on its way goes first; and who has sent much waits then, but not for ever: others
+    /// may wait for what it has sent.
+    async fn wait_for_room(&mut self, unread: usize) -> io::Result<()> {
+        if self.service.budget.is_full() {
+            self.settle().await?;
+            self.out.send().await?;
+            if unread > FREE_BYTES {
+                tokio::time::timeout(STANDSTILL, self.service.budget.room()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is on its way.
+    async fn settle(&mut self) -> io::Result<()> {
+        while let Some(answer) = self.on_their_way.next().await {
+            self.put(&answer.reply);
+            drop(answer);
+            if self.out.is_long() {
+                self.out.send().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle(&mut self, request: RespRequest, unread: usize) -> io::Result<Next> {
+        count(&self.service.counts.commands);
+        let name = request.get(0).unwrap_or_default().to_ascii_lowercase();
+        let name = String::from_utf8_lossy(&name).into_owned();
+        if let Some(command) = KeyCommand::named(&name) {
+            self.on_keys(command, request, unread).await?;
+            return Ok(Next::GoOn);
+        }
+        self.settle().await?;
+        let told = self.on_session(&name, &request).await;
+        let (reply, next) = match told {
+            Ok(told) => told,
+            Err(refusal) => {
+                self.multi.iter_mut().for_each(|multi| multi.is_broken = true);
+                (refusal.into(), Next::GoOn)
+            }
+        };
+        self.put(&reply);
+        Ok(next)
+    }
+
+    /// A command on keys: carried out, or kept for the end of the transaction.
+    async fn on_keys(
+        &mut self,
+        command: &'static KeyCommand,
+        request: RespRequest,
+        unread: usize,
+    ) -> io::Result<()> {
+        let Some(user) = self.user else {
+            self.answer(RespRefusal::NoAuth.into());
+            return Ok(());
+        };
+        if let Some(multi) = &mut self.multi {
+            let reply = multi.add(command, request);
+            self.answer(reply);
+            return Ok(());
+        }
+        self.wait_for_room(unread).await?;
+        let writes = command.writes();
+        // Nobody waits for a client while its command has its turn: others wait for that.
+        let is_last = self.on_their_way.len() >= ON_THEIR_WAY_MAX;
+        if self.are_writes != writes || is_last || command.needs_transaction(&request) {
+            self.settle().await?;
+            self.are_writes = writes;
+        }
+        let cost = command.keys_of(&request).len().max(1) as u32;
+        let passed = self.service.gate.pass(user.flow, cost).await;
+        match self.service.begin(self.database, command, &request) {
+            BegunCommand::Answered(reply) => self.answer(reply),
+            BegunCommand::KeyReading(entry) => {
+                let service = Rc::clone(&self.service);
+                self.go_on_without_me(async move {
+                    let entry = entry.await;
+                    drop(passed);
+                    match entry {
+                        Ok(entry) => {
+                            let bytes = entry.as_ref().map_or(0, |entry| entry.value.len());
+                            let held = HeldBytes::new(&service.budget, bytes);
+                            let reply = service.end_read(command, &request, entry);
+                            RespAnswer { reply, _held: Some(held) }
+                        }
+                        Err(error) => RespReply::from(RespRefusal::from(error)).into(),
+                    }
+                });
+            }
+            BegunCommand::Committing(commit, reply) => self.go_on_without_me(async move {
+                let committed = commit.await;
+                drop(passed);
+                told(committed.map(|_| reply).map_err(RespRefusal::from)).into()
+            }),
+            BegunCommand::Reads => {
+                let reply = self.alone(command, request, passed).await;
+                self.put(&reply);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S> RespSession<S> {
+    pub(crate) fn new(service: Rc<Service>, number: u64, stream: S) -> RespSession<S> {
+        let out = Outgoing::new(stream, &service.budget);
+        let mut session = RespSession {
+            service,
+            number,
+            user: None,
+            database: 0,
+            version: RespVersion::Two,
+            name: Vec::new(),
+            watch: KeyWatch::default(),
+            multi: None,
+            on_their_way: FuturesOrdered::new(),
+            are_writes: false,
+            out,
+        };
+        session.become_user(session.service.users.at_first());
+        session
+    }
+
+    /// Puts a command among those that are on their way, as a task of its own: its turn is over when the database has answered, also while this
+    /// connection waits for its next turn or for a client that takes nothing. Otherwise connections that wait for turns would keep all of them.
+    fn go_on_without_me(&mut self, command: impl Future<Output = RespAnswer> + 'static) {
+        let task = tokio::task::spawn_local(command);
+        self.on_their_way.push_back(Box::pin(async move {
+            task.await.expect("nobody ends it before its end, and a panic is everyone's")
+        }));
+    }
+
+    /// Puts an answer down behind those that are on their way.
+    fn answer(&mut self, reply: RespReply) {
+        match self.on_their_way.is_empty() {
+            true => self.put(&reply),
+            false => self.on_their_way.push_back(Box::pin(ready(reply.into()))),
+        }
+    }
+
+    fn put(&mut self, reply: &RespReply) {
+        if matches!(reply, RespReply::Error(_)) {
+            count(&self.service.counts.errors);
+        }
+        self.out.put(reply, self.version);
+    }
+
+    async fn alone(
+        &self,
+        command: &'static KeyCommand,
+        request: RespRequest,
+        _passed: Passed,
+    ) -> RespReply {
+        let one = [(command, request)];
+        match self.service.transact(self.database, &one, &KeyWatch::default()).await {
+            Ok(replies) => replies.into_iter().flatten().next().unwrap_or(RespReply::Null),
+            Err(refusal) => refusal.into(),
+        }
+    }
+
+    /// Every other command.
+    async fn on_session(
+        &mut self,
+        name: &str,
+        request: &RespRequest,
+    ) -> Result<(RespReply, Next), RespRefusal> {
+        let Some(command) = SESSION_COMMANDS.iter().find(|command| command.0 == name) else {
+            return Err(RespRefusal::Unknown(name.chars().take(64).collect()));
+        };
+        if !has_arity(command.1, request) {
+            return Err(RespRefusal::Arity(name.to_owned()));
+        }
+        if name == "quit" {
+            return Ok((RespReply::OK, Next::Close));
+        }
+        let is_open = matches!(name, "auth" | "hello" | "reset");
+        if self.user.is_none() && !is_open {
+            return Err(RespRefusal::NoAuth);
+        }
+        let reply = match self.multi.is_some() {
+            true => self.inside_multi(name).await?,
+            false => self.outside_multi(name, request).await?,
+        };
+        Ok((reply, Next::GoOn))
+    }
+
+    async fn inside_multi(&mut self, name: &str) -> Result<RespReply, RespRefusal> {
+        match name {
+            "multi" => Err(RespRefusal::Nested),
+            "watch" => Err(RespRefusal::WatchInside),
+            "exec" => self.exec().await,
+            "discard" => {
+                self.multi = None;
+                self.watch = KeyWatch::default();
+                Ok(RespReply::OK)
+            }
+            "reset" => Ok(self.reset()),
+            _ => {
+                let command = SESSION_COMMANDS.iter().find(|command| command.0 == name);
+                Err(RespRefusal::NotInside(command.map_or("this", |command| command.2)))
+            }
+        }
+    }
+
+    async fn outside_multi(
+        &mut self,
+        name: &str,
+        request: &RespRequest,
+    ) -> Result<RespReply, RespRefusal> {
+        let string = |index| request.get(index).unwrap_or_default();
+        match name {
+            "multi" => self.multi = Some(Multi::new(&self.service.budget)),
+            "exec" => return Err(RespRefusal::NoMulti("EXEC")),
+            "discard" => return Err(RespRefusal::NoMulti("DISCARD")),
+            "watch" => {
+                let service = Rc::clone(&self.service);
+                let place = (self.database, service.keyspace(self.database));
+                for key in request.iter().skip(1) {
+                    self.watch.add(&service.db, &service.budget, place, key).await?;
+                }
+            }
+            "unwatch" => self.watch = KeyWatch::default(),
+            "ping" => {
+                return Ok(match request.get(1) {
+                    None => RespReply::Simple("PONG"),
+                    Some(text) => RespReply::bulk(text),
+                });
+            }
+            "echo" => return Ok(RespReply::bulk(string(1))),
+            "auth" => {
+                let (name, word) = match request.len() {
+                    2 => (DEFAULT_USER.as_bytes(), string(1)),
+                    _ => (string(1), string(2)),
+                };
+                self.log_in(name, word)?;
+            }
+            "hello" => return self.hello(request),
+            "reset" => return Ok(self.reset()),
+            "select" => {
+                let number = integer(string(1)).and_then(|number| u8::try_from(number).ok());
+                self.database =
+                    number.filter(|number| *number < DATABASES).ok_or(RespRefusal::DbIndex)?;
+            }
+            "client" => return self.client(request),
+            "command" => return commands_told(string(1)),
+            "config" => return info::config(&self.service, request),
+            "info" => return info::info(&self.service, request).await,
+            "time" => {
+                let now = now_ms();
+                let micros = (now % 1000) * 1000;
+                let parts = [now / 1000, micros].map(|part| RespReply::bulk(part.to_string()));
+                return Ok(RespReply::Array(parts.to_vec()));
+            }
+            "save" | "bgsave" => self.service.db.sync_later().await?,
+            _ => return self.on_all_keys(name, request).await,
+        }
+        Ok(RespReply::OK)
+    }
+
+    async fn on_all_keys(
+        &mut self,
+        name: &str,
+        request: &RespRequest,
+    ) -> Result<RespReply, RespRefusal> {
+        let user = self.user.ok_or(RespRefusal::NoAuth)?;
+        let _passed = self.service.gate.pass(user.flow, 1).await;
+        let (service, database) = (&self.service, self.database);
+        match name {
+            "scan" => scan::scan(service, database, request).await,
+            "keys" => scan::keys(service, database, request.get(1).unwrap_or_default()).await,
+            "dbsize" => scan::size(service, database).await,
+            "flushdb" => {
+                scan::empty(service, database).await?;
+                Ok(RespReply::OK)
+            }
+            "flushall" => {
+                for database in 0..DATABASES {
+                    scan::empty(service, database).await?;
+                }
+                Ok(RespReply::OK)
+            }
+            other => unreachable!("{other} stands in the table and is carried out nowhere"),
+        }
+    }
+
+    async fn exec(&mut self) -> Result<RespReply, RespRefusal> {
+        let (multi, watch) = (self.multi.take(), std::mem::take(&mut self.watch));
+        let multi = multi.ok_or(RespRefusal::NoMulti("EXEC"))?;
+        let user = self.user.ok_or(RespRefusal::NoAuth)?;
+        let done = match multi.is_broken {
+            true => Err(RespRefusal::Aborted),
+            false => {
+                let cost = multi.commands.len().max(1) as u32;
+                let _passed = self.service.gate.pass(user.flow, cost).await;
+                self.service.transact(self.database, &multi.commands, &watch).await
+            }
+        };
+        Ok(done?.map_or(RespReply::NullArray, RespReply::Array))
+    }
+
+    fn log_in(&mut self, name: &[u8], password: &[u8]) -> Result<(), RespRefusal> {
+        let user = self.service.users.find(name, password).ok_or(RespRefusal::WrongPass)?;
+        self.become_user(Some(user));
+        Ok(())
+    }
+
+    fn become_user(&mut self, user: Option<usize>) {
+        if let Some(before) = self.user.take() {
+            self.service.gate.close(before.flow);
+        }
+        self.user = user.map(|number| SessionUser {
+            number,
+            flow: self.service.gate.flow(number, self.number),
+        });
+    }
+
+    fn reset(&mut self) -> RespReply {
+        self.multi = None;
+        self.watch = KeyWatch::default();
+        self.database = 0;
+        self.version = RespVersion::Two;
+        self.name.clear();
+        self.become_user(self.service.users.at_first());
+        RespReply::Simple("RESET")
+    }
+
+    /// `HELLO [version [AUTH user password] [SETNAME name]]`.
+    fn hello(&mut self, request: &RespRequest) -> Result<RespReply, RespRefusal> {
+        let mut strings = request.iter().skip(1);
+        let version = match strings.next() {
+            None => self.version,
+            Some(b"2") => RespVersion::Two,
+            Some(b"3") => RespVersion::Three,
+            Some(_) => return Err(RespRefusal::NoProto),
+        };
+        let mut name = None;
+        while let Some(option) = strings.next() {
+            match &option.to_ascii_uppercase()[..] {
+                b"AUTH" => {
+                    let user = strings.next().ok_or(RespRefusal::Syntax)?;
+                    self.log_in(user, strings.next().ok_or(RespRefusal::Syntax)?)?;
+                }
+                b"SETNAME" => name = Some(strings.next().ok_or(RespRefusal::Syntax)?),
+                _ => return Err(RespRefusal::Syntax),
+            }
+        }
+        if self.user.is_none() {
+            return Err(RespRefusal::NoAuth);
+        }
+        self.version = version;
+        name.into_iter().for_each(|name| self.name = name.to_vec());
+        let text = |key: &str, value: &str| (RespReply::bulk(key), RespReply::bulk(value));
+        let number = |key: &str, value| (RespReply::bulk(key), RespReply::Integer(value));
+        Ok(RespReply::Map(vec![
+            text("server", "loadline"),
+            text("version", info::SPOKEN_VERSION),
+            number("proto", if version == RespVersion::Three { 3 } else { 2 }),
+            number("id", self.number as i64),
+            text("mode", "standalone"),
+            text("role", "master"),
+            (RespReply::bulk("modules"), RespReply::Array(Vec::new())),
+        ]))
+    }
+
+    fn client(&mut self, request: &RespRequest) -> Result<RespReply, RespRefusal> {
+        let subcommand = request.get(1).unwrap_or_default().to_ascii_lowercase();
+        match (&subcommand[..], request.get(2)) {
+            (b"setname", Some(name)) => {
+                self.name = name.to_vec();
+                Ok(RespReply::OK)
+            }
+            (b"getname", None) => Ok(RespReply::bulk(&self.name)),
+            (b"id", None) => Ok(RespReply::Integer(self.number as i64)),
+            // Names and versions of libraries are taken and not kept.
+            (b"setinfo", Some(_)) => Ok(RespReply::OK),
+            (b"info", None) => Ok(RespReply::Verbatim(format!(
+                "id={} name={} db={} user={} resp={}\n",
+                self.number,
+                String::from_utf8_lossy(&self.name),
+                self.database,
+                self.user.map_or("", |user| self.service.users.name(user.number)),
+                if self.version == RespVersion::Three { 3 } else { 2 },
+            ))),
+            _ => Err(RespRefusal::Subcommand(
+                "CLIENT",
+                String::from_utf8_lossy(&subcommand).into_owned(),
+                "SETNAME, GETNAME, ID, INFO and SETINFO",
+            )),
+        }
+    }
+}
+
+impl<S> Drop for RespSession<S> {
+    fn drop(&mut self) {
+        self.become_user(None);
+    }
+}
+
+impl Multi {
+    fn new(budget: &Rc<Budget>) -> Multi {
+        Multi { commands: Vec::new(), bytes: 0, held: HeldBytes::new(budget, 0), is_broken: false }
+    }
+
+    fn add(&mut self, command: &'static KeyCommand, request: RespRequest) -> RespReply {
+        let is_large = self.bytes + request.bytes() > MULTI_BYTES_MAX;
+        let refusal = match command.check(&request) {
+            Ok(()) if !is_large => {
+                self.bytes += request.bytes();
+                self.held.set(self.bytes);
+                self.commands.push((command, request));
+                return RespReply::Simple("QUEUED");
+            }
+            Ok(()) => RespRefusal::MultiBytes(MULTI_BYTES_MAX),
+            Err(refusal) => refusal,
+        };
+        self.is_broken = true;
+        refusal.into()
+    }
+}
+
+/// Commands that are not on keys: name, arity as the protocol has it, and the name for people.
+const SESSION_COMMANDS: &[(&str, i32, &str)] = &[
+    ("auth", -2, "AUTH"),
+    ("bgsave", -1, "BGSAVE"),
+    ("client", -2, "CLIENT"),
+    ("command", -1, "COMMAND"),
+    ("config", -2, "CONFIG"),
+    ("dbsize", 1, "DBSIZE"),
+    ("discard", 1, "DISCARD"),
+    ("echo", 2, "ECHO"),
+    ("exec", 1, "EXEC"),
+    ("flushall", -1, "FLUSHALL"),
+    ("flushdb", -1, "FLUSHDB"),
+    ("hello", -1, "HELLO"),
+    ("info", -1, "INFO"),
+    ("keys", 2, "KEYS"),
+    ("multi", 1, "MULTI"),
+    ("ping", -1, "PING"),
+    ("quit", -1, "QUIT"),
+    ("reset", 1, "RESET"),
+    ("save", 1, "SAVE"),
+    ("scan", -2, "SCAN"),
+    ("select", 2, "SELECT"),
+    ("time", 1, "TIME"),
+    ("unwatch", 1, "UNWATCH"),
+    ("watch", -2, "WATCH"),
+];
+
+/// What `COMMAND` tells: the names and how many strings each has; nothing where a client asks for documentation.
+fn commands_told(subcommand: &[u8]) -> Result<RespReply, RespRefusal> {
+    let on_keys = COMMANDS.iter().map(|command| (command.name, command.arity));
+    let all = on_keys.chain(SESSION_COMMANDS.iter().map(|command| (command.0, command.1)));
+    match &subcommand.to_ascii_uppercase()[..] {
+        b"COUNT" => Ok(RespReply::Integer(all.count() as i64)),
+        b"DOCS" => Ok(RespReply::Map(Vec::new())),
+        b"LIST" => Ok(RespReply::Array(all.map(|(name, _)| RespReply::bulk(name)).collect())),
+        b"" | b"INFO" => {
+            let told = all.map(|(name, arity)| {
+                RespReply::Array(vec![RespReply::bulk(name), RespReply::Integer(arity.into())])
+            });
+            Ok(RespReply::Array(told.collect()))
+        }
+        other => Err(RespRefusal::Subcommand(
+            "COMMAND",
+            String::from_utf8_lossy(other).into_owned(),
+            "COUNT, DOCS, INFO and LIST",
+        )),
+    }
+}

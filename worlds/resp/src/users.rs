@@ -1,0 +1,119 @@
+//! Who may use the database, and on which terms.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The users of a server. The place of a user in the list is its number.
+#[derive(Clone, Debug)]
+pub struct Users {
+    users: Vec<(String, UserTerms)>,
+}
+
+/// What a user is promised, and what it may take.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserTerms {
+    /// What it says to prove who it is; without one nobody asks.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// Commands per second that it gets whatever others do. Default none.
+    #[serde(default)]
+    pub reservation: f64,
+    /// Its part of what is left, beside others'. Default 1.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// Commands per second at most; 0, the default, for no limit.
+    #[serde(default)]
+    pub limit: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Why a file of users cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum UsersError {
+    /// It is no such file.
+    #[error(transparent)]
+    File(#[from] toml::de::Error),
+    /// A user may take less than it is promised.
+    #[error("user {0}: its limit is below its reservation; raise the one or lower the other")]
+    Limit(String),
+}
+
+/// The user that a connection is before it says anything.
+pub const DEFAULT_USER: &str = "default";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UsersFile {
+    #[serde(default)]
+    user: BTreeMap<String, UserTerms>,
+}
+
+impl Default for UserTerms {
+    fn default() -> UserTerms {
+        UserTerms { password: None, reservation: 0.0, weight: one(), limit: 0.0 }
+    }
+}
+
+impl Default for Users {
+    /// One user without a password and without terms.
+    fn default() -> Users {
+        Users { users: vec![(DEFAULT_USER.to_owned(), UserTerms::default())] }
+    }
+}
+
+impl Users {
+    /// Reads a file of users: a table `[user.NAME]` for each. With a file, who says no name and is not in it as `default` is let in nowhere.
+    ///
+    /// # Errors
+    /// The line and what is wrong with it, or the user whose terms contradict each other.
+    pub fn parse(text: &str) -> Result<Users, UsersError> {
+        let file: UsersFile = toml::from_str(text)?;
+        for (name, UserTerms { reservation, limit, .. }) in &file.user {
+            if *limit > 0.0 && limit < reservation {
+                return Err(UsersError::Limit(name.clone()));
+            }
+        }
+        Ok(Users { users: file.user.into_iter().collect() })
+    }
+
+    /// Whether each has a password.
+    pub fn all_have_passwords(&self) -> bool {
+        self.users
+            .iter()
+            .all(|(_, terms)| terms.password.as_ref().is_some_and(|word| !word.is_empty()))
+    }
+
+    pub(crate) fn terms(&self) -> impl Iterator<Item = &UserTerms> {
+        self.users.iter().map(|(_, terms)| terms)
+    }
+
+    pub(crate) fn name(&self, number: usize) -> &str {
+        &self.users[number].0
+    }
+
+    /// Who a connection is that has said nothing: the default user, if nobody asks it for a password.
+    pub(crate) fn at_first(&self) -> Option<usize> {
+        let is_open =
+            |(name, terms): &(String, UserTerms)| name == DEFAULT_USER && terms.password.is_none();
+        self.users.iter().position(is_open)
+    }
+
+    /// The user of this name, if the password is its own.
+    pub(crate) fn find(&self, name: &[u8], password: &[u8]) -> Option<usize> {
+        let number = self.users.iter().position(|(own, _)| own.as_bytes() == name)?;
+        match &self.users[number].1.password {
+            Some(own) => is_same(own.as_bytes(), password).then_some(number),
+            None => Some(number),
+        }
+    }
+}
+
+/// Compares all bytes, so that the time does not tell how many were right.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let differing = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
+    one.len() == other.len() && differing == 0
+}

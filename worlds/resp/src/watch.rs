@@ -1,0 +1,78 @@
+//! Watched keys: a transaction of the database that has read them, for as long as they are watched.
+//!
+//! So the database itself says whether one was changed since, by a commit that has its place behind the reading. A mark that a writer sets as it begins
+//! would not do: its commit may take effect later, and who watches in between reads the former value without a mark.
+
+use crate::budget::{Budget, HeldBytes};
+use crate::refusal::RespRefusal;
+use loadline_kv::{Db, DbError, DbTransaction, Keyspace, now_ms};
+use std::rc::Rc;
+
+/// What one connection may watch, in bytes of keys.
+const WATCHED_BYTES_MAX: usize = 1 << 20;
+
+/// What one connection watches; `None` in it if nothing.
+#[derive(Default)]
+pub(crate) struct KeyWatch {
+    watched: Option<WatchedKeys>,
+}
+
+struct WatchedKeys {
+    reads: DbTransaction,
+    keys: Vec<(u8, Vec<u8>)>,
+    bytes: usize,
+    held: HeldBytes,
+    /// When the first of the keys expires: the database does not count that as a change.
+    expires_ms: Option<u64>,
+}
+
+impl KeyWatch {
+    /// Watches one more key from now on.
+    pub(crate) async fn add(
+        &mut self,
+        db: &Db,
+        budget: &Rc<Budget>,
+        (database, keyspace): (u8, &Keyspace),
+        key: &[u8],
+    ) -> Result<(), RespRefusal> {
+        if self.watched.is_none() {
+            let (reads, held) = (db.begin_later().await?, HeldBytes::new(budget, 0));
+            let (keys, bytes, expires_ms) = (Vec::new(), 0, None);
+            self.watched = Some(WatchedKeys { reads, keys, bytes, held, expires_ms });
+        }
+        let watched = self.watched.as_mut().expect("it was made");
+        let own = (database, key.to_vec());
+        if watched.keys.contains(&own) {
+            return Ok(());
+        }
+        // The database keeps the key too.
+        watched.bytes += 2 * (key.len() + size_of::<Vec<u8>>());
+        if watched.bytes > WATCHED_BYTES_MAX {
+            return Err(RespRefusal::WatchedBytes(WATCHED_BYTES_MAX));
+        }
+        watched.held.set(watched.bytes);
+        watched.keys.push(own);
+        let entry = watched.reads.entry_later(keyspace, key).await?;
+        let expires_ms = entry.and_then(|entry| entry.expires_ms);
+        watched.expires_ms = expires_ms.into_iter().chain(watched.expires_ms).min();
+        Ok(())
+    }
+
+    /// Whether all keys are as they were. Where the database has no memory left to know, they are not.
+    pub(crate) async fn holds(&self) -> Result<bool, RespRefusal> {
+        let Some(watched) = &self.watched else { return Ok(true) };
+        if watched.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms()) {
+            return Ok(false);
+        }
+        match watched.reads.check_later().await {
+            Ok(()) => Ok(true),
+            Err(DbError::Conflict { .. } | DbError::SnapshotTooOld) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The keys, each with its numbered database.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &(u8, Vec<u8>)> {
+        self.watched.iter().flat_map(|watched| &watched.keys)
+    }
+}

@@ -1,0 +1,97 @@
+//! Turns at the database: connections that wait for one do not keep those that they have.
+
+use loadline_base::Bytes;
+use loadline_kv::{Db, DbOptions, LogMode};
+use loadline_resp::{RespOptions, Users, serve};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+/// Ends the server, also where a client finds something wrong: otherwise the test would wait for ever.
+struct Ends<'s>(&'s AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Serves a database while `clients` run.
+fn served(clients: impl FnOnce(&Path)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("s");
+    let size = Bytes::from_mib(64);
+    let options = DbOptions { size, ..DbOptions::default() };
+    let db = Db::open(folder.path().join("db"), options).expect("a database");
+    let options = RespOptions {
+        socket: Some(socket.clone()),
+        tcp: None,
+        clients: 100,
+        idle: None,
+        memory: Bytes::from_mib(64),
+        promise: LogMode::LogOnly,
+    };
+    let stop = AtomicBool::new(false);
+    let (ready, listens) = channel();
+    thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            serve(db, Users::default(), &options, |_| ready.send(()).expect("we wait"), &stop)
+        });
+        listens.recv().expect("it listens");
+        let ends = Ends(&stop);
+        clients(&socket);
+        drop(ends);
+        server.join().expect("it ends").expect("it ends well");
+    });
+}
+
+fn connected(socket: &Path) -> UnixStream {
+    let stream = UnixStream::connect(socket).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it can be set");
+    stream
+}
+
+/// Fifty connections with sixteen commands each had all turns with a few commands, whose answers none of them looked at while it waited for the turn of its next;
+/// so nobody was served any more, the fifty-first neither.
+#[test]
+fn deep_pipelines_on_many_connections_are_served() {
+    served(|socket| {
+        let sets: String = (0..40).map(|key| format!("SET k{key} v\r\n")).collect();
+        let mut streams: Vec<_> = (0..50).map(|_| connected(socket)).collect();
+        streams.iter_mut().for_each(|stream| stream.write_all(sets.as_bytes()).expect("taken"));
+        for stream in &mut streams {
+            let mut answers = [0; 40 * 5];
+            stream.read_exact(&mut answers).expect("an answer to each");
+            assert_eq!(answers[..], *b"+OK\r\n".repeat(40));
+        }
+    });
+}
+
+/// Who asks for much and takes nothing waits in the middle of its answers, and others are served at once.
+#[test]
+fn who_takes_no_answers_has_no_turns() {
+    served(|socket| {
+        let mut one = connected(socket);
+        let value = "v".repeat(16 << 10);
+        one.write_all(format!("SET k {value}\r\n").as_bytes()).expect("taken");
+        one.read_exact(&mut [0; 5]).expect("an answer");
+        let gets = b"GET k\r\n".repeat(1000);
+        let greedy: Vec<_> = (0..20)
+            .map(|_| {
+                let mut stream = connected(socket);
+                stream.write_all(&gets).expect("taken");
+                stream
+            })
+            .collect();
+        one.set_read_timeout(Some(Duration::from_secs(8))).expect("it can be set");
+        for _ in 0..300 {
+            one.write_all(b"SET other v\r\n").expect("taken");
+            one.read_exact(&mut [0; 5]).expect("an answer, sooner than anybody is closed");
+        }
+        drop(greedy);
+    });
+}
