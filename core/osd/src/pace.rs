@@ -13,11 +13,12 @@
 //!   second, in which a promise is judged: a store that writes checkpoints serves its clients twice as fast in one half of a second as
 //!   in the other, and a rate that followed that would be a saw. Only where clients are far behind, in the last slots, it falls at
 //!   once. A transfer that has begun is owed, and nothing begins before what is owed is paid at the rate.
-//! - **Probes.** What clients have alone is seen in one slot of twenty, each time in another place. In it and in the slot before, in which what has begun ends, no
-//!   background work begins. Slots are cut by the clock alone, so the probes of OSDs that share a processor or a disk fall together.
-//!   The mean of the last eight counts, because checkpoints come and go; and a second counts as one in which no background work was in
-//!   flight for a while. Where clients have clearly more than that beside background work, they
-//!   ask for other things than at those: the next probe comes sooner, and it alone counts.
+//! - **Probes.** What clients have alone is seen in one slot of twenty, each time in another place. In it and in the slot before, in
+//!   which what has begun ends, no background work begins. Slots are cut by the clock alone, so the probes of OSDs that share a
+//!   processor or a disk fall together while all of them probe as often. The mean of the last eight counts, because checkpoints come
+//!   and go; time in which no background work has been in flight for a while is a probe for each second of it. Where clients have
+//!   clearly more than that beside background work, they ask for other things than at those: probes come sooner, and earlier ones do
+//!   not count.
 //!
 //! While no client asks for anything the rate and the probes hold nothing back.
 
@@ -38,10 +39,10 @@ const SETTLING_TENTHS: u64 = 3;
 const SLOTS_TO_IDLE: u64 = 4;
 /// Parts that the disk may have at a time.
 const PARTS_IN_FLIGHT: u64 = 2;
-/// What is promised is kept in the mean of seconds that vary, so the aim is higher; but never all that clients have alone, or nothing would
-/// be left to grow on.
-const AIM_MOST: f64 = 0.95;
+/// What is promised is kept in the mean of seconds that vary, so the aim is higher by this factor; but never more than this share of what
+/// clients have alone, or nothing would be left to grow on.
 const MARGIN: f64 = 1.25;
+const AIM_MOST: f64 = 0.95;
 /// Clients are slow here if their accesses take so many times as long as alone.
 const SLOWER: f64 = 1.2;
 /// Bytes per second before anything was seen.
@@ -61,11 +62,11 @@ const STEEP_FALL: f64 = 0.6;
 /// much as it is of a second.
 const NEW_SLOT: f64 = 0.25;
 const LATELY: Span = Span::from_secs(1);
-/// Probes that count, and how many slots of them tell enough.
+/// Probes that count, and how many slots they have to last together to tell enough.
 const PROBES: usize = 8;
 const PROBES_TO_KNOW: u64 = 2;
-/// Clients count as alone when no background work has been in flight here for so long. At other disks there may be some: who is seldom asked
-/// for it while they recover would see what that leaves.
+/// Clients count as alone when no background work has been in flight at this disk for so long. Other disks of the same processor may have
+/// some meanwhile, so a disk that is only now and then asked for it must not take what those leave for what clients have alone.
 const ALONE_AFTER: Span = Span::from_secs(2);
 /// A time in which they are alone is a probe for each such part of it.
 const ALONE_PROBE: Span = Span::from_secs(1);
