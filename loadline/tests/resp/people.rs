@@ -20,7 +20,12 @@ fn what_cannot_be_served_is_refused_in_a_sentence() {
     check(path, "kv serve --dir db --socket s --clients 100000000", 1, "raise `ulimit -n`");
     check(path, "kv serve --dir db --socket s --users none", 1, "cannot read none");
     fs::write(path.join("users"), "[user.a]\nlimits = 3\n").expect("it can be written");
-    check(path, "kv serve --dir db --socket s --users users", 2, "unknown field `limits`");
+    check(
+        path,
+        "kv serve --dir db --socket s --users users",
+        2,
+        "users: line 2: unknown field `limits`",
+    );
     fs::write(path.join("users"), "[user.a]\nlimit = 3\nreservation = 5\n").expect("it too");
     check(path, "kv serve --dir db --socket s --users users", 2, "its limit is below its");
 

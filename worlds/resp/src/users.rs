@@ -34,9 +34,9 @@ fn one() -> f64 {
 /// Why a file of users cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UsersError {
-    /// It is no such file.
-    #[error(transparent)]
-    File(#[from] toml::de::Error),
+    /// It is no such file: the line, and what is wrong with it.
+    #[error("line {0}: {1}")]
+    File(usize, String),
     /// A user may take less than it is promised.
     #[error("user {0}: its limit is below its reservation; raise the one or lower the other")]
     Limit(String),
@@ -71,7 +71,11 @@ impl Users {
     /// # Errors
     /// The line and what is wrong with it, or the user whose terms contradict each other.
     pub fn parse(text: &str) -> Result<Users, UsersError> {
-        let file: UsersFile = toml::from_str(text)?;
+        let file: UsersFile = toml::from_str(text).map_err(|error| {
+            let before = error.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(before).filter(|byte| *byte == b'\n').count() + 1;
+            UsersError::File(line, error.message().to_owned())
+        })?;
         for (name, UserTerms { reservation, limit, .. }) in &file.user {
             if *limit > 0.0 && limit < reservation {
                 return Err(UsersError::Limit(name.clone()));
