@@ -225,7 +225,8 @@ mod tests {
             let own = ["reservation", "noisy-neighbour", "cdl-classes"].contains(&name.as_str())
                 || study.kind == StudyKind::Services && name != "scrub-nvme";
             assert_eq!(study.published.is_none(), own, "{name}");
-            let expects = ["reservation", "noisy-neighbour"].contains(&name.as_str());
+            let expects =
+                ["reservation", "noisy-neighbour", "recovery-nvme"].contains(&name.as_str());
             assert_eq!(study.expectations.is_empty(), !expects, "{name}");
             for published in study.published.iter().filter(|_| study.kind == StudyKind::Checkpoint)
             {

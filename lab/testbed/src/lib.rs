@@ -113,6 +113,10 @@ pub trait Testbed {
     /// Device requests carried out since the testbed was made.
     fn device_requests(&mut self) -> Result<u64, Stop>;
 
+    /// How long the drive under an OSD has had something to do since the testbed was made, or the machine was started; `None` where no
+    /// drive is known. OSDs that share a drive share this.
+    fn drive_busy(&mut self, osd: OsdId) -> Result<Option<Span>, Stop>;
+
     /// Stages of traced ops; empty where none can be traced.
     fn take_trace(&mut self) -> Vec<TraceSpan> {
         Vec::new()

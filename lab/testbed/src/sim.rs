@@ -443,6 +443,10 @@ impl Testbed for Simulated {
         Ok(self.sim.device_requests())
     }
 
+    fn drive_busy(&mut self, osd: OsdId) -> Result<Option<Span>, Stop> {
+        Ok(Some(self.sim.drive_busy(osd)))
+    }
+
     fn take_trace(&mut self) -> Vec<TraceSpan> {
         self.sim.take_trace()
     }

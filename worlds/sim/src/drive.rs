@@ -98,7 +98,6 @@ pub struct DriveModel {
     busy: bool,
     /// What reads have taken of the line since the request in service began.
     read: Span,
-    requests: u64,
 }
 
 impl DriveModel {
@@ -111,7 +110,6 @@ impl DriveModel {
             used: Span::ZERO,
             busy: false,
             read: Span::ZERO,
-            requests: 0,
         }
     }
 
@@ -123,7 +121,6 @@ impl DriveModel {
     /// Takes a request. `None` if it has to wait for others.
     #[inline]
     pub fn submit(&mut self, now: Time, submission: &Submission) -> Option<Started> {
-        self.requests += 1;
         let Submission { id, request, commits } = *submission;
         if request.kind == RequestKind::Read {
             match self.service.reads {
@@ -180,11 +177,6 @@ impl DriveModel {
         if self.turn != line {
             (self.turn, self.used) = (line, Span::ZERO);
         }
-    }
-
-    /// How many requests were submitted so far.
-    pub fn requests(&self) -> u64 {
-        self.requests
     }
 }
 

@@ -8,6 +8,7 @@ mod by_hand;
 pub mod disk;
 mod drive;
 mod drive_file;
+mod drive_usage;
 mod events;
 pub mod hdd;
 mod lanes;

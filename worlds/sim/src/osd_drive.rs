@@ -61,7 +61,6 @@ pub(crate) enum RunningDrive {
 /// A mechanical drive with the steps that are scheduled for it.
 pub(crate) struct Arm {
     hdd: Hdd,
-    requests: u64,
     /// The step that is scheduled; earlier plans for later times are void.
     step_at: Option<Time>,
     finished: Vec<FinishedCommand>,
@@ -77,12 +76,7 @@ impl RunningDrive {
                 hdd.set_feature(*feature);
                 hdd.set_limits(*reads, *writes);
                 let finished = Vec::new();
-                RunningDrive::Mechanical(Box::new(Arm {
-                    hdd,
-                    requests: 0,
-                    step_at: None,
-                    finished,
-                }))
+                RunningDrive::Mechanical(Box::new(Arm { hdd, step_at: None, finished }))
             }
         }
     }
@@ -102,7 +96,6 @@ impl RunningDrive {
                 None => Then::Nothing,
             },
             RunningDrive::Mechanical(arm) => {
-                arm.requests += 1;
                 arm.hdd.submit(now, packed(id), &in_sectors(request));
                 arm.new_step().map_or(Then::Nothing, Then::Step)
             }
@@ -150,15 +143,6 @@ impl RunningDrive {
             }),
         );
         arm.new_step()
-    }
-
-    /// How many requests were submitted so far.
-    pub(crate) fn requests(&self) -> u64 {
-        match self {
-            RunningDrive::Calibrated(drive) => drive.requests(),
-            RunningDrive::Mechanical(arm) => arm.requests,
-            RunningDrive::Disk(on) => on.requests,
-        }
     }
 
     /// When a disk with contents answers next.

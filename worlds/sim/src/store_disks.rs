@@ -63,7 +63,6 @@ impl StoreDisks {
 /// The disks under an OSD's store.
 pub(crate) struct OsdDisk {
     pub(crate) disks: StoreDisks,
-    pub(crate) requests: u64,
     /// To be opened when the last request of the earlier life has been answered.
     pub(crate) reopen: bool,
     /// Devices that are full, and until when.
@@ -84,13 +83,12 @@ pub(crate) struct StoreAnswer {
 impl OsdDisk {
     pub(crate) fn new(disks: StoreDisks) -> OsdDisk {
         let answers = (Time::ZERO, 0);
-        OsdDisk { disks, requests: 0, reopen: false, full: Vec::new(), answers }
+        OsdDisk { disks, reopen: false, full: Vec::new(), answers }
     }
 
     /// Takes a request of a life of the store.
     pub(crate) fn submit(&mut self, now: Time, life: u32, io: Io) {
         let Io { id, target, request, data } = io;
-        self.requests += 1;
         let id = packed(RequestId::new(id.0, life));
         self.disks.of(target).submit(now, id, &request, data);
     }

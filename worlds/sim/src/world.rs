@@ -6,6 +6,7 @@
 //!
 //! Of what is due at one time, links come first, then workers and modelled drives, then disks, then timers.
 
+use crate::drive_usage::DriveUsage;
 use crate::events::SimEvent;
 use crate::lanes::{LaneId, Lanes};
 use crate::osd_drive::{DriveAnswer, RunningDrive, Then};
@@ -61,6 +62,7 @@ impl VirtualTime {
 /// The drives of a world, with what it has scheduled of each.
 pub struct Drives {
     pub(crate) of: IdVec<OsdId, RunningDrive>,
+    pub(crate) usage: IdVec<OsdId, DriveUsage>,
     lanes: IdVec<OsdId, LaneId>,
     /// Whether they are disks with contents, which know themselves when they answer.
     pub(crate) has_disks: bool,
@@ -118,8 +120,9 @@ impl<M: Machine> World<M> {
     ) -> World<M> {
         let of: IdVec<OsdId, RunningDrive> = drives.collect();
         let lanes = of.ids().map(|_| clock.add_lane()).collect();
+        let usage = of.ids().map(|_| DriveUsage::default()).collect();
         let has_disks = of.values().any(|drive| matches!(drive, RunningDrive::Disk(_)));
-        World { clock, machine, drives: Drives { of, lanes, has_disks }, held: None }
+        World { clock, machine, drives: Drives { of, usage, lanes, has_disks }, held: None }
     }
 
     /// The present time.
@@ -191,9 +194,11 @@ impl<M: Machine> World<M> {
                 if let Some((at, next)) = self.drives.of[osd].calibrated().finish(now) {
                     self.schedule_drive(osd, at, next);
                 }
+                self.drives.usage[osd].ended(now);
                 self.machine.device_done(now, osd, request, Outcome::Done);
             }
             SimEvent::ReadDone(osd, request) => {
+                self.drives.usage[osd].ended(now);
                 self.machine.device_done(now, osd, request, Outcome::Done);
             }
             SimEvent::DriveStep(osd, at) => self.drive_stepped(osd, at),
@@ -215,6 +220,7 @@ impl<M: Machine> World<M> {
         while let Some(asked) = self.machine.next(&mut self.clock) {
             match asked {
                 DriveAsked::Device(osd, submission) => {
+                    self.drives.usage[osd].began(self.clock.now);
                     match self.drives.of[osd].submit(self.clock.now, &submission) {
                         Then::Done(at, id) => self.schedule_drive(osd, at, id),
                         Then::ReadDone(at, id) => {
@@ -267,12 +273,14 @@ impl<M: Machine> World<M> {
     }
 
     fn submit_to_disk(&mut self, osd: OsdId, life: u32, io: Io) {
+        self.drives.usage[osd].began(self.clock.now);
         self.drives.of[osd].disk_mut().submit(self.clock.now, life, io);
     }
 
     fn disk_answers(&mut self, osd: OsdId) {
         let now = self.clock.now;
         let StoreAnswer { life, outcome, io } = self.drives.of[osd].disk_mut().answer(now);
+        self.drives.usage[osd].ended(now);
         if outcome == Outcome::NoSpace && !M::WAITS_FOR_ROOM {
             return self.clock.push(now + ROOM_PAUSE, SimEvent::NoRoom(osd, life, io));
         }
@@ -286,6 +294,7 @@ impl<M: Machine> World<M> {
             self.clock.push(next, SimEvent::DriveStep(osd, next));
         }
         for DriveAnswer { request, outcome } in answers {
+            self.drives.usage[osd].ended(self.clock.now);
             self.machine.device_done(self.clock.now, osd, request, outcome);
         }
     }
@@ -296,7 +305,12 @@ impl<M: Machine> World<M> {
 
     /// Device requests submitted so far, over all drives.
     pub fn device_requests(&self) -> u64 {
-        self.drives.of.values().map(RunningDrive::requests).sum()
+        self.drives.usage.values().map(|usage| usage.requests).sum()
+    }
+
+    /// How long an OSD's drive has had something to do so far: what `iostat` makes `%util` of.
+    pub fn drive_busy(&self, osd: OsdId) -> Span {
+        self.drives.usage[osd].busy(self.clock.now)
     }
 
     /// An OSD's disks with contents, to look into.

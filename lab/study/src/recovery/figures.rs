@@ -9,7 +9,7 @@ pub(crate) const CHIEF: [&str; 4] =
     ["client/iops", "client/clat_ms/mean", "recovery/objects_per_s", "recovery/seconds"];
 
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 21] = [
+pub(crate) const FIGURES: [Figure; 22] = [
     Figure::new(
         "client/iops",
         ("client", "IOPS"),
@@ -44,6 +44,15 @@ pub(crate) const FIGURES: [Figure; 21] = [
     Figure::data("recovery/objects", "objects that were misplaced or degraded at the start")
         .printed(Print::Count)
         .growing(),
+    Figure::new(
+        "recovery/drive_busy",
+        ("drive", "busy"),
+        Neither,
+        "the share of the recovery time in which the returning OSD's drive had something to do",
+    )
+    .printed(Print::Percent)
+    .optional()
+    .on_page(),
     Figure::new(
         "client/clat_ms/first",
         ("first mean", "ms"),

@@ -106,6 +106,8 @@ struct RecoveryCourse {
     /// Objects not in their places at the end of every whole second.
     left: Vec<u64>,
     service: ServiceLog,
+    /// How long the returning OSD's drive had been busy when they began, where that is known; then how long it was since.
+    busy: Option<Span>,
 }
 
 impl<T: Testbed> RecoveryRun<'_, T> {
@@ -181,6 +183,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
                 course.left.push(left);
             }
             if progress.recovered {
+                course.busy = self.drive_busy()?.zip(course.busy).map(|(now, before)| now - before);
                 break;
             }
             self.go_on(&course, &progress, first_sign)?;
@@ -235,7 +238,12 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         let (at, service) = self.bed.service()?;
         let service = ServiceLog::begin(at, service);
         let (window, clients) = (Span::ZERO, Span::ZERO);
-        Ok(RecoveryCourse { begun, window, clients, moved: 0, left: Vec::new(), service })
+        let busy = self.drive_busy()?;
+        Ok(RecoveryCourse { begun, window, clients, moved: 0, left: Vec::new(), service, busy })
+    }
+
+    fn drive_busy(&mut self) -> Result<Option<Span>, Halt> {
+        Ok(self.bed.drive_busy(self.study.returning(self.job))?)
     }
 
     /// Time has gone on; answers with how many whole seconds are over that were not before.
@@ -293,6 +301,9 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             counted.put("recovery/mib_per_s", objects_per_s * size);
             counted.put("recovery/seconds", seconds);
             counted.put("recovery/objects", course.moved as f64);
+            if let Some(busy) = course.busy {
+                counted.put("recovery/drive_busy", busy.as_secs_f64() / seconds);
+            }
         }
         self.put_first(&mut counted, seen, course);
         let mut record = RunRecord {

@@ -4,8 +4,9 @@ use super::spec::HostedSpec;
 use super::spec::{LOG_MODE, PROTECTION};
 use crate::MachineFacts;
 use crate::place::{HostPlace, RealDisks};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, Span};
 use loadline_host::DirectModes;
+use loadline_osd::OsdId;
 use rustix::fs::{Dev, major, minor};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,10 +17,7 @@ pub(super) fn look(spec: &HostedSpec) -> MachineFacts {
     let mut facts = MachineFacts::default();
     let place = &spec.place;
     facts.know("Disks of the OSDs", disks(place, spec));
-    let (path, device) = match &place.disks {
-        RealDisks::Files(folder) => (folder, device_number(folder, MetadataExt::dev)),
-        RealDisks::Devices(devices) => (&devices[0], device_number(&devices[0], MetadataExt::rdev)),
-    };
+    let (path, device) = under(&place.disks, OsdId::new(0));
     if let RealDisks::Files(_) = place.disks {
         facts.know("File system", file_system(device).unwrap_or_else(|| "unknown".to_owned()));
     }
@@ -35,6 +33,28 @@ pub(super) fn look(spec: &HostedSpec) -> MachineFacts {
     facts.know("Clients", place.client.to_string());
     facts.load_before = load_per_core();
     facts
+}
+
+/// How long the drive under an OSD has had something to do since the machine was started.
+pub(super) fn drive_busy(disks: &RealDisks, osd: OsdId) -> Option<Span> {
+    let (_, device) = under(disks, osd);
+    busy_in(&BlockQueue::of(device)?.read("stat")?)
+}
+
+/// The tenth field of a block device's `stat`: milliseconds in which it had requests.
+fn busy_in(stat: &str) -> Option<Span> {
+    stat.split_ascii_whitespace().nth(9)?.parse().ok().map(Span::from_millis)
+}
+
+/// Where an OSD's disk is, and the number of the device that this is on.
+fn under(disks: &RealDisks, osd: OsdId) -> (&Path, Dev) {
+    match disks {
+        RealDisks::Files(folder) => (folder, device_number(folder, MetadataExt::dev)),
+        RealDisks::Devices(devices) => {
+            let device = &devices[osd.get() as usize];
+            (device, device_number(device, MetadataExt::rdev))
+        }
+    }
 }
 
 /// What the running node says of itself.
@@ -161,6 +181,9 @@ mod tests {
     fn the_system_s_words_are_understood() {
         assert_eq!(chosen("none [mq-deadline] kyber"), "mq-deadline");
         assert_eq!(chosen("none"), "none");
+        let stat = "  7 0 56 3  900 12 7200 450  0  431 453 0 0 0 0 2 1";
+        assert_eq!(busy_in(stat), Some(Span::from_millis(431)));
+        assert_eq!(busy_in("7 0 56"), None);
         let line = "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard";
         assert_eq!(mounted(line, "254:0").as_deref(), Some("ext4, mounted rw,relatime"));
         assert_eq!(mounted(line, "254:1"), None);

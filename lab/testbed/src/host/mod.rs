@@ -336,6 +336,10 @@ impl Testbed for Hosted {
         Ok(self.guest.counts()?.device_requests)
     }
 
+    fn drive_busy(&mut self, osd: OsdId) -> Result<Option<Span>, Stop> {
+        Ok(machine::drive_busy(&self.spec.place.disks, osd))
+    }
+
     fn facts(&mut self) -> Option<MachineFacts> {
         Some(self.facts.clone())
     }
