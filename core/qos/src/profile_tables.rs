@@ -163,8 +163,9 @@ pub const REEF: ProfileTable = ProfileTable {
 ///
 /// - A twentieth moves from recovery's reservation to best effort, which Reef lets starve whenever the other
 ///   two use theirs up (qos.md 2.8); Ceph did the same later, above 100 % (qos.md 15.2).
-/// - Weights are Reef's, but best effort's under `high_recovery_ops` is recovery's: a backfill while as many copies
-///   serve as are wanted is best effort, and who chooses that profile wants it to end soon.
+/// - Weights are Reef's, but for `high_recovery_ops`: there what is beyond the told capacity is shared as that is, 3 to 7, where
+///   Reef's 1 to 2 gives clients more than they are promised. Best effort's weight is recovery's: a backfill while as many
+///   copies serve as are wanted is best effort, and who chooses that profile wants it to end soon.
 /// - Background limits say what a class gets *against others*, so they conserve work: recovery's is its
 ///   reservation plus the spare half of the client's, best effort's is Reef's. `high_recovery_ops` limits
 ///   recovery no more than Reef does.
@@ -191,9 +192,9 @@ pub const LOADLINE: ProfileTable = ProfileTable {
         },
         Profile {
             name: "high_recovery_ops",
-            client: class(Fraction(0.3), 1.0, Max),
-            recovery: class(Fraction(0.65), 2.0, Max),
-            best_effort: class(Fraction(0.05), 2.0, Max),
+            client: class(Fraction(0.3), 3.0, Max),
+            recovery: class(Fraction(0.65), 7.0, Max),
+            best_effort: class(Fraction(0.05), 7.0, Max),
         },
     ],
 };

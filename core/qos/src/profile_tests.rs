@@ -85,6 +85,14 @@ fn reef_profiles_are_fractions() {
     check("high_recovery_ops", [[0.3, 1.0, 0.0], [0.7, 2.0, 0.0], [0.0, 1.0, 0.0]]);
 }
 
+/// Under `high_recovery_ops` clients and recovery share the surplus as they share the told capacity.
+#[test]
+fn own_high_recovery_ops_shares_the_surplus_three_to_seven() {
+    let nvme = capacity(Medium::Ssd, 21_500.0);
+    let nine = [[0.3, 3.0, 0.0], [0.65, 7.0, 0.0], [0.05, 7.0, 0.0]];
+    check("loadline", "high_recovery_ops", &nvme, nine);
+}
+
 /// "balanced client reservation 78.6 MB/s, i.e. 1344 four-KiB writes per second and shard" (qos.md 5.3).
 #[test]
 fn reef_balanced_per_nvme_shard() {
