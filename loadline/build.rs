@@ -1,4 +1,4 @@
-//! Says which commit the program was built from: `loadline --version` and the manifests of studies tell it.
+//! Says which commit the program was built from, and with which features: `loadline --version` and the manifests of studies tell it.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,6 +10,15 @@ fn main() {
     let commit = commit.filter(|commit| !commit.is_empty());
     let commit = commit.or_else(of_repository).unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=LOADLINE_COMMIT={commit}");
+    println!("cargo::rustc-env=LOADLINE_FEATURES={}", features());
+}
+
+/// What the program is built with of what can be left out.
+fn features() -> String {
+    let all = ["ceph", "guest", "kv", "png", "top"];
+    let has = |name: &&str| std::env::var_os(format!("CARGO_FEATURE_{}", name.to_uppercase()));
+    let built: Vec<&str> = all.into_iter().filter(|name| has(name).is_some()).collect();
+    if built.is_empty() { "none".to_owned() } else { built.join(" ") }
 }
 
 fn of_repository() -> Option<String> {

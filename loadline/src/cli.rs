@@ -1,13 +1,17 @@
 //! What can be typed.
 
 use crate::cdl::CdlCommand;
+#[cfg(feature = "ceph")]
 use crate::ceph::CephCommand;
-use crate::drive::{BootArgs, DriveServeArgs, MeasureArgs};
+use crate::common_args::{JsonArg, MediumArg};
+use crate::drive::MeasureArgs;
+#[cfg(feature = "guest")]
+use crate::drive::{BootArgs, DriveServeArgs};
+#[cfg(feature = "kv")]
 use crate::kv::KvCommand;
 use crate::node;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadline_base::Bytes;
-use loadline_device::Medium;
 use loadline_sim::soak::SeedReplay;
 use loadline_store::paged::{LogMode, ObjectId};
 use loadline_store::{CollectionId, ObjectNo};
@@ -24,11 +28,14 @@ pub(crate) struct Cli {
 }
 
 /// Version, commit and what can be left out when the program is built.
-const VERSION: &str = if cfg!(feature = "png") {
-    concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("LOADLINE_COMMIT"), ", features: png)")
-} else {
-    concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("LOADLINE_COMMIT"), ", features: none)")
-};
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (commit ",
+    env!("LOADLINE_COMMIT"),
+    ", features: ",
+    env!("LOADLINE_FEATURES"),
+    ")"
+);
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -68,6 +75,7 @@ pub(crate) enum CliCommand {
     /// What the ops of one of its images wait for, in a sentence and a table
     Why(node::WhyArgs),
     /// What happens in it, second by second, in the terminal; once where the output is no terminal
+    #[cfg(feature = "top")]
     Top(node::TopArgs),
     /// What it tells monitoring systems
     Metrics(node::NodeArgs),
@@ -90,6 +98,7 @@ pub(crate) enum CliCommand {
     #[command(subcommand)]
     Cdl(CdlCommand),
     /// A Ceph cluster: what is going on there, what is not as it should be, and the undo of a run that died
+    #[cfg(feature = "ceph")]
     #[command(subcommand)]
     Ceph(CephCommand),
     /// What lies on a store's devices: any structure, or a check of everything
@@ -98,6 +107,7 @@ pub(crate) enum CliCommand {
     #[command(subcommand)]
     Store(StoreCommand),
     /// A key-value database that programs embed: keys, backups, checks
+    #[cfg(feature = "kv")]
     #[command(subcommand)]
     Kv(KvCommand),
     /// Prove the store: random loads, crashes and faults in the simulated world
@@ -122,13 +132,6 @@ pub(crate) struct ManArgs {
     pub(crate) folder: PathBuf,
     #[command(flatten)]
     pub(crate) json: JsonArg,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct JsonArg {
-    /// Print one JSON object instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -327,26 +330,6 @@ pub(crate) struct ProfileArgs {
     pub(crate) node: node::NodeArgs,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum MediumArg {
-    /// Flash
-    Ssd,
-    /// Rotating disk
-    Hdd,
-    /// Rotating disk with log and metadata on flash
-    Hybrid,
-}
-
-impl From<MediumArg> for Medium {
-    fn from(medium: MediumArg) -> Medium {
-        match medium {
-            MediumArg::Ssd => Medium::Ssd,
-            MediumArg::Hdd => Medium::Hdd,
-            MediumArg::Hybrid => Medium::Hybrid,
-        }
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum DriveCommand {
     /// The drives there are
@@ -358,8 +341,10 @@ pub(crate) enum DriveCommand {
     /// Measure a file or a device, and write a drive file that studies can use
     Measure(MeasureArgs),
     /// Serve a modelled drive with duration limits to a real kernel, over vhost-user
+    #[cfg(feature = "guest")]
     Serve(DriveServeArgs),
     /// Boot a real kernel in user mode with such a drive, and run a command in it
+    #[cfg(feature = "guest")]
     Boot(Box<BootArgs>),
 }
 

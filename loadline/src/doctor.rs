@@ -1,6 +1,6 @@
 //! `loadline doctor`: what this machine has and lacks.
 
-use crate::cli::JsonArg;
+use crate::common_args::JsonArg;
 use crate::failure::Failure;
 use crate::show;
 use loadline_study::Host;

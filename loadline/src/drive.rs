@@ -1,12 +1,18 @@
 //! `loadline drive`
 
 mod args;
+#[cfg(feature = "guest")]
 mod boot;
 mod measure;
 mod mechanical;
+#[cfg(feature = "guest")]
 mod serve;
+#[cfg(feature = "guest")]
+mod served;
 
-pub(crate) use args::{BootArgs, DriveServeArgs, MeasureArgs};
+pub(crate) use args::MeasureArgs;
+#[cfg(feature = "guest")]
+pub(crate) use served::{BootArgs, DriveServeArgs};
 
 use crate::cli::{DriveCommand, NameArg};
 use crate::failure::Failure;
@@ -22,7 +28,9 @@ pub(crate) fn carry_out(command: DriveCommand) -> Result<(), Failure> {
         DriveCommand::Show(args) => show_one(&args),
         DriveCommand::Calibrate(args) => find_service_time(&args),
         DriveCommand::Measure(args) => measure::carry_out(&args),
+        #[cfg(feature = "guest")]
         DriveCommand::Serve(args) => serve::carry_out(&args, load),
+        #[cfg(feature = "guest")]
         DriveCommand::Boot(args) => boot::carry_out(&args),
     }
 }

@@ -21,6 +21,7 @@ pub(crate) enum Failure {
     /// The output says already why.
     Said,
     /// The output says what was found, and this code how bad it is.
+    #[cfg(feature = "ceph")]
     Found(u8),
     /// Whoever reads the output has gone, which is no failure of ours.
     ReaderGone,
@@ -44,6 +45,7 @@ impl Failure {
             Failure::Environment(text) | Failure::Damaged(text) => ("error: ", text, 1),
             Failure::Interrupted(text) => ("", text, 130),
             Failure::Said => return ExitCode::FAILURE,
+            #[cfg(feature = "ceph")]
             Failure::Found(code) => return ExitCode::from(code),
             Failure::ReaderGone => return ExitCode::SUCCESS,
         };

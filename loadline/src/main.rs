@@ -4,13 +4,16 @@
 //! (`loadline_study`) builds from a study and a drive; the report (`loadline_report`) reads what came of it.
 
 mod cdl;
+#[cfg(feature = "ceph")]
 mod ceph;
 mod cli;
+mod common_args;
 mod doctor;
 mod drive;
 mod failure;
 mod inspect;
 mod interrupt;
+#[cfg(feature = "kv")]
 mod kv;
 mod node;
 mod notify;
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         CliCommand::Config(args) => node::config(args),
         CliCommand::Dump(args) => node::dump(args),
         CliCommand::Why(args) => node::why(args),
+        #[cfg(feature = "top")]
         CliCommand::Top(args) => node::top(&args),
         CliCommand::Metrics(args) => node::metrics(&args),
         CliCommand::Page(args) => node::page(&args),
@@ -58,10 +62,12 @@ fn main() -> ExitCode {
         CliCommand::Study(command) => study::carry_out(command),
         CliCommand::Profile(command) => profile::carry_out(command),
         CliCommand::Cdl(command) => cdl::carry_out(command),
+        #[cfg(feature = "ceph")]
         CliCommand::Ceph(command) => ceph::carry_out(command),
         CliCommand::Drive(command) => drive::carry_out(command),
         CliCommand::Inspect(args) => inspect::carry_out(args),
         CliCommand::Store(command) => store::carry_out(command),
+        #[cfg(feature = "kv")]
         CliCommand::Kv(command) => kv::carry_out(command),
         CliCommand::Soak(args) => soak::carry_out(&args),
         CliCommand::Doctor(args) => doctor::carry_out(&args),

@@ -14,7 +14,9 @@ use loadline_study::why;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Size of the objects that images are cut into.
 const OBJECT: Bytes = Bytes::from_mib(4);
@@ -149,12 +151,20 @@ impl io::Write for NodeLog {
 
 /// Events go to the standard error: lines for people, or JSON for machines.
 fn log(filter: Option<&str>, json: bool) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(filter.unwrap_or("info"))
-        .map_err(|error| Failure::Input(format!("--log: {error}")))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| NodeLog);
+    let filter: Targets = filter.unwrap_or("info").parse().map_err(|_| {
+        Failure::Input(
+            "--log: takes levels, of everything or of parts, such as `info,loadline_host=debug`"
+                .to_owned(),
+        )
+    })?;
+    let lines =
+        tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(|| NodeLog);
     match json {
-        true => lines.json().init(),
-        false => lines.with_ansi(io::stderr().is_terminal()).with_target(false).init(),
+        true => lines.json().finish().with(filter).init(),
+        false => {
+            let is_terminal = io::stderr().is_terminal();
+            lines.with_ansi(is_terminal).with_target(false).finish().with(filter).init();
+        }
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(crate) fn wants_json() -> bool {
 
 fn refuse(error: &clap::Error) -> ExitCode {
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
-    let _ = match negative(error) {
+    let _ = match negative(error).or_else(|| left_out(error)) {
         _ if !error.use_stderr() => error.print(),
         Some(text) => say(&text, code),
         None if wants_json() => say(&in_one_line(error), code),
@@ -65,6 +65,24 @@ fn negative(error: &clap::Error) -> Option<String> {
     is_negative.then(|| {
         format!("`{typed}` is negative, and no number or size here can be: give one of at least 0")
     })
+}
+
+/// A command that this build is without.
+fn left_out(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let optional = [
+        ("ceph", "ceph", cfg!(feature = "ceph")),
+        ("serve", "guest", cfg!(feature = "guest")),
+        ("boot", "guest", cfg!(feature = "guest")),
+        ("kv", "kv", cfg!(feature = "kv")),
+        ("top", "top", cfg!(feature = "top")),
+    ];
+    let (_, feature, _) = optional.iter().find(|(name, _, built)| name == typed && !built)?;
+    Some(format!(
+        "`{typed}` is left out of this build, which is without the feature `{feature}`: build with `cargo build --release --package loadline`"
+    ))
 }
 
 /// The parser's own sentences without the help below them.

@@ -1,6 +1,6 @@
 //! `loadline drive boot`
 
-use super::args::BootArgs;
+use super::served::BootArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;

@@ -1,6 +1,6 @@
 //! `loadline drive serve`
 
-use super::args::{DriveOptions, DriveServeArgs};
+use super::served::{DriveOptions, DriveServeArgs};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;

@@ -421,6 +421,7 @@ pub(crate) struct PageArgs {
     pub(crate) node: NodeArgs,
 }
 
+#[cfg(feature = "top")]
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     #[command(flatten)]

@@ -15,12 +15,15 @@ mod reach;
 mod scrub;
 mod settings;
 mod status;
+#[cfg(feature = "top")]
 mod top;
 mod why;
 
+#[cfg(feature = "top")]
+pub(crate) use args::TopArgs;
 pub(crate) use args::{
     ConfigArgs, DumpArgs, ImageArgs, InconsistentArgs, OsdArg, OsdArgs, PageArgs, PgArgs, PoolArgs,
-    RepairArgs, ScrubArgs, StatusArgs, SwitchArgs, TellArgs, TopArgs, WhyArgs,
+    RepairArgs, ScrubArgs, StatusArgs, SwitchArgs, TellArgs, WhyArgs,
 };
 pub(crate) use dump::{carry_out as dump, tell};
 pub(crate) use image::carry_out as image;
@@ -33,6 +36,7 @@ pub(crate) use reach::NodeArgs;
 pub(crate) use scrub::{carry_out as scrub, inconsistent, repair};
 pub(crate) use settings::{carry_out as config, switch_profile};
 pub(crate) use status::{health, status};
+#[cfg(feature = "top")]
 pub(crate) use top::carry_out as top;
 pub(crate) use why::carry_out as why;
 
