@@ -1,7 +1,7 @@
 //! What machine this is, as far as it says so itself.
 
 use crate::facts::Host;
-use loadline_base::mix64;
+use loadline_base::{Bytes, mix64};
 use std::fs;
 
 impl Host {
@@ -38,9 +38,18 @@ fn kernel() -> String {
 }
 
 fn memory_bytes() -> u64 {
-    let total = field("/proc/meminfo", "MemTotal").unwrap_or_default();
-    let kib = total.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
+    memory("MemTotal").map_or(0, Bytes::get)
+}
+
+/// Memory that programs may still take, where the system tells it.
+pub(crate) fn memory_available() -> Option<Bytes> {
+    memory("MemAvailable")
+}
+
+fn memory(name: &str) -> Option<Bytes> {
+    let value = field("/proc/meminfo", name)?;
+    let kib: u64 = value.split_whitespace().next()?.parse().ok()?;
+    Some(Bytes::from_kib(kib))
 }
 
 /// The value of the first line `name : value` of a file.

@@ -27,8 +27,8 @@ pub(crate) trait Script: Debug + Send + Sync {
         1.0
     }
 
-    /// Refuses, before anything is written, what this machine does not let a run do.
-    fn before_runs(&self) -> Result<(), InputError> {
+    /// Refuses, before anything is written, what this machine does not let so many runs at a time do.
+    fn before_runs(&self, _workers: u32) -> Result<(), InputError> {
         Ok(())
     }
 

@@ -92,7 +92,7 @@ impl Session {
         let records: Vec<RunRecord> = folder.records()?;
         let recorded = |job: &Job| records.iter().any(|record| record.key == job.key);
         if !plan(&study, &request).iter().all(recorded) {
-            study.before_runs()?;
+            study.before_runs(facts.jobs)?;
         }
         folder.create()?;
         let (facts, busy_seconds) = match before {

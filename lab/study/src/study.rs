@@ -109,8 +109,8 @@ impl Study {
     ///
     /// # Errors
     /// [`InputError`] naming what was typed.
-    pub fn before_runs(&self) -> Result<(), InputError> {
-        self.script.before_runs()
+    pub fn before_runs(&self, workers: u32) -> Result<(), InputError> {
+        self.script.before_runs(workers)
     }
 
     /// Makes a run; `None` if `tick` ended it.

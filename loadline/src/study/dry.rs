@@ -6,9 +6,9 @@ use loadline_study::{Order, plan};
 use std::path::Path;
 
 /// Says which runs an order comes to. Whatever would be refused is refused here, too.
-pub(super) fn say(order: &Order, folder: &Path) -> Result<(), Failure> {
+pub(super) fn say(order: &Order, workers: u32, folder: &Path) -> Result<(), Failure> {
     let (study, request) = order.resolve()?;
-    study.before_runs()?;
+    study.before_runs(workers)?;
     let jobs = plan(&study, &request);
     if let Some(text) = study.on_disks(&jobs) {
         return show::text(&text);

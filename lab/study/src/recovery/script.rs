@@ -6,6 +6,7 @@ use super::run;
 use super::setup::{ClusterShape, ImageTerms};
 use super::stood;
 use super::study::{RecoverySteps, RecoveryStudy};
+use crate::host::memory_available;
 use crate::input::InputError;
 use crate::job::{Companion, Job, RunPurpose};
 use crate::place::Place;
@@ -75,9 +76,9 @@ impl Script for RecoveryStudy {
         iops * self.clients(job).map_or(seconds, |clients| seconds.min(clients.as_secs_f64()))
     }
 
-    fn before_runs(&self) -> Result<(), InputError> {
+    fn before_runs(&self, workers: u32) -> Result<(), InputError> {
         let (Place::Host(place), Some(setup)) = (&self.place, self.setups.first()) else {
-            return Ok(());
+            return self.check_memory(workers, memory_available());
         };
         loadline_testbed::check(&self.hosted(place, setup, &Job::default()))
             .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))

@@ -3,6 +3,7 @@
 use super::file::{Companions, StoreKind};
 use super::setup::{ClusterShape, ImageTerms, RecoverySetup};
 use super::study::RecoveryStudy;
+use crate::input::InputError;
 use crate::inputs::Inputs;
 use crate::job::{Job, RunPurpose};
 use crate::place::Place;
@@ -98,12 +99,33 @@ impl RecoveryStudy {
 
     /// What an OSD's disk must hold: while one OSD is away, the others hold every copy.
     pub(super) fn disk_size(&self) -> Bytes {
-        let (steps, shape) = (&self.steps, self.cluster);
+        disk_for(self.contents().get() / u64::from(self.cluster.osds - 1))
+    }
+
+    /// Of all disks together, when everything is written: every copy.
+    fn contents(&self) -> Bytes {
+        let steps = &self.steps;
         let neighbours: u64 = self.neighbours.iter().map(|it| it.load.image.get()).sum();
         let data = self.load.image.get()
             + neighbours
             + self.objects(steps.scale) * steps.object_size.get();
-        disk_for(data * u64::from(shape.copies) / u64::from(shape.osds - 1))
+        Bytes::new(data * u64::from(self.cluster.copies))
+    }
+
+    /// Simulated disks with contents hold every byte in memory.
+    pub(super) fn check_memory(
+        &self,
+        workers: u32,
+        available: Option<Bytes>,
+    ) -> Result<(), InputError> {
+        let needed = Bytes::new(self.contents().get().saturating_mul(u64::from(workers)));
+        let Some(free) = available.filter(|free| *free < needed && self.is_fitted()) else {
+            return Ok(());
+        };
+        let reason = format!(
+            "simulated disks hold every byte in memory: {workers} runs at a time need {needed}, and {free} are free; take a smaller --set scale, or fewer --jobs"
+        );
+        Err(InputError::new("--set store=paged", reason))
     }
 
     /// The drive without the OSD's overhead: a request takes what one takes that nothing is committed with, and so does a flush.
@@ -192,6 +214,17 @@ mod tests {
         let data = (1 << 30) + study.objects(0.001) * (4 << 20);
         assert_eq!((study.cluster.osds, study.cluster.copies), (4, 3));
         assert_eq!(study.disk_size(), disk_for(data));
+    }
+
+    /// 1 GiB of image and 4 GiB of objects, three times, for each of two runs: 30 GiB.
+    #[test]
+    fn contents_that_memory_has_no_room_for_are_refused_before_they_are_written() {
+        let study = study(&["image=1 GiB", "scale=0.01024", "store=paged"]);
+        assert!(study.check_memory(2, Some(Bytes::from_mib(30 << 10))).is_ok());
+        assert!(study.check_memory(2, None).is_ok(), "the system does not tell");
+        let refusal =
+            study.check_memory(2, Some(Bytes::from_mib(29 << 10))).unwrap_err().to_string();
+        assert!(refusal.contains("2 runs at a time need 30 GiB, and 29 GiB are free"), "{refusal}");
     }
 
     #[test]

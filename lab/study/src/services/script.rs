@@ -43,7 +43,7 @@ impl Script for ServicesStudy {
         self.clients(job.scale).as_secs_f64() * iops + scrubbed
     }
 
-    fn before_runs(&self) -> Result<(), InputError> {
+    fn before_runs(&self, _: u32) -> Result<(), InputError> {
         let Place::Host(place) = &self.place else { return Ok(()) };
         loadline_testbed::check(&self.hosted(place, &Job::default()))
             .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
