@@ -21,9 +21,14 @@ use std::time::{Duration, Instant};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(1);
-/// What is drawn where the output is no terminal.
+/// How wide it is drawn where the output is no terminal; it is as high as it must be then.
 const WIDTH: u16 = 120;
-const HEIGHT: u16 = 60;
+/// The most lines that are drawn there.
+const HEIGHT_MAX: u16 = 2_000;
+/// Of health's findings.
+const FINDINGS: usize = 3;
+/// The clients' line with its title.
+const CLIENTS_HEIGHT: u16 = 4;
 
 pub(crate) fn carry_out(args: &TopArgs) -> Result<(), Failure> {
     let mut client = args.node.connect()?;
@@ -78,15 +83,16 @@ fn watch(
 
 /// One look as lines of text.
 fn as_text(view: &LiveView) -> String {
+    let height = Sight::of(view).height().min(HEIGHT_MAX);
     let mut terminal =
-        ratatui::Terminal::new(TestBackend::new(WIDTH, HEIGHT)).expect("memory is a terminal");
+        ratatui::Terminal::new(TestBackend::new(WIDTH, height)).expect("memory is a terminal");
     terminal.draw(|frame| draw(frame, view)).expect("memory is a terminal");
     let buffer = terminal.backend().buffer();
     let line = |y: u16| {
         let symbols = (0..WIDTH).map(|x| buffer[(x, y)].symbol());
         format!("{}\n", symbols.collect::<String>().trim_end())
     };
-    let text: String = (0..HEIGHT).map(line).collect();
+    let text: String = (0..height).map(line).collect();
     format!("{}\n", text.trim_end())
 }
 
@@ -112,25 +118,45 @@ impl Section {
     }
 }
 
+/// What a look shows below its head and the clients' line.
+struct Sight {
+    second: LiveSecond,
+    head_height: u16,
+    sections: [Section; 5],
+}
+
+impl Sight {
+    fn of(view: &LiveView) -> Sight {
+        let second = view.seconds.last().cloned().unwrap_or_default();
+        let now = &view.now;
+        let sections = [
+            classes(&second.classes),
+            images(&second.images),
+            background(now, &second),
+            waiting(&now.oldest),
+            osds(&now.osds),
+        ];
+        let head_height = 1 + now.health.findings.len().min(FINDINGS) as u16;
+        Sight { second, head_height, sections }
+    }
+
+    /// Lines that show all of it.
+    fn height(&self) -> u16 {
+        let sections = self.sections.iter().map(Section::height);
+        sections.fold(self.head_height + CLIENTS_HEIGHT, u16::saturating_add)
+    }
+}
+
 fn draw(frame: &mut Frame<'_>, view: &LiveView) {
-    let idle = LiveSecond::default();
-    let second = view.seconds.last().unwrap_or(&idle);
-    let now = &view.now;
-    let sections = [
-        classes(&second.classes),
-        images(&second.images),
-        background(now, second),
-        waiting(&now.oldest),
-        osds(&now.osds),
-    ];
-    let findings = now.health.findings.len().min(3) as u16;
-    let mut heights = vec![Constraint::Length(1 + findings), Constraint::Length(4)];
-    heights.extend(sections.iter().map(|section| Constraint::Length(section.height())));
+    let sight = Sight::of(view);
+    let mut heights =
+        vec![Constraint::Length(sight.head_height), Constraint::Length(CLIENTS_HEIGHT)];
+    heights.extend(sight.sections.iter().map(|section| Constraint::Length(section.height())));
     heights.push(Constraint::Fill(1));
     let areas = Layout::vertical(heights).split(frame.area());
-    frame.render_widget(head(now), areas[0]);
-    clients(frame, areas[1], view, second);
-    for (section, area) in sections.iter().zip(&areas[2..]) {
+    frame.render_widget(head(&view.now), areas[0]);
+    clients(frame, areas[1], view, &sight.second);
+    for (section, area) in sight.sections.iter().zip(&areas[2..]) {
         section.draw(frame, *area);
     }
 }
@@ -153,7 +179,7 @@ fn head(now: &LiveNow) -> Paragraph<'static> {
     );
     let mut lines = vec![Line::from(vec!["Loadline  ".into(), level, facts.into()])];
     lines.extend(
-        now.health.findings.iter().take(3).map(|finding| Line::from(format!("  {finding}"))),
+        now.health.findings.iter().take(FINDINGS).map(|finding| Line::from(format!("  {finding}"))),
     );
     Paragraph::new(lines)
 }
@@ -310,5 +336,30 @@ fn osds(osds: &[LiveOsd]) -> Section {
         columns: vec!["OSD", "state", "used", "capacity", "gate", "queued", "kept out"],
         widths: [10, 12, 28, 22, 10, 10, 10].map(Constraint::Length).to_vec(),
         rows: osds.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// More OSDs than a screen has lines: where there is no screen, nothing is cut off.
+    #[test]
+    fn text_is_as_high_as_it_must_be() {
+        let osds = (0..100).map(|osd| LiveOsd { osd, up: true, is_in: true, ..LiveOsd::default() });
+        let now = json!({
+            "health": { "findings": ["one", "two", "three", "four"], "level": "warn" },
+            "in_flight": 0, "oldest": [], "osds": osds.collect::<Vec<_>>(), "profile": "balanced",
+            "profiles": [], "uptime_ns": 0,
+            "objects": { "copies": 0, "degraded": 0, "misplaced": 0, "recovering": 0 },
+            "recovery": { "bytes_per_s": 0.0, "objects_per_s": 0.0 },
+            "scrub": { "errors": 0, "paused": false, "pgs": 32, "running": 0 },
+            "trim": { "objects_left": 0, "objects_per_s": 0.0, "snapshots_left": 0 },
+            "deletion": { "copies_left": 0, "objects_left": 0, "objects_per_s": 0.0 },
+        });
+        let now = serde_json::from_value(now).expect("a node tells this");
+        let text = as_text(&LiveView { seconds: Vec::new(), now });
+        assert!(text.contains("three") && text.contains("osd.99"), "{text}");
     }
 }

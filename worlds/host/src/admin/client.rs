@@ -1,23 +1,28 @@
 //! The command line's side: one connection to a node's socket, asking one thing after the other.
 
 use super::api::{AdminRefusal, Command};
-use super::route;
+use super::route::{self, Method};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+/// A question is answered in one turn of the node's loop. One that is not answered within this time is held up or stopped.
+const QUESTION_LIMIT: Duration = Duration::from_secs(30);
 /// The largest head of an answer.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// A connection to a running node. It waits for each answer as long as the node takes.
+/// A connection to a running node. What is to be done, or watched for a time, it waits for as long as the node takes.
 #[derive(Debug)]
 pub struct Client {
     socket: PathBuf,
     stream: UnixStream,
     /// What came beyond the last answer.
     received: Vec<u8>,
+    /// How long each piece of an answer to a question may take.
+    pub(super) limit: Duration,
 }
 
 /// Why there is no answer.
@@ -35,6 +40,13 @@ pub enum ClientError {
         /// Why.
         error: io::Error,
     },
+    /// The node does not answer a question.
+    Silent {
+        /// The socket.
+        socket: PathBuf,
+        /// How long it was waited for.
+        limit: Duration,
+    },
     /// What came back is no answer of a node.
     Foreign {
         /// The socket.
@@ -51,7 +63,10 @@ impl Client {
     /// [`ClientError::NobodyAnswers`] if there is none, or [`ClientError::Io`].
     pub fn connect(socket: &Path) -> Result<Client, ClientError> {
         match UnixStream::connect(socket) {
-            Ok(stream) => Ok(Client { socket: socket.into(), stream, received: Vec::new() }),
+            Ok(stream) => {
+                let (socket, received) = (socket.into(), Vec::new());
+                Ok(Client { socket, stream, received, limit: QUESTION_LIMIT })
+            }
             Err(error) => Err(match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                     ClientError::NobodyAnswers { socket: socket.into() }
@@ -82,8 +97,13 @@ impl Client {
     }
 
     fn ask_for(&mut self, accept: &str, command: &Command) -> Result<Vec<u8>, ClientError> {
-        let request = encode(accept, &command.request());
-        self.stream.write_all(&request).map_err(|error| self.broken(error))?;
+        let request = command.request();
+        let is_question =
+            request.method == Method::Get && !matches!(command, Command::ImageWhy { .. });
+        let limit = is_question.then_some(self.limit);
+        let timed = self.stream.set_read_timeout(limit);
+        let sent = timed.and_then(|()| self.stream.write_all(&encode(accept, &request)));
+        sent.map_err(|error| self.broken(error))?;
         let (code, body) = self.receive()?;
         let foreign = || ClientError::Foreign { socket: self.socket.clone() };
         match code {
@@ -124,7 +144,12 @@ impl Client {
     }
 
     fn broken(&self, error: io::Error) -> ClientError {
-        ClientError::Io { socket: self.socket.clone(), error }
+        let socket = self.socket.clone();
+        match error.kind() {
+            // What a read that has waited for its time ends with.
+            io::ErrorKind::WouldBlock => ClientError::Silent { socket, limit: self.limit },
+            _ => ClientError::Io { socket, error },
+        }
     }
 }
 
@@ -188,6 +213,12 @@ impl fmt::Display for ClientError {
             ClientError::Io { socket, error } => {
                 write!(f, "{}: cannot be asked: {error}", socket.display())
             }
+            ClientError::Silent { socket, limit } => write!(
+                f,
+                "the node at {} has not answered for {} s: it is held up or stopped by a signal; its log may say by what",
+                socket.display(),
+                limit.as_secs()
+            ),
             ClientError::Foreign { socket } => {
                 write!(f, "{}: what answers there is no node of this version", socket.display())
             }

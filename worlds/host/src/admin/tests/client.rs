@@ -6,6 +6,7 @@ use crate::admin::{Audience, Client, ClientError, HttpOutbox, HttpSession};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::time::Duration;
 
 /// Serves one connection with `serve` beside `ask`.
 fn beside(
@@ -91,4 +92,23 @@ fn a_node_that_breaks_off_or_talks_otherwise_is_named() {
     check("HTTP/1.1 200 OK\r\n\r\n", "no node of this version");
     check("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n[", "no node of this version");
     check("HTTP/1.1 502 No\r\nContent-Length: 2\r\n\r\n{}", "no node of this version");
+}
+
+#[test]
+fn a_node_that_stands_still_is_named_and_nobody_waits_for_ever() {
+    let (told, done) = std::sync::mpsc::channel::<()>();
+    beside(
+        move |stream| {
+            let _ = done.recv();
+            drop(stream);
+        },
+        |client, socket| {
+            let mut client = client.unwrap();
+            client.limit = Duration::from_millis(20);
+            let error = client.ask::<Done>(&Command::Status).expect_err("nobody answers");
+            let node = format!("the node at {} has not answered for ", socket.display());
+            assert!(error.to_string().starts_with(&node), "{error}");
+            told.send(()).unwrap();
+        },
+    );
 }
