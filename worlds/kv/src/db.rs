@@ -13,6 +13,7 @@ use crate::pending::Pending;
 use crate::record::{self, DbEntry};
 use crate::snapshot::DbSnapshot;
 use crate::transaction::DbTransaction;
+use crate::update::{DbUpdate, UpdateKeys};
 use loadline_base::Span;
 use loadline_host::StoreFiles;
 use loadline_store::paged::bounds::StoreLimits;
@@ -147,6 +148,47 @@ impl Db {
     /// The same, to be awaited. It is carried out also if nobody awaits it.
     pub fn write_later(&self, batch: WriteBatch) -> Pending<u64> {
         self.handle.commit(batch.into_parts(), None)
+    }
+
+    /// Carries a function of what these keys hold out, on what they hold then, and commits what it changes of them. It runs on the database's own thread, so
+    /// it should be short; several that are asked for one key at a time go together, and none waits for another one's flush. It may be carried
+    /// out again where that was in vain, and what it answers last is the answer, which comes when the commit and all that it has found is as durable
+    /// as was promised.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use loadline_kv::{Db, DbOptions, UpdateKeys};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Db::open(folder.path(), DbOptions::small())?;
+    /// let hits = db.keyspace("hits")?;
+    /// let counted = hits.clone();
+    /// let count = db.update(UpdateKeys::of(&hits, [b"page"]), move |update| {
+    ///     let before = update.get(&counted, b"page").map_or(0, |entry| entry.value[0]);
+    ///     update.put(&counted, b"page", &[before + 1]);
+    ///     before + 1
+    /// })?;
+    /// assert_eq!(count, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); [`DbError::Panicked`] and [`DbError::UpdateBytes`].
+    pub fn update<T: Send + 'static>(
+        &self,
+        keys: UpdateKeys,
+        work: impl FnMut(&mut DbUpdate<'_>) -> T + Send + 'static,
+    ) -> Result<T, DbError> {
+        self.update_later(keys, work).wait()
+    }
+
+    /// The same, to be awaited. It is carried out also if nobody awaits it.
+    pub fn update_later<T: Send + 'static>(
+        &self,
+        keys: UpdateKeys,
+        work: impl FnMut(&mut DbUpdate<'_>) -> T + Send + 'static,
+    ) -> Pending<T> {
+        self.handle.update(keys, None, work)
     }
 
     /// A state of the database that stays as it is while others write.

@@ -1,5 +1,6 @@
 //! Why something failed: a small list for ops, another for opening.
 
+use crate::update::UPDATE_BYTES_MAX;
 use loadline_base::Bytes;
 use loadline_host::{DiskOpenError, LoopError, NewStoreError};
 use loadline_store::paged::bounds::Exceeded;
@@ -37,6 +38,14 @@ pub enum DbError {
     /// The disk could not read, or could not write this op's own data.
     #[error("the disk does not carry the request out")]
     DeviceFailed,
+    /// What an update's keys hold is more than it may read, or what those of all updates hold that are being read.
+    #[error(
+        "the keys of an update hold more than {UPDATE_BYTES_MAX} bytes, or those of all that are under way do"
+    )]
+    UpdateBytes,
+    /// The function of an update has panicked.
+    #[error("the update's function has panicked; nothing was changed")]
+    Panicked,
     /// The store has stopped. Whether the op was carried out is known after the next opening.
     #[error("the database has stopped: {0}")]
     Stopped(Fault),

@@ -1,9 +1,12 @@
 //! What every handle of a database has in common: the way to its owner, which ends with the last of them; and snapshots that live.
 
 use crate::batch::BatchParts;
-use crate::owner::{DbAsk, GetAnswer, NewCommit, ReadSet, SeenAt, SnapshotLease, StartedOwner};
+use crate::owner::{
+    Committer, DbAsk, GetAnswer, NewCommit, ReadSet, SeenAt, SnapshotLease, StartedOwner,
+};
 use crate::pending::{Answerer, Pending, pending};
 use crate::record::{self, DbEntry};
+use crate::update::{DbUpdate, Update, UpdateKeys};
 use crate::wall;
 use loadline_host::Mailbox;
 use loadline_store::paged::bounds::StoreLimits;
@@ -52,17 +55,27 @@ impl DbHandle {
         keys.dedup();
         let promise = promise.unwrap_or(self.log_mode);
         self.ask(|answer| {
-            let answer = Some(answer);
-            let expires = Vec::new();
-            DbAsk::Commit(Box::new(NewCommit {
-                edits,
-                keys,
-                reads,
-                promise,
-                expires,
-                first_expiry_ms,
-                answer,
-            }))
+            let committer = Committer::Batch(answer);
+            let commit = NewCommit { edits, keys, reads, promise, first_expiry_ms, committer };
+            DbAsk::Commit(Box::new(commit))
+        })
+    }
+
+    /// Asks for an update, which is carried out if `reads` still holds.
+    pub(crate) fn update<T: Send + 'static>(
+        &self,
+        keys: UpdateKeys,
+        reads: Option<ReadSet>,
+        work: impl FnMut(&mut DbUpdate<'_>) -> T + Send + 'static,
+    ) -> Pending<T> {
+        let (keys, promise) = keys.into_parts();
+        let promise = promise.unwrap_or(self.log_mode);
+        self.ask(|answer| {
+            let work = Box::new(Update::new(work, answer));
+            let committer = Committer::Update { work, goes_alone: false };
+            let (edits, first_expiry_ms) = (Vec::new(), None);
+            let commit = NewCommit { edits, keys, reads, promise, first_expiry_ms, committer };
+            DbAsk::Commit(Box::new(commit))
         })
     }
 

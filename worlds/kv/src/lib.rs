@@ -52,6 +52,7 @@ mod record;
 mod scan;
 mod snapshot;
 mod transaction;
+mod update;
 mod wall;
 
 pub use backup::{BackupError, StreamFault, verify_backup};
@@ -67,6 +68,7 @@ pub use record::{DbEntry, ENTRY_BYTES_MAX, KEYSPACE_BYTES_MAX};
 pub use scan::{DbIterator, DbScan};
 pub use snapshot::DbSnapshot;
 pub use transaction::DbTransaction;
+pub use update::{DbUpdate, UPDATE_BYTES_MAX, UpdateKeys};
 pub use wall::now_ms;
 
 /// The README's program is a test.

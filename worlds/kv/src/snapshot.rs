@@ -5,6 +5,7 @@ use crate::handle::{DbHandle, HeldSnapshot};
 use crate::keyspace::Keyspace;
 use crate::owner::SnapshotLease;
 use crate::pending::Pending;
+use crate::record::DbEntry;
 use crate::scan::DbScan;
 use std::sync::Arc;
 
@@ -40,6 +41,11 @@ impl DbSnapshot {
     /// The same, to be awaited.
     pub fn get_later(&self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<Vec<u8>>> {
         self.held.get(keyspace.key(key))
+    }
+
+    /// The value of a key with when it expires, to be awaited.
+    pub fn entry_later(&self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<DbEntry>> {
+        self.held.entry(keyspace.key(key))
     }
 
     /// The keys of a keyspace, in order.

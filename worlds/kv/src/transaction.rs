@@ -8,6 +8,7 @@ use crate::owner::{DbAsk, ReadSet, SnapshotLease};
 use crate::pending::Pending;
 use crate::record::{self, DbEntry};
 use crate::scan::{DbScan, OwnWrites, RangesRead};
+use crate::update::{DbUpdate, UpdateKeys};
 use crate::wall;
 use loadline_base::Span;
 use loadline_store::paged::LogMode;
@@ -112,10 +113,16 @@ impl DbTransaction {
 
     /// The same, to be awaited.
     pub fn check_later(&self) -> Pending<()> {
-        let ranges = self.ranges_read.lock().expect("nobody panics while a range is noted").clone();
-        let keys = self.keys_read.clone();
-        let reads = ReadSet { snapshot: self.held.lease().id(), keys, ranges };
+        let reads = self.read_set();
         self.held.handle().ask(|answer| DbAsk::Check(reads, answer))
+    }
+
+    fn read_set(&self) -> ReadSet {
+        let ranges = self.ranges_read.lock().expect("nobody panics while a range is noted").clone();
+        let mut keys = self.keys_read.clone();
+        keys.sort_unstable();
+        keys.dedup();
+        ReadSet { snapshot: self.held.lease().id(), keys, ranges }
     }
 
     /// Commits. Answers the commit's number: a transaction with a higher one comes after it. One that has changed nothing is as of its beginning, and has
@@ -127,12 +134,27 @@ impl DbTransaction {
         self.commit_later().wait()
     }
 
-    /// The same, to be awaited.
+    /// Ends with an update ([`Db::update_later`](crate::Db::update_later)), which is carried out if all that was read is as it was: at one moment, like a commit.
+    ///
+    /// # Panics
+    /// If it has changed something itself.
+    pub fn update_later<T: Send + 'static>(
+        self,
+        keys: UpdateKeys,
+        work: impl FnMut(&mut DbUpdate<'_>) -> T + Send + 'static,
+    ) -> Pending<T> {
+        assert!(self.own.is_empty(), "a transaction changes things itself, or by an update");
+        let reads = self.read_set();
+        self.held.handle().update(keys, Some(reads), work)
+    }
+
+    /// The same as [`commit`](Self::commit), to be awaited.
     pub fn commit_later(self) -> Pending<u64> {
-        let DbTransaction { held, own, mut keys_read, ranges_read, promise } = self;
-        if own.is_empty() {
-            return Pending::ready(Ok(held.lease().sees()));
+        if self.own.is_empty() {
+            return Pending::ready(Ok(self.held.lease().sees()));
         }
+        let reads = self.read_set();
+        let DbTransaction { held, own, promise, .. } = self;
         let mut batch = WriteBatch::new();
         promise.into_iter().for_each(|promise| {
             batch.promise(promise);
@@ -143,10 +165,6 @@ impl DbTransaction {
                 None => batch.remove_raw(key),
             }
         }
-        keys_read.sort_unstable();
-        keys_read.dedup();
-        let ranges = ranges_read.lock().expect("nobody panics while a range is noted").clone();
-        let reads = ReadSet { snapshot: held.lease().id(), keys: keys_read, ranges };
         // The owner hears of the commit before the snapshot ends here.
         held.handle().commit(batch.into_parts(), Some(reads))
     }

@@ -1,49 +1,21 @@
-//! Histories of many threads, checked for strict serialisability: there is one order of all transactions, batches, snapshots and single
-//! reads in which each sees what those before it have left, and who was over before another began stands before it.
-//!
-//! The checker believes the numbers that commits and snapshots are given to be that order, and proves that they are. Values are unique, so a
-//! single read, which has no number, fits where its key had that value; the reads of a history are placed one after the other as early as they can be.
+//! Histories of many threads, checked for strict serialisability (`history`).
 
+mod history;
+
+use history::{Done, History, Interval, State, check};
 use loadline_base::Rng;
-use loadline_kv::{Bytes, Db, DbError, DbOptions, Keyspace, LogMode, WriteBatch};
-use std::collections::BTreeMap;
+use loadline_kv::{Bytes, Db, DbError, DbOptions, Keyspace, LogMode, UpdateKeys, WriteBatch};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-type State = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// When something was asked and answered, by a clock that everybody advances.
-#[derive(Clone, Copy, Debug)]
-struct Interval {
-    asked: u64,
-    answered: u64,
-}
-
-#[derive(Clone, Debug)]
-enum Done {
-    /// What a commit has read, key by key, and what it has written.
-    Commit {
-        number: u64,
-        reads: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-        writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    },
-    /// All that a snapshot sees.
-    Snapshot {
-        number: u64,
-        state: State,
-    },
-    Read {
-        key: Vec<u8>,
-        value: Option<Vec<u8>>,
-    },
-}
-
-type History = Vec<(Interval, Done)>;
 
 const KEYS: u64 = 6;
 
 fn key(rng: &mut Rng) -> Vec<u8> {
     format!("key{}", rng.below(KEYS)).into_bytes()
+}
+
+fn counter(rng: &mut Rng) -> Vec<u8> {
+    format!("sum{}", rng.below(2)).into_bytes()
 }
 
 struct Client<'c> {
@@ -73,16 +45,16 @@ impl Client<'_> {
     /// Does something. A transaction that meets a conflict has done nothing.
     fn act(&mut self, rng: &mut Rng) -> Option<(Interval, Done)> {
         let asked = self.now();
-        let done = match rng.below(8) {
+        let done = match rng.below(10) {
             0 | 1 => {
-                let key = key(rng);
+                let key = if rng.below(3) == 0 { counter(rng) } else { key(rng) };
                 let value = self.db.get(self.keyspace, &key).expect("it reads");
                 Done::Read { key, value }
             }
             2 => {
                 let snapshot = self.db.snapshot().expect("a snapshot");
                 let order = rng.below(2) == 0;
-                let scan = snapshot.scan(self.keyspace);
+                let scan = snapshot.scan(self.keyspace).prefix(b"key");
                 let scan = if order { scan.backward() } else { scan };
                 let state = scan.iter().collect::<Result<State, DbError>>().expect("it reads");
                 Done::Snapshot { number: snapshot.commit(), state }
@@ -99,9 +71,26 @@ impl Client<'_> {
                 let number = self.db.write(batch).expect("it commits");
                 Done::Commit { number, reads: Vec::new(), writes }
             }
+            4 | 5 => self.count(rng),
             _ => self.transact(rng)?,
         };
         Some((Interval { asked, answered: self.now() }, done))
+    }
+
+    /// Counts in a key in which others count too.
+    fn count(&mut self, rng: &mut Rng) -> Done {
+        let (keyspace, key) = (self.keyspace.clone(), counter(rng));
+        let (keys, own) = (UpdateKeys::of(&keyspace, [&key]), key.clone());
+        let count = self.db.update(keys, move |update| {
+            let before = update.get(&keyspace, &own).map_or(0, |entry| {
+                let text = String::from_utf8(entry.value).expect("it is a number");
+                text.parse().expect("it is a number")
+            });
+            let count: u64 = before + 1;
+            update.put(&keyspace, &own, count.to_string().as_bytes());
+            count
+        });
+        Done::Count { key, count: count.expect("it commits") }
     }
 
     fn transact(&mut self, rng: &mut Rng) -> Option<Done> {
@@ -158,91 +147,6 @@ fn record(db: &Db, seed: u64, threads: u64, acts: u32) -> History {
         }
     });
     history.into_inner().expect("no thread has panicked")
-}
-
-/// Whether the history is strictly serialisable; what speaks against it is the error.
-fn check(history: &[(Interval, Done)]) -> Result<(), String> {
-    let mut commits: Vec<_> = history
-        .iter()
-        .filter_map(|(when, done)| match done {
-            Done::Commit { number, reads, writes } => Some((*number, *when, reads, writes)),
-            _ => None,
-        })
-        .collect();
-    commits.sort_by_key(|(number, ..)| *number);
-    let mut states: Vec<(u64, State)> = vec![(0, State::new())];
-    let mut latest_ask = 0;
-    for (number, when, reads, writes) in commits {
-        let (before, state) = states.last().expect("there is a first state");
-        if *before == number && number > 0 {
-            return Err(format!("two commits have number {number}"));
-        }
-        if when.answered < latest_ask {
-            return Err(format!("commit {number} was over before an earlier one began"));
-        }
-        latest_ask = latest_ask.max(when.asked);
-        for (key, value) in reads {
-            if state.get(key) != value.as_ref() {
-                return Err(format!("commit {number} has read {value:?} of {key:?} in {state:?}"));
-            }
-        }
-        let mut state = state.clone();
-        for (key, value) in writes {
-            match value {
-                Some(value) => state.insert(key.clone(), value.clone()),
-                None => state.remove(key),
-            };
-        }
-        states.push((number, state));
-    }
-    let as_of = |number: u64| &states[states.partition_point(|(at, _)| *at <= number) - 1].1;
-    // Between which commits something stands that was asked and answered then.
-    let bounds = |when: Interval| {
-        let of = |test: &dyn Fn(&Interval) -> bool| {
-            let numbers = history.iter().filter_map(|(other, done)| match done {
-                Done::Commit { number, .. } if test(other) => Some(*number),
-                _ => None,
-            });
-            numbers.collect::<Vec<u64>>()
-        };
-        let from = of(&|other| other.answered < when.asked).into_iter().max().unwrap_or(0);
-        let until = of(&|other| other.asked > when.answered).into_iter().min();
-        (from, until.unwrap_or(u64::MAX))
-    };
-    let mut looks: Vec<_> = history.iter().collect();
-    looks.sort_by_key(|(when, _)| when.asked);
-    let mut placed: Vec<(u64, u64)> = Vec::new();
-    for (when, done) in looks {
-        let (from, until) = bounds(*when);
-        let before = placed.iter().filter(|(answered, _)| *answered < when.asked);
-        let from = before.map(|(_, at)| *at).max().unwrap_or(0).max(from);
-        let at = match done {
-            Done::Commit { .. } => continue,
-            Done::Snapshot { number, state } => {
-                if !(from..until).contains(number) {
-                    return Err(format!("a snapshot of {number} belongs into {from}..{until}"));
-                }
-                if as_of(*number) != state {
-                    return Err(format!("a snapshot of {number} saw {state:?}"));
-                }
-                *number
-            }
-            Done::Read { key, value } => {
-                let fits = |state: &State| state.get(key) == value.as_ref();
-                let first = states.partition_point(|(at, _)| *at <= from) - 1;
-                let later = states[first + 1..].iter().take_while(|(at, _)| *at < until);
-                let at = match fits(&states[first].1) {
-                    true => Some(from),
-                    false => later.clone().find(|(_, state)| fits(state)).map(|(at, _)| *at),
-                };
-                at.ok_or_else(|| {
-                    format!("{value:?} of {key:?} was in no state of {from}..{until}")
-                })?
-            }
-        };
-        placed.push((when.answered, at));
-    }
-    Ok(())
 }
 
 fn search(histories: u64, acts: u32) {
@@ -312,6 +216,15 @@ fn the_checker_finds_what_is_wrong() {
         (Interval { asked: 1, answered: 9 }, Done::Commit { number, reads, writes })
     };
     assert!(check(&[skew(1, "a", "b"), skew(2, "b", "a")]).is_err());
+    let count = |at: (u64, u64), count| {
+        let when = Interval { asked: at.0, answered: at.1 };
+        (when, Done::Count { key: b"a".to_vec(), count })
+    };
+    let counts = [count((1, 9), 2), count((1, 9), 1), read((1, 9), "a", value("1"))];
+    assert_eq!(check(&counts), Ok(()));
+    assert!(check(&[count((1, 9), 1), count((1, 9), 1)]).is_err(), "one of them is lost");
+    assert!(check(&[count((1, 2), 2), count((3, 4), 1)]).is_err(), "the later one came before");
+    assert!(check(&[count((1, 2), 1), count((3, 4), 3)]).is_err(), "one that nobody has made");
     let torn = Done::Snapshot { number: 2, state: State::new() };
     assert!(check(&[first, second, (Interval { asked: 5, answered: 6 }, torn)]).is_err());
 }

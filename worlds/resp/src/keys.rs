@@ -25,6 +25,11 @@ impl KeyTable {
         Ok(())
     }
 
+    /// Whether a key was read.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        self.keys.contains_key(key)
+    }
+
     /// What stands under a key.
     pub(crate) fn get(&self, key: &[u8]) -> Option<&Stored> {
         self.keys.get(key)?.stored.as_ref()

@@ -1,6 +1,6 @@
 //! Why a command is not carried out, in the original's words where it has some.
 
-use loadline_kv::DbError;
+use loadline_kv::{DbError, UPDATE_BYTES_MAX};
 use loadline_wire::resp::RespReply;
 
 /// See [above](self).
@@ -76,7 +76,7 @@ pub(crate) enum RespRefusal {
 fn db_error(error: &DbError) -> String {
     match error {
         DbError::Full => "OOM the database is full; reads and removals go on".to_owned(),
-        DbError::Conflict { .. } => unreachable!("a conflict is carried out again"),
+        DbError::UpdateBytes => RespRefusal::AnswerBytes(UPDATE_BYTES_MAX).to_string(),
         other => format!("ERR {other}"),
     }
 }

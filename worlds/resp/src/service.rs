@@ -1,8 +1,8 @@
 //! What all connections share, and how commands on keys are carried out: alone, or several as one transaction.
 //!
-//! That they are right is the database's doing: what was read must still be so at the commit, else it is done again. Commands that read
-//! before they change hold a lock of their keys meanwhile, which only spares such repetitions: of a hundred clients that count
-//! in one key, each would otherwise begin again for every other's commit.
+//! That they are right is the database's doing. What only reads does so from a snapshot; what reads and changes is an update
+//! of the database, which finds what the last commit has left and is answered when both are durable: of a hundred clients that count in one key nobody
+//! waits for another's flush.
 
 use crate::budget::{Budget, FREE_BYTES, HeldBytes};
 use crate::commands::{ANSWER_BYTES_MAX, KeyCall, KeyCommand};
@@ -12,23 +12,19 @@ use crate::keys::KeyTable;
 use crate::received::ReceivingBuffer;
 use crate::refusal::RespRefusal;
 use crate::users::Users;
-use crate::watch::KeyWatch;
-use loadline_base::mix64;
+use crate::watch::{KeyWatch, WatchedReads};
 use loadline_kv::{
-    Db, DbEntry, DbError, DbTransaction, Keyspace, LogMode, Pending, WriteBatch, now_ms,
+    Db, DbEntry, DbError, DbUpdate, Keyspace, LogMode, Pending, UpdateKeys, WriteBatch, now_ms,
 };
 use loadline_wire::resp::{RespReply, RespRequest};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use tokio::sync::{Mutex, MutexGuard};
 
 /// Numbered databases.
 pub(crate) const DATABASES: u8 = 16;
 /// Keys of one transaction that are read at a time.
 const READ_AT_ONCE: usize = 64;
-/// Locks that keys share.
-const LOCKS: u64 = 1024;
 
 /// See [above](self).
 pub(crate) struct Service {
@@ -42,7 +38,6 @@ pub(crate) struct Service {
     pub(crate) promise: Cell<LogMode>,
     pub(crate) received: ReceivingBuffer,
     keyspaces: Vec<Keyspace>,
-    locks: Vec<Mutex<()>>,
 }
 
 /// What `INFO` tells.
@@ -70,11 +65,13 @@ pub(crate) enum BegunCommand {
     /// It is over.
     Answered(RespReply),
     /// Its only key is being read.
-    KeyReading(Pending<Option<DbEntry>>),
+    KeyReading(Pending<Option<DbEntry>>, RespRequest),
     /// It is being committed, and this is its answer then.
     Committing(Pending<u64>, RespReply),
-    /// It needs a transaction: [`Service::transact`].
-    Reads,
+    /// It is being carried out on what its keys hold.
+    Updating(Pending<Result<Vec<RespReply>, RespRefusal>>),
+    /// It reads several keys as of one moment: [`Service::look`].
+    Looks(RespRequest),
 }
 
 impl Service {
@@ -98,7 +95,6 @@ impl Service {
             promise: Cell::new(promise),
             received: ReceivingBuffer::default(),
             keyspaces: (0..DATABASES).map(keyspace).collect(),
-            locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
         }))
     }
 
@@ -107,20 +103,22 @@ impl Service {
         &self.keyspaces[usize::from(database)]
     }
 
-    /// Begins a command that stands alone, without waiting for anything.
+    /// Begins a command that stands alone, without waiting for anything. `in_line` says that it is to find what commands of changes before it have left, which
+    /// are on their way.
     pub(crate) fn begin(
         &self,
         database: u8,
-        command: &KeyCommand,
-        request: &RespRequest,
+        command: &'static KeyCommand,
+        request: RespRequest,
+        in_line: bool,
     ) -> BegunCommand {
-        if let Err(refusal) = command.check(request) {
+        if let Err(refusal) = command.check(&request) {
             return BegunCommand::Answered(refusal.into());
         }
         let keyspace = self.keyspace(database);
-        if !command.reads(request) {
+        if !command.reads(&request) {
             let mut keys = KeyTable::default();
-            let answer = run(command, request, &mut keys);
+            let answer = run(command, &request, &mut keys);
             let Ok(reply) = answer else { return BegunCommand::Answered(told(answer)) };
             let mut batch = WriteBatch::new();
             for (key, stored) in keys.changes() {
@@ -132,11 +130,15 @@ impl Service {
             batch.promise(self.promise.get());
             return BegunCommand::Committing(self.db.write_later(batch), reply);
         }
-        match command.keys_of(request)[..] {
-            [key] if !command.writes() => {
-                BegunCommand::KeyReading(self.db.entry_later(keyspace, key))
-            }
-            _ => BegunCommand::Reads,
+        if command.writes() || in_line {
+            let keys = self.update_keys(database, command.keys_of(&request).into_iter());
+            let (keyspace, commands) = (keyspace.clone(), [(command, request)]);
+            let work = move |update: &mut DbUpdate<'_>| on_update(&commands, &keyspace, update);
+            return BegunCommand::Updating(self.db.update_later(keys, work));
+        }
+        match command.keys_of(&request)[..] {
+            [key] => BegunCommand::KeyReading(self.db.entry_later(keyspace, key), request),
+            _ => BegunCommand::Looks(request),
         }
     }
 
@@ -153,81 +155,25 @@ impl Service {
         told(keys.note(key, entry).and_then(|()| run(command, request, &mut keys)))
     }
 
-    /// Carries commands out, all of them at one moment, unless a watched key was changed. What one of them refuses the others do all the same,
-    /// as the original has it.
-    pub(crate) async fn transact(
+    /// Carries commands that only read out, all of them at one moment. What one of them refuses the others do all the same, as the original has it.
+    pub(crate) async fn look(
         &self,
         database: u8,
         commands: &[Queued],
-        watch: &KeyWatch,
-    ) -> Result<Option<Vec<RespReply>>, RespRefusal> {
-        let keys = commands.iter().flat_map(|(command, request)| command.keys_of(request));
-        let all: BTreeSet<&[u8]> = keys.collect();
-        let _locks = match commands.iter().any(|(command, _)| command.writes()) {
-            true => self.lock(database, &all).await,
-            false => Vec::new(),
-        };
-        loop {
-            let mut transaction = self.db.begin_later().await?;
-            // What is watched was as it is up to the transaction's beginning, and what it reads itself is so up to its commit.
-            let watched: Vec<_> = watch
-                .keys()
-                .map(|(of, key)| transaction.get_later(self.keyspace(*of), key))
-                .collect();
-            for value in watched {
-                value.await?;
-            }
-            if !watch.holds().await? {
-                return Ok(None);
-            }
-            let mut held = HeldBytes::new(&self.budget, 0);
-            let mut keys = self.read(database, &all, &mut transaction, &mut held).await?;
-            let (mut replies, mut bytes) = (Vec::new(), 0);
-            for (command, request) in commands {
-                let reply = told(run(command, request, &mut keys));
-                bytes += reply.bytes();
-                if bytes > ANSWER_BYTES_MAX {
-                    return Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX));
-                }
-                replies.push(reply);
-            }
-            let mut changes = keys.changes().peekable();
-            if changes.peek().is_none() {
-                return Ok(Some(replies));
-            }
-            let keyspace = self.keyspace(database);
-            for (key, stored) in changes {
-                match stored {
-                    Some(stored) => transaction.put_entry(keyspace, key, &stored.entry()),
-                    None => transaction.remove(keyspace, key),
-                }
-            }
-            transaction.promise(self.promise.get());
-            match transaction.commit_later().await {
-                Ok(_) => return Ok(Some(replies)),
-                // Somebody who reads nothing came between. If it was at a watched key, the next turn ends.
-                Err(DbError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    async fn read(
-        &self,
-        database: u8,
-        all: &BTreeSet<&[u8]>,
-        transaction: &mut DbTransaction,
-        held: &mut HeldBytes,
-    ) -> Result<KeyTable, RespRefusal> {
+    ) -> Result<Vec<RespReply>, RespRefusal> {
         let keyspace = self.keyspace(database);
+        let all: BTreeSet<&[u8]> =
+            commands.iter().flat_map(|(command, request)| command.keys_of(request)).collect();
+        let snapshot = self.db.snapshot_later().await?;
+        let mut held = HeldBytes::new(&self.budget, 0);
         let (mut keys, mut bytes) = (KeyTable::default(), 0);
         let mut rest = all.iter();
         loop {
             let together = rest.by_ref().take(READ_AT_ONCE);
             let entries: Vec<_> =
-                together.map(|key| (*key, transaction.entry_later(keyspace, key))).collect();
+                together.map(|key| (*key, snapshot.entry_later(keyspace, key))).collect();
             if entries.is_empty() {
-                return Ok(keys);
+                return run_all(commands, &mut keys);
             }
             for (key, entry) in entries {
                 let entry = entry.await?;
@@ -244,20 +190,69 @@ impl Service {
         }
     }
 
-    /// The locks of these keys, in an order that all keep to.
-    async fn lock(&self, database: u8, keys: &BTreeSet<&[u8]>) -> Vec<MutexGuard<'_, ()>> {
-        let place = |key: &&[u8]| {
-            let bytes =
-                key.iter().fold(u64::from(database), |sum, byte| mix64(sum ^ u64::from(*byte)));
-            (bytes % LOCKS) as usize
+    /// The same of commands that change what their keys hold, unless a watched key was changed: then nothing is done.
+    pub(crate) async fn change(
+        &self,
+        database: u8,
+        commands: Vec<Queued>,
+        watch: KeyWatch,
+    ) -> Result<Option<Vec<RespReply>>, RespRefusal> {
+        let keys = commands.iter().flat_map(|(command, request)| command.keys_of(request));
+        let keys = self.update_keys(database, keys);
+        let keyspace = self.keyspace(database).clone();
+        let work = move |update: &mut DbUpdate<'_>| on_update(&commands, &keyspace, update);
+        let done = match watch.into_reads() {
+            None => self.db.update_later(keys, work).await,
+            Some(WatchedReads::Expired) => return Ok(None),
+            Some(WatchedReads::Kept(reads)) => reads.update_later(keys, work).await,
         };
-        let places: BTreeSet<usize> = keys.iter().map(place).collect();
-        let mut locks = Vec::new();
-        for place in places {
-            locks.push(self.locks[place].lock().await);
+        match done {
+            Ok(replies) => replies.map(Some),
+            // Where the database has no memory left to know whether one was changed, it was.
+            Err(DbError::Conflict { .. } | DbError::SnapshotTooOld) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        locks
     }
+
+    fn update_keys<'k>(&self, database: u8, keys: impl Iterator<Item = &'k [u8]>) -> UpdateKeys {
+        UpdateKeys::of(self.keyspace(database), keys).promise(self.promise.get())
+    }
+}
+
+/// Carries commands out on what the database finds of their keys. One that cannot be carried out at all has changed nothing.
+fn on_update(
+    commands: &[Queued],
+    keyspace: &Keyspace,
+    update: &mut DbUpdate<'_>,
+) -> Result<Vec<RespReply>, RespRefusal> {
+    let mut keys = KeyTable::default();
+    for key in commands.iter().flat_map(|(command, request)| command.keys_of(request)) {
+        if !keys.has(key) {
+            keys.note(key, update.get(keyspace, key))?;
+        }
+    }
+    let replies = run_all(commands, &mut keys)?;
+    for (key, stored) in keys.changes() {
+        match stored {
+            Some(stored) => update.put_entry(keyspace, key, &stored.entry()),
+            None => update.remove(keyspace, key),
+        }
+    }
+    Ok(replies)
+}
+
+/// Carries commands out one after the other.
+fn run_all(commands: &[Queued], keys: &mut KeyTable) -> Result<Vec<RespReply>, RespRefusal> {
+    let (mut replies, mut bytes) = (Vec::new(), 0);
+    for (command, request) in commands {
+        let reply = told(run(command, request, keys));
+        bytes += reply.bytes();
+        if bytes > ANSWER_BYTES_MAX {
+            return Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX));
+        }
+        replies.push(reply);
+    }
+    Ok(replies)
 }
 
 /// Carries a command out on its keys. What is refused has changed none of them.

@@ -2,7 +2,6 @@
 
 use crate::budget::{Budget, FREE_BYTES, HeldBytes};
 use crate::commands::{COMMANDS, KeyCommand, has_arity, integer};
-use crate::gate::Passed;
 use crate::info;
 use crate::outgoing::Outgoing;
 use crate::refusal::RespRefusal;
@@ -50,6 +49,20 @@ pub(crate) struct RespSession<S> {
 struct RespAnswer {
     reply: RespReply,
     _held: Option<HeldBytes>,
+}
+
+impl RespAnswer {
+    /// The answer of one command.
+    fn only(replies: Result<Vec<RespReply>, RespRefusal>, budget: &Rc<Budget>) -> RespAnswer {
+        match replies.map(|replies| replies.into_iter().next()) {
+            Ok(reply) => {
+                let reply = reply.unwrap_or(RespReply::Null);
+                let held = HeldBytes::new(budget, reply.bytes());
+                RespAnswer { reply, _held: Some(held) }
+            }
+            Err(refusal) => RespReply::from(refusal).into(),
+        }
+    }
 }
 
 impl From<RespReply> for RespAnswer {
@@ -203,16 +216,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         let writes = command.writes();
         // Nobody waits for a client while its command has its turn: others wait for that.
         let is_last = self.on_their_way.len() >= ON_THEIR_WAY_MAX;
-        if self.are_writes != writes || is_last || command.needs_transaction(&request) {
+        // What changes something keeps its order in the database, and what reads behind that goes the same way. Reads may be overtaken.
+        if is_last || (writes && !self.are_writes) {
             self.settle().await?;
+        }
+        if self.on_their_way.is_empty() {
             self.are_writes = writes;
         }
         let cost = command.keys_of(&request).len().max(1) as u32;
         let passed = self.service.gate.pass(user.flow, cost).await;
-        match self.service.begin(self.database, command, &request) {
+        let service = Rc::clone(&self.service);
+        let (database, in_line) = (self.database, self.are_writes);
+        match service.begin(database, command, request, in_line) {
             BegunCommand::Answered(reply) => self.answer(reply),
-            BegunCommand::KeyReading(entry) => {
-                let service = Rc::clone(&self.service);
+            BegunCommand::KeyReading(entry, request) => {
                 self.go_on_without_me(async move {
                     let entry = entry.await;
                     drop(passed);
@@ -232,10 +249,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
                 drop(passed);
                 told(committed.map(|_| reply).map_err(RespRefusal::from)).into()
             }),
-            BegunCommand::Reads => {
-                let reply = self.alone(command, request, passed).await;
-                self.put(&reply);
-            }
+            BegunCommand::Updating(update) => self.go_on_without_me(async move {
+                let updated = update.await.map_err(RespRefusal::from).flatten();
+                drop(passed);
+                RespAnswer::only(updated, &service.budget)
+            }),
+            BegunCommand::Looks(request) => self.go_on_without_me(async move {
+                let looked = service.look(database, &[(command, request)]).await;
+                drop(passed);
+                RespAnswer::only(looked, &service.budget)
+            }),
         }
         Ok(())
     }
@@ -283,19 +306,6 @@ impl<S> RespSession<S> {
             count(&self.service.counts.errors);
         }
         self.out.put(reply, self.version);
-    }
-
-    async fn alone(
-        &self,
-        command: &'static KeyCommand,
-        request: RespRequest,
-        _passed: Passed,
-    ) -> RespReply {
-        let one = [(command, request)];
-        match self.service.transact(self.database, &one, &KeyWatch::default()).await {
-            Ok(replies) => replies.into_iter().flatten().next().unwrap_or(RespReply::Null),
-            Err(refusal) => refusal.into(),
-        }
     }
 
     /// Every other command.
@@ -432,7 +442,11 @@ impl<S> RespSession<S> {
             false => {
                 let cost = multi.commands.len().max(1) as u32;
                 let _passed = self.service.gate.pass(user.flow, cost).await;
-                self.service.transact(self.database, &multi.commands, &watch).await
+                let changes = multi.commands.iter().any(|(command, _)| command.writes());
+                match changes || !watch.is_empty() {
+                    true => self.service.change(self.database, multi.commands, watch).await,
+                    false => self.service.look(self.database, &multi.commands).await.map(Some),
+                }
             }
         };
         Ok(done?.map_or(RespReply::NullArray, RespReply::Array))

@@ -5,7 +5,7 @@
 
 use crate::budget::{Budget, HeldBytes};
 use crate::refusal::RespRefusal;
-use loadline_kv::{Db, DbError, DbTransaction, Keyspace, now_ms};
+use loadline_kv::{Db, DbTransaction, Keyspace, now_ms};
 use std::rc::Rc;
 
 /// What one connection may watch, in bytes of keys.
@@ -24,6 +24,14 @@ struct WatchedKeys {
     held: HeldBytes,
     /// When the first of the keys expires: the database does not count that as a change.
     expires_ms: Option<u64>,
+}
+
+/// Keys that were watched.
+pub(crate) enum WatchedReads {
+    /// One of them has expired since.
+    Expired,
+    /// The database knows whether one was changed since.
+    Kept(DbTransaction),
 }
 
 impl KeyWatch {
@@ -58,21 +66,17 @@ impl KeyWatch {
         Ok(())
     }
 
-    /// Whether all keys are as they were. Where the database has no memory left to know, they are not.
-    pub(crate) async fn holds(&self) -> Result<bool, RespRefusal> {
-        let Some(watched) = &self.watched else { return Ok(true) };
-        if watched.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms()) {
-            return Ok(false);
-        }
-        match watched.reads.check_later().await {
-            Ok(()) => Ok(true),
-            Err(DbError::Conflict { .. } | DbError::SnapshotTooOld) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+    /// Whether anything is watched.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.watched.is_none()
     }
 
-    /// The keys, each with its numbered database.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &(u8, Vec<u8>)> {
-        self.watched.iter().flat_map(|watched| &watched.keys)
+    /// What was read of the keys that were watched, if any were.
+    pub(crate) fn into_reads(self) -> Option<WatchedReads> {
+        let watched = self.watched?;
+        Some(match watched.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms()) {
+            true => WatchedReads::Expired,
+            false => WatchedReads::Kept(watched.reads),
+        })
     }
 }

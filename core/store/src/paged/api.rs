@@ -358,6 +358,9 @@ pub struct IoDone {
 pub struct Outbox<T> {
     /// Requests for the devices, in the order in which they are to be submitted.
     pub io: Vec<Io>,
+    /// Updates that the last step has carried out, in that order: whoever looks from now on finds them, and no power cut takes one
+    /// without all behind it. Their completions come when their promises are kept. Unlike the others these do not pile up, since most need them not.
+    pub applied: Vec<T>,
     /// Ops that have ended.
     pub completions: Vec<Completion<T>>,
 }
@@ -410,7 +413,7 @@ pub fn pattern(seed: u64, offset: u64, length: u64) -> Vec<u8> {
 impl<T> Outbox<T> {
     /// Nothing asked.
     pub const fn new() -> Outbox<T> {
-        Outbox { io: Vec::new(), completions: Vec::new() }
+        Outbox { io: Vec::new(), applied: Vec::new(), completions: Vec::new() }
     }
 }
 

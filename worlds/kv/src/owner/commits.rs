@@ -1,62 +1,104 @@
 //! Commits on their way, and who waits for whom.
 //!
-//! A commit gets its number in the moment at which its transaction is found valid and goes to the store. While it is there its keys have a
-//! *writer*. Three rules follow from what readers may see:
+//! A commit stands in the line of each of its keys from its coming until the store has carried it out, and does nothing before it is the first in all of
+//! them. So commits of one key take effect in the order in which they came, and no other key waits for them. It gets its number in the moment at
+//! which it is found valid and goes to the store, which mostly carries it out at once; that is its *application*. Its *answer* comes when its log mode's
+//! promise is kept. Between the two its keys have a writer. What follows from what readers may see:
 //!
-//! - A commit that has to say what its keys were (`versions`) reads them first. Until it has its number nobody else may change them, and
-//!   it does not begin while they have a writer, whose values it would miss.
-//! - What a reader has found of a key with a writer may be what a crash still takes back. The answer waits until that commit is answered;
-//!   a snapshot waits for all commits that it sees. So nobody is told anything that is not as durable as its commit was promised.
+//! - A commit that has to say what its keys were (`versions`), or that is a function of it, reads them when it is the first: it finds what the last one has left.
+//! - What a reader has found of a key with a writer may be what a crash still takes back. The answer waits for that commit's; an
+//!   update's waits for those of the commits that it was made from, which the order of the log mostly says by itself.
 //! - Transactions that have read something are ordered before those that change it. One of these may be through sooner; its answer waits for
-//!   them, so that nobody can see it and not them.
+//!   them, so that nobody can see it and not them. What an update reads nobody changes before it is applied, so none waits for it.
+//! - Updates of one same key that stand one behind the other become one commit: each finds what those before it have made.
 
 use super::versions::ReadSet;
+use crate::batch::{BatchParts, WriteBatch};
 use crate::error::DbError;
 use crate::pending::Answerer;
+use crate::record;
+use crate::update::{StoredValues, UPDATE_BYTES_MAX, UpdateWork};
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Edit, LogMode};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// Updates that go together at most.
+const TOGETHER_MAX: usize = 128;
+/// Keys of one commit that are read at a time.
+const READ_AT_ONCE: usize = 64;
+
 /// A commit that has no number yet.
 pub(crate) struct NewCommit {
+    /// Of an update, nothing before it is carried out.
     pub(crate) edits: Vec<Edit>,
-    /// The users' keys that it changes, each once.
+    /// The users' keys that it changes, or as an update may change, each once.
     pub(crate) keys: Vec<Vec<u8>>,
     pub(crate) reads: Option<ReadSet>,
     pub(crate) promise: LogMode,
-    /// Keys that it removes if they expire at that time still.
-    pub(crate) expires: Vec<(Vec<u8>, u64)>,
     /// When the first of its keys expires.
     pub(crate) first_expiry_ms: Option<u64>,
-    /// Told its number; a sweep has nobody to tell.
-    pub(crate) answer: Option<Answerer<u64>>,
+    pub(crate) committer: Committer,
 }
 
-/// A commit whose keys are being read.
-pub(super) struct Preparing {
-    pub(super) commit: NewCommit,
-    /// What its keys were.
-    pub(super) former: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+/// Who commits, and is told.
+pub(crate) enum Committer {
+    /// Somebody with a list of changes, who is told the number.
+    Batch(Answerer<u64>),
+    /// A function of what the keys hold. Where several together have failed each goes alone.
+    Update { work: Box<dyn UpdateWork>, goes_alone: bool },
+    /// The removal of these keys, if they expire at that time still.
+    Sweep(Vec<(Vec<u8>, u64)>),
+}
+
+/// A commit in the lines of its keys.
+pub(super) struct LinedCommit {
+    keys: Vec<Vec<u8>>,
+    /// In how many of the lines somebody is before it.
+    behind: usize,
+    /// What is to be done; the store has it once this is gone.
+    commit: Option<NewCommit>,
+    /// What its keys were, and the bytes of that.
+    former: StoredValues,
+    former_bytes: usize,
     /// Reads under way.
-    pub(super) awaited: usize,
+    awaited: usize,
+    failed: Option<DbError>,
+}
+
+/// A commit whose turn it is and of which everything is known.
+pub(super) struct ReadyCommit {
+    /// Itself, and the updates that go with it.
+    pub(super) commits: Vec<NewCommit>,
+    /// What its keys were.
+    pub(super) former: StoredValues,
     pub(super) failed: Option<DbError>,
 }
 
 /// A commit that the store has.
 pub(super) struct CommitInFlight {
-    pub(super) keys: Vec<Vec<u8>>,
+    /// Its place in the lines, until it is applied.
+    slot: Option<SlotId>,
+    /// The users' keys that it changes.
+    changed: Vec<Vec<u8>>,
     pub(super) promise: LogMode,
-    pub(super) answer: Option<Answerer<u64>>,
+    /// Those that are told: one, or several updates.
+    pub(super) commits: Vec<NewCommit>,
+    /// The newest commit that its updates were made from.
+    pub(super) made_from: Option<u64>,
+    /// Answers that wait for its own.
+    pub(super) followers: Vec<HeldAnswer>,
 }
 
-/// An answer that waits for commits.
-pub(super) type HeldAnswer = Box<dyn FnOnce()>;
+/// An answer that waits for commits. Where the store has stopped instead, nobody knows what it says, and it is told so.
+pub(super) type HeldAnswer = Box<dyn FnOnce(Option<DbError>)>;
 
-/// The writers of a key.
-#[derive(Clone, Copy, Default)]
-struct Writers {
-    count: u32,
-    newest: u64,
+/// A key that somebody changes.
+#[derive(Default)]
+struct KeyLine {
+    /// Those that are not applied, the first one's turn.
+    line: VecDeque<SlotId>,
+    /// Those that have a number and no answer, in their order.
+    writers: VecDeque<u64>,
 }
 
 /// See [above](self).
@@ -64,22 +106,128 @@ struct Writers {
 pub(super) struct Commits {
     /// The number that was given last.
     last: u64,
-    writers: BTreeMap<Vec<u8>, Writers>,
+    lined: Slots<LinedCommit>,
+    keys: BTreeMap<Vec<u8>, KeyLine>,
     in_flight: BTreeMap<u64, CommitInFlight>,
-    /// Those of them that have read something.
+    /// Those of them that are not applied.
+    unapplied: BTreeSet<u64>,
+    /// Those of them that have read something as transactions.
     reading: BTreeSet<u64>,
-    preparing: Slots<Preparing>,
-    preparing_keys: BTreeSet<Vec<u8>>,
-    /// Those that wait for a key.
-    waiting: BTreeMap<Vec<u8>, VecDeque<NewCommit>>,
     /// Answers that wait until all commits up to this number are answered by the store.
     held: BTreeMap<u64, Vec<HeldAnswer>>,
+    /// Those that wait until all commits up to this number are applied.
+    held_for_application: BTreeMap<u64, Vec<HeldAnswer>>,
+    /// Those that are the first in all their lines by now.
+    turns: VecDeque<SlotId>,
+    /// Bytes of what was read of keys of commits that have no number yet.
+    former_bytes: usize,
+}
+
+/// What a commit hands to the store, and what it is then.
+pub(super) struct CommitChanges {
+    pub(super) edits: Vec<Edit>,
+    /// The users' keys among them,
+    pub(super) changed: Vec<Vec<u8>>,
+    /// and what those were, as far as somebody has asked.
+    pub(super) former: StoredValues,
+    pub(super) first_expiry_ms: Option<u64>,
+    pub(super) commits: Vec<NewCommit>,
+}
+
+impl ReadyCommit {
+    /// Whether it is a sweep's.
+    pub(super) fn is_sweep(&self) -> bool {
+        matches!(self.commits[0].committer, Committer::Sweep(_))
+    }
+
+    /// What is to be changed of these keys. An update that fails is told so, and is no part of it.
+    pub(super) fn changes(self, keys: &[Vec<u8>]) -> CommitChanges {
+        let ReadyCommit { mut commits, mut former, .. } = self;
+        let first = &mut commits[0];
+        let mut edits = std::mem::take(&mut first.edits);
+        let first_expiry_ms = first.first_expiry_ms;
+        let changed = match &mut first.committer {
+            Committer::Batch(_) => keys.to_vec(),
+            Committer::Sweep(expires) => {
+                let due = due(&former, std::mem::take(expires));
+                edits.extend(due.iter().map(|key| Edit::Delete { key: key.clone() }));
+                former.retain(|key, _| due.contains(key));
+                due
+            }
+            Committer::Update { .. } => return updated(commits, former),
+        };
+        CommitChanges { edits, changed, former, first_expiry_ms, commits }
+    }
+}
+
+/// Carries updates out, each on what the one before has left.
+fn updated(commits: Vec<NewCommit>, mut former: StoredValues) -> CommitChanges {
+    let mut changes = StoredValues::new();
+    let mut good = Vec::new();
+    for mut commit in commits {
+        let done = match &mut commit.committer {
+            Committer::Update { work, .. } => work.carry_out(&former, &mut changes),
+            _ => unreachable!("only updates go together"),
+        };
+        match done {
+            Ok(()) => good.push(commit),
+            Err(error) => commit.committer.tell(Err(error)),
+        }
+    }
+    former.retain(|key, _| changes.contains_key(key));
+    let changed = changes.keys().cloned().collect();
+    let mut batch = WriteBatch::new();
+    for (key, stored) in changes {
+        match stored {
+            Some(stored) => batch.put_raw(key, stored),
+            None => batch.remove_raw(key),
+        }
+    }
+    let BatchParts { edits, first_expiry_ms, .. } = batch.into_parts();
+    CommitChanges { edits, changed, former, first_expiry_ms, commits: good }
+}
+
+/// Of keys whose time may have come, those that have no other time by now.
+fn due(former: &StoredValues, expires: Vec<(Vec<u8>, u64)>) -> Vec<Vec<u8>> {
+    let is_due = |(key, at): &(Vec<u8>, u64)| {
+        let stored = former.get(key).and_then(Option::as_deref);
+        stored.and_then(record::tail).is_some_and(|(_, expires)| expires == Some(*at))
+    };
+    expires.into_iter().filter(is_due).map(|(key, _)| key).collect()
+}
+
+impl Committer {
+    /// Tells whoever waits. Nobody does for a sweep.
+    pub(super) fn tell(self, result: Result<u64, DbError>) {
+        match self {
+            Committer::Batch(answer) => answer.give(result),
+            Committer::Update { work, .. } => work.answer(result.map(|_| ())),
+            Committer::Sweep(_) => {}
+        }
+    }
 }
 
 impl NewCommit {
     /// Whether it has to know what its keys are, whoever else wants to.
     pub(super) fn asks_former(&self) -> bool {
-        !self.expires.is_empty()
+        !matches!(self.committer, Committer::Batch(_))
+    }
+
+    /// Whether it may be a part of another update's commit of its key.
+    fn goes_with(&self, other: &NewCommit) -> bool {
+        let goes = |commit: &NewCommit| {
+            matches!(commit.committer, Committer::Update { goes_alone: false, .. })
+                && commit.reads.is_none()
+        };
+        goes(self) && goes(other) && self.promise == other.promise
+    }
+}
+
+impl LinedCommit {
+    /// A commit before which nobody stands.
+    fn new(keys: Vec<Vec<u8>>, commit: NewCommit) -> LinedCommit {
+        let (former, commit) = (StoredValues::new(), Some(commit));
+        LinedCommit { keys, behind: 0, commit, former, former_bytes: 0, awaited: 0, failed: None }
     }
 }
 
@@ -91,78 +239,216 @@ impl Commits {
 
     /// Whether nothing is on its way.
     pub(super) fn is_idle(&self) -> bool {
-        self.in_flight.is_empty() && self.preparing.is_empty() && self.waiting.is_empty()
+        self.in_flight.is_empty() && self.lined.is_empty()
     }
 
-    /// A key that a commit must wait for; `reads_former` says whether it has to read its keys first.
-    pub(super) fn blocker(&self, commit: &NewCommit, reads_former: bool) -> Option<Vec<u8>> {
-        let is_busy = |key: &&Vec<u8>| {
-            self.preparing_keys.contains(*key) || (reads_former && self.writers.contains_key(*key))
-        };
-        commit.keys.iter().find(is_busy).cloned()
-    }
-
-    /// A commit waits for this key.
-    pub(super) fn wait(&mut self, key: Vec<u8>, commit: NewCommit) {
-        self.waiting.entry(key).or_default().push_back(commit);
-    }
-
-    /// A commit's keys are its own from now on.
-    pub(super) fn prepare(&mut self, commit: NewCommit) -> SlotId {
-        self.preparing_keys.extend(commit.keys.iter().cloned());
-        let former = BTreeMap::new();
-        self.preparing.acquire(Preparing { commit, former, awaited: 0, failed: None })
-    }
-
-    /// A commit whose keys are being read.
-    pub(super) fn preparing(&mut self, slot: SlotId) -> &mut Preparing {
-        self.preparing.at_mut(slot)
-    }
-
-    /// A commit is ready, one way or the other: its keys are free, and who waited for them is to try again.
-    pub(super) fn prepared(&mut self, slot: SlotId) -> (Preparing, Vec<NewCommit>) {
-        let ready = self.preparing.release(slot);
-        let mut woken = Vec::new();
-        for key in &ready.commit.keys {
-            self.preparing_keys.remove(key);
-            woken.extend(self.waiting.remove(key).into_iter().flatten());
+    /// A commit comes into the lines of its keys.
+    pub(super) fn enter(&mut self, mut commit: NewCommit) {
+        let keys = std::mem::take(&mut commit.keys);
+        let slot = self.lined.acquire(LinedCommit::new(keys, commit));
+        let lined = self.lined.at_mut(slot);
+        for key in &lined.keys {
+            let line = match self.keys.get_mut(key) {
+                Some(of_key) => &mut of_key.line,
+                None => &mut self.keys.entry(key.clone()).or_default().line,
+            };
+            lined.behind += usize::from(!line.is_empty());
+            line.push_back(slot);
         }
-        (ready, woken)
+        if lined.behind == 0 {
+            self.turns.push_back(slot);
+        }
+    }
+
+    /// A commit whose turn has come.
+    pub(super) fn next_turn(&mut self) -> Option<SlotId> {
+        self.turns.pop_front()
+    }
+
+    /// Begins to read the next of a commit's keys whose values it has to know: those that `is_needed` says, and all of one that asks by itself. None if it
+    /// knows enough, or has failed.
+    pub(super) fn next_reads(
+        &mut self,
+        slot: SlotId,
+        is_needed: impl Fn(&[u8]) -> bool,
+    ) -> Vec<Vec<u8>> {
+        let lined = self.lined.at_mut(slot);
+        if lined.failed.is_some() {
+            return Vec::new();
+        }
+        let asks = lined.commit.as_ref().is_some_and(NewCommit::asks_former);
+        let unknown = |key: &&Vec<u8>| (asks || is_needed(key)) && !lined.former.contains_key(*key);
+        let keys = lined.keys.iter().filter(unknown).take(READ_AT_ONCE).cloned();
+        let keys: Vec<Vec<u8>> = keys.collect();
+        lined.awaited = keys.len();
+        keys
+    }
+
+    /// A key of a commit was read. Answers whether it was the last one that was asked for.
+    pub(super) fn was_read(
+        &mut self,
+        slot: SlotId,
+        key: Vec<u8>,
+        value: Result<Option<Vec<u8>>, DbError>,
+    ) -> bool {
+        let lined = self.lined.at_mut(slot);
+        lined.awaited -= 1;
+        match value {
+            Ok(value) => {
+                let bytes = value.as_ref().map_or(0, Vec::len);
+                lined.former_bytes += bytes;
+                self.former_bytes += bytes;
+                lined.former.insert(key, value);
+                let is_update = lined
+                    .commit
+                    .as_ref()
+                    .is_some_and(|commit| matches!(commit.committer, Committer::Update { .. }));
+                if is_update && self.former_bytes > UPDATE_BYTES_MAX {
+                    lined.failed = Some(DbError::UpdateBytes);
+                }
+            }
+            Err(error) => lined.failed = Some(error),
+        }
+        lined.awaited == 0
+    }
+
+    /// Takes what a commit does, with what was read of its keys, and the updates behind it that can go with it.
+    pub(super) fn take(&mut self, slot: SlotId) -> ReadyCommit {
+        let lined = self.lined.at_mut(slot);
+        let former = std::mem::take(&mut lined.former);
+        self.former_bytes -= std::mem::take(&mut lined.former_bytes);
+        let failed = lined.failed.take();
+        let mut commits = vec![lined.commit.take().expect("the store does not have it yet")];
+        let ([key], None) = (&lined.keys[..], &failed) else {
+            return ReadyCommit { commits, former, failed };
+        };
+        let line = &mut self.keys.get_mut(key).expect("it stands in its line").line;
+        while commits.len() < TOGETHER_MAX
+            && let Some(next) = line.get(1).copied()
+        {
+            let its = self.lined.at(next);
+            let goes = its.keys.len() == 1
+                && its.commit.as_ref().is_some_and(|commit| commit.goes_with(&commits[0]));
+            if !goes {
+                break;
+            }
+            line.remove(1);
+            commits.push(self.lined.release(next).commit.expect("it waited for its turn"));
+        }
+        ReadyCommit { commits, former, failed }
+    }
+
+    /// A commit is applied, or comes to nothing: it leaves its lines.
+    pub(super) fn leave(&mut self, slot: SlotId) {
+        for key in self.lined.release(slot).keys {
+            let of_key = self.keys.get_mut(&key).expect("it stands in its line");
+            let first = of_key.line.pop_front();
+            assert!(first == Some(slot), "whose turn it is is the first of its lines");
+            if let Some(first) = of_key.line.front().copied() {
+                let lined = self.lined.at_mut(first);
+                lined.behind -= 1;
+                if lined.behind == 0 {
+                    self.turns.push_back(first);
+                }
+            } else if of_key.writers.is_empty() {
+                self.keys.remove(&key);
+            }
+        }
     }
 
     /// A commit's number. It goes to the store at once.
-    pub(super) fn number(&mut self, commit: CommitInFlight, reads: bool) -> u64 {
+    pub(super) fn number(
+        &mut self,
+        slot: SlotId,
+        changed: Vec<Vec<u8>>,
+        commits: Vec<NewCommit>,
+    ) -> u64 {
+        let made_from = match &commits[0].committer {
+            Committer::Update { .. } => self.newest_writer_of(slot),
+            _ => None,
+        };
         self.last += 1;
-        for key in &commit.keys {
-            let writers = self.writers.entry(key.clone()).or_default();
-            *writers = Writers { count: writers.count + 1, newest: self.last };
+        for key in &changed {
+            self.keys.get_mut(key).expect("it stands in its line").writers.push_back(self.last);
         }
-        if reads {
+        if commits.iter().any(|commit| commit.reads.is_some()) {
             self.reading.insert(self.last);
         }
+        self.unapplied.insert(self.last);
+        let promise = commits[0].promise;
+        let followers = Vec::new();
+        let commit =
+            CommitInFlight { slot: Some(slot), changed, promise, commits, made_from, followers };
         self.in_flight.insert(self.last, commit);
         self.last
     }
 
-    /// The store has answered a commit: nobody need wait for it any more. Answers it and those that are to try again.
-    pub(super) fn ended(&mut self, number: u64) -> (CommitInFlight, Vec<NewCommit>) {
-        let ended = self.in_flight.remove(&number).expect("a commit in flight ends once");
-        self.reading.remove(&number);
-        let mut woken = Vec::new();
-        for key in &ended.keys {
-            let writers = self.writers.get_mut(key).expect("its keys have a writer");
-            writers.count -= 1;
-            if writers.count == 0 {
-                self.writers.remove(key);
-                woken.extend(self.waiting.remove(key).into_iter().flatten());
-            }
-        }
-        (ended, woken)
+    /// The newest commit without an answer that has changed one of these keys.
+    pub(super) fn newest_writer_of(&self, slot: SlotId) -> Option<u64> {
+        let keys = self.lined.at(slot).keys.iter();
+        keys.filter_map(|key| self.keys.get(key)?.writers.back().copied()).max()
     }
 
-    /// Whose answer an answer about these keys waits for.
-    pub(super) fn newest_writer(&self, key: &[u8]) -> Option<u64> {
-        self.writers.get(key).map(|writers| writers.newest)
+    /// The store has carried a commit out.
+    pub(super) fn applied(&mut self, number: u64) {
+        self.unapplied.remove(&number);
+        let commit = self.in_flight.get_mut(&number).expect("a commit is applied before its end");
+        let slot = commit.slot.take().expect("a commit is applied once");
+        self.leave(slot);
+    }
+
+    /// The store has answered a commit: nobody need wait for it any more, and its followers are to be told. One that has failed
+    /// without being applied, and was several updates, is tried again, one update after the other.
+    pub(super) fn ended(&mut self, number: u64) -> CommitInFlight {
+        let mut ended = self.in_flight.remove(&number).expect("a commit in flight ends once");
+        self.reading.remove(&number);
+        self.unapplied.remove(&number);
+        match ended.slot {
+            Some(slot) if ended.commits.len() > 1 => {
+                self.line_up_again(slot, std::mem::take(&mut ended.commits));
+            }
+            Some(slot) => self.leave(slot),
+            None => {}
+        }
+        for key in &ended.changed {
+            let of_key = self.keys.get_mut(key).expect("its keys have a writer");
+            of_key.writers.retain(|writer| *writer != number);
+            if of_key.writers.is_empty() && of_key.line.is_empty() {
+                self.keys.remove(key);
+            }
+        }
+        ended
+    }
+
+    /// Updates of one key that were one commit stand one behind the other again, the first in this place, and go alone.
+    fn line_up_again(&mut self, slot: SlotId, commits: Vec<NewCommit>) {
+        let key = self.lined.at(slot).keys[0].clone();
+        for (place, mut commit) in commits.into_iter().enumerate() {
+            if let Committer::Update { goes_alone, .. } = &mut commit.committer {
+                *goes_alone = true;
+            }
+            if place == 0 {
+                self.lined.at_mut(slot).commit = Some(commit);
+                continue;
+            }
+            let lined = LinedCommit { behind: 1, ..LinedCommit::new(vec![key.clone()], commit) };
+            let again = self.lined.acquire(lined);
+            let of_key = self.keys.get_mut(&key).expect("the first one stands there");
+            of_key.line.insert(place, again);
+        }
+        self.turns.push_back(slot);
+    }
+
+    /// The keys in whose lines a commit stands.
+    pub(super) fn keys_of(&self, slot: SlotId) -> &[Vec<u8>] {
+        &self.lined.at(slot).keys
+    }
+
+    /// The commit for whose answer one about this key waits, of those up to `sees`.
+    pub(super) fn writer_seen(&self, key: &[u8], sees: u64) -> Option<u64> {
+        let writers = self.keys.get(key)?.writers.iter().rev();
+        // One that is not applied nobody has seen.
+        writers.copied().find(|writer| *writer <= sees && !self.unapplied.contains(writer))
     }
 
     /// Whose answer that of a commit waits for: the newest that has read something and came before.
@@ -170,27 +456,47 @@ impl Commits {
         self.reading.range(..number).next_back().copied()
     }
 
-    /// Whether all commits up to this one are answered by the store.
-    pub(super) fn are_ended(&self, number: u64) -> bool {
-        self.in_flight.first_key_value().is_none_or(|(first, _)| *first > number)
+    /// An answer waits for that of this commit, if it is on its way.
+    pub(super) fn follow(&mut self, number: Option<u64>, answer: HeldAnswer) {
+        match number.and_then(|number| self.in_flight.get_mut(&number)) {
+            Some(commit) => commit.followers.push(answer),
+            None => answer(None),
+        }
     }
 
     /// An answer waits until all commits up to `number` are answered by the store.
     pub(super) fn hold(&mut self, number: u64, answer: HeldAnswer) {
-        self.held.entry(number).or_default().push(answer);
+        match self.in_flight.first_key_value().is_some_and(|(first, _)| *first <= number) {
+            true => self.held.entry(number).or_default().push(answer),
+            false => answer(None),
+        }
+    }
+
+    /// An answer waits until all commits up to `number` are applied.
+    pub(super) fn hold_for_application(&mut self, number: u64, answer: HeldAnswer) {
+        match self.unapplied.first().is_some_and(|first| *first <= number) {
+            true => self.held_for_application.entry(number).or_default().push(answer),
+            false => answer(None),
+        }
     }
 
     /// The answers that wait no more.
     pub(super) fn released(&mut self) -> Vec<HeldAnswer> {
-        let mut released = Vec::new();
-        while let Some(first) = self.held.first_entry() {
-            let is_over =
-                self.in_flight.first_key_value().is_none_or(|(open, _)| open > first.key());
-            if !is_over {
-                break;
-            }
-            released.extend(first.remove());
-        }
+        let open = self.in_flight.first_key_value().map(|(first, _)| *first);
+        let mut released = until(&mut self.held, open);
+        released.extend(until(&mut self.held_for_application, self.unapplied.first().copied()));
         released
     }
+}
+
+/// Of answers that wait for numbers those in front of the first that is open.
+fn until(held: &mut BTreeMap<u64, Vec<HeldAnswer>>, open: Option<u64>) -> Vec<HeldAnswer> {
+    let mut released = Vec::new();
+    while let Some(first) = held.first_entry() {
+        if open.is_some_and(|open| open <= *first.key()) {
+            break;
+        }
+        released.extend(first.remove());
+    }
+    released
 }

@@ -18,6 +18,8 @@ pub(super) struct StoreOnDisk {
     disk: DiskId,
     store: PagedStore<SlotId>,
     outbox: Outbox<SlotId>,
+    /// Updates that are carried out and were not told.
+    applied: Vec<SlotId>,
     sent: Slots<SentRequest>,
     /// Writes that found no room, and when they are asked for again.
     roomless: Vec<(Time, SentRequest, Vec<u8>)>,
@@ -41,8 +43,10 @@ impl StoreOnDisk {
         let disk = turns.add_disk(disk)?;
         let mut outbox = Outbox::new();
         let store = PagedStore::open(turns.now(), options.store(), bytes, None, &mut outbox);
-        let (sent, roomless, events) = (Slots::new(), Vec::new(), Vec::new());
-        let mut opened = StoreOnDisk { turns, disk, store, outbox, sent, roomless, events };
+        let (applied, sent, roomless) = (Vec::new(), Slots::new(), Vec::new());
+        let events = Vec::new();
+        let mut opened =
+            StoreOnDisk { turns, disk, store, outbox, applied, sent, roomless, events };
         opened.hand_out();
         let mut mail = Vec::new();
         while !opened.store.is_open() {
@@ -92,6 +96,11 @@ impl StoreOnDisk {
         let now = self.turns.now();
         self.store.release_checkpoints(now, &mut self.outbox);
         self.hand_out();
+    }
+
+    /// Updates that are carried out and were not told, in that order.
+    pub(super) fn applied(&mut self) -> Vec<SlotId> {
+        std::mem::take(&mut self.applied)
     }
 
     /// Ops that have ended and were not told.
@@ -144,6 +153,7 @@ impl StoreOnDisk {
     }
 
     fn hand_out(&mut self) {
+        self.applied.append(&mut self.outbox.applied);
         for io in std::mem::take(&mut self.outbox.io) {
             self.send(SentRequest { id: io.id, request: io.request }, io.data);
         }

@@ -11,7 +11,7 @@ mod start;
 mod statistics;
 mod versions;
 
-pub(crate) use commits::NewCommit;
+pub(crate) use commits::{Committer, NewCommit};
 pub(crate) use mail::{DbAsk, GetAnswer, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease};
 pub(crate) use start::{DATA_FILE, StartedOwner, start};
 pub use statistics::DbStatistics;
@@ -21,12 +21,11 @@ use crate::error::DbError;
 use crate::pending::Answerer;
 use crate::record::{self, DbEntry};
 use crate::wall;
-use commits::{CommitInFlight, Commits};
+use commits::{CommitChanges, Commits, HeldAnswer, ReadyCommit};
 use device::StoreOnDisk;
 use expiry::{Expiries, SWEEP_MOST};
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Answer, Ask, Edit, LogMode, OpError};
-use std::collections::BTreeMap;
 use versions::Versions;
 
 /// What the store is doing for somebody.
@@ -49,7 +48,7 @@ enum StoreJob {
     /// A commit without a log that is to be durable all the same.
     DurableCommit {
         number: u64,
-        answer: Answerer<u64>,
+        committers: Vec<Committer>,
     },
     Sweep,
     LastSync,
@@ -117,6 +116,8 @@ impl DbOwner {
             self.submit(Ask::Scan { from, most: SWEEP_MOST }, StoreJob::Sweep);
         }
         loop {
+            // Before the completions: reads may have found what was applied since, and must wait for its answer.
+            self.give_turns();
             let completions = self.device.completions();
             if completions.is_empty() {
                 break;
@@ -192,13 +193,23 @@ impl DbOwner {
         match job {
             StoreJob::Get { key, at, answer } => self.got(key, at, answer, result),
             StoreJob::Scan { scan, answer } => {
+                let seen = self.versions.sees(scan.snapshot);
                 let part = result.and_then(|found| self.scanned(scan, pairs_of(found)));
-                answer.give(part);
+                match seen.and_then(|sees| Ok((sees, part?))) {
+                    Ok((sees, part)) => {
+                        self.commits.hold(sees, telling(part, |part| answer.give(part)));
+                    }
+                    Err(error) => answer.give(Err(error)),
+                }
             }
             StoreJob::Former { commit, key } => self.read_former(commit, key, result),
             StoreJob::Commit(number) => self.committed(number, result),
             StoreJob::Barrier(answer) => answer.give(result.map(|_| ())),
-            StoreJob::DurableCommit { number, answer } => answer.give(result.map(|_| number)),
+            StoreJob::DurableCommit { number, committers } => {
+                for committer in committers {
+                    self.tell(committer, result.as_ref().map(|_| number).map_err(DbError::clone));
+                }
+            }
             StoreJob::Sweep => self.swept(result),
             StoreJob::LastSync => {}
         }
@@ -243,15 +254,23 @@ impl DbOwner {
         };
         let Some(SeenAt { snapshot, now_ms }) = at else {
             let entry = found.and_then(live_now);
-            return match self.commits.newest_writer(&key) {
-                Some(writer) => self.commits.hold(writer, Box::new(|| answer.give(Ok(entry)))),
+            return match self.commits.writer_seen(&key, u64::MAX) {
                 None => answer.give(Ok(entry)),
+                writer => self.commits.follow(writer, telling(entry, |entry| answer.give(entry))),
             };
         };
         let former = self.versions.former(snapshot, &key);
-        let seen = former.map(|former| former.cloned().unwrap_or(found));
-        answer
-            .give(seen.map(|stored| stored.and_then(|stored| record::live_entry(stored, now_ms))));
+        let seen = former.and_then(|former| {
+            Ok((former.cloned().unwrap_or(found), self.versions.sees(snapshot)?))
+        });
+        match seen {
+            Ok((stored, sees)) => {
+                let entry = stored.and_then(|stored| record::live_entry(stored, now_ms));
+                let writer = self.commits.writer_seen(&key, sees);
+                self.commits.follow(writer, telling(entry, |entry| answer.give(entry)));
+            }
+            Err(error) => answer.give(Err(error)),
+        }
     }
 
     fn scan(&mut self, scan: ScanAsk, answer: Answerer<ScanPart>) {
@@ -301,61 +320,54 @@ impl DbOwner {
         Ok(ScanPart { pairs, rest })
     }
 
-    /// A snapshot sees the commits that have a number, and is there when all of them are answered.
+    /// A snapshot sees the commits that have a number, and is there when all of them are applied. What it reads of one without an answer waits for that.
     fn begin(&mut self, answer: Answerer<SnapshotLease>) {
         let sees = self.commits.last();
         let lease = SnapshotLease::new(self.versions.begin(sees), sees, self.device.mailbox());
-        match self.commits.are_ended(sees) {
-            true => answer.give(Ok(lease)),
-            false => self.commits.hold(sees, Box::new(|| answer.give(Ok(lease)))),
-        }
+        self.commits.hold_for_application(sees, telling(lease, |lease| answer.give(lease)));
     }
 }
 
 /// Committing.
 impl DbOwner {
     fn commit(&mut self, commit: NewCommit) {
-        let is_needed = |key: &Vec<u8>| self.versions.needs(key);
-        let reads_former = commit.asks_former() || commit.keys.iter().any(is_needed);
-        match self.commits.blocker(&commit, reads_former) {
-            Some(key) => self.commits.wait(key, commit),
-            None => {
-                let slot = self.commits.prepare(commit);
-                self.prepare(slot);
+        self.commits.enter(commit);
+        self.give_turns();
+    }
+
+    /// Lets commits go whose turn it is, and notes which the store has carried out.
+    fn give_turns(&mut self) {
+        loop {
+            for token in self.device.applied() {
+                if let StoreJob::Commit(number) = self.jobs.at(token) {
+                    self.commits.applied(*number);
+                }
             }
+            let Some(slot) = self.commits.next_turn() else { break };
+            self.prepare(slot);
         }
+        self.let_answers_go();
     }
 
     /// Reads what a commit still has to know of its keys, or gives it its number.
     fn prepare(&mut self, slot: SlotId) {
         let versions = &self.versions;
-        let preparing = self.commits.preparing(slot);
-        let is_asked = preparing.commit.asks_former();
-        let unknown = |key: &&Vec<u8>| {
-            (is_asked || versions.needs(key)) && !preparing.former.contains_key(*key)
-        };
-        let unknown: Vec<Vec<u8>> = preparing.commit.keys.iter().filter(unknown).cloned().collect();
-        if unknown.is_empty() || preparing.failed.is_some() {
+        let keys = self.commits.next_reads(slot, |key| versions.needs(key));
+        if keys.is_empty() {
             return self.give_number(slot);
         }
-        preparing.awaited = unknown.len();
-        for key in unknown {
+        for key in keys {
             let ask = Ask::Get(key.clone());
             self.submit(ask, StoreJob::Former { commit: slot, key });
         }
     }
 
     fn read_former(&mut self, slot: SlotId, key: Vec<u8>, result: Result<Answer, DbError>) {
-        let preparing = self.commits.preparing(slot);
-        preparing.awaited -= 1;
-        match result {
-            Ok(Answer::Value(value)) => {
-                preparing.former.insert(key, value);
-            }
-            Ok(other) => unreachable!("a get is answered with a value, not {other:?}"),
-            Err(error) => preparing.failed = Some(error),
-        }
-        if preparing.awaited == 0 {
+        let value = result.map(|answer| match answer {
+            Answer::Value(value) => value,
+            other => unreachable!("a get is answered with a value, not {other:?}"),
+        });
+        if self.commits.was_read(slot, key, value) {
             // A snapshot that has begun meanwhile may want to know more.
             self.prepare(slot);
         }
@@ -363,78 +375,97 @@ impl DbOwner {
 
     /// The moment of a commit: what it has read is as it was, and it goes to the store under its number.
     fn give_number(&mut self, slot: SlotId) {
-        let (ready, woken) = self.commits.prepared(slot);
-        let NewCommit { mut edits, keys, reads, promise, expires, first_expiry_ms, answer } =
-            ready.commit;
-        let verdict = match (&ready.failed, &reads) {
-            (Some(error), _) => Err(error.clone()),
-            (None, Some(reads)) => self.versions.validate(reads),
-            (None, None) => Ok(()),
-        };
-        let snapshot = reads.as_ref().map(|reads| reads.snapshot);
-        match verdict {
-            Ok(()) => {
-                let reads = reads.is_some();
-                let number = self.commits.number(CommitInFlight { keys, promise, answer }, reads);
-                edits.extend(self.due_removals(&ready.former, expires));
-                for (key, value) in ready.former {
-                    self.versions.note(number, &key, value);
-                }
-                self.versions.make_room();
-                first_expiry_ms.into_iter().for_each(|at| self.expiries.note(at));
-                let ask = Ask::Transaction(edits);
-                self.submit_promised(ask, StoreJob::Commit(number), promise);
-            }
+        let ready = self.commits.take(slot);
+        let reads = ready.commits[0].reads.as_ref();
+        let snapshot = reads.map(|reads| reads.snapshot);
+        let valid = reads.map_or(Ok(()), |reads| self.versions.validate(reads));
+        match ready.failed.clone().map_or(valid, Err) {
+            Ok(()) => self.carry_out(slot, ready),
             Err(error) => {
                 self.counts.conflicts += u64::from(matches!(error, DbError::Conflict { .. }));
-                match answer {
-                    Some(answer) => answer.give(Err(error)),
-                    None => self.expiries.ended(self.device.now(), false),
+                for commit in ready.commits {
+                    self.tell(commit.committer, Err(error.clone()));
                 }
+                self.commits.leave(slot);
             }
         }
         snapshot.into_iter().for_each(|snapshot| self.versions.end(snapshot));
-        woken.into_iter().for_each(|commit| self.commit(commit));
     }
 
-    /// Of keys whose time may have come, those that have no other time by now.
-    fn due_removals(
-        &mut self,
-        former: &BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-        expires: Vec<(Vec<u8>, u64)>,
-    ) -> Vec<Edit> {
-        let is_due = |(key, at): &(Vec<u8>, u64)| {
-            let stored = former.get(key).and_then(Option::as_deref);
-            stored.and_then(record::tail).is_some_and(|(_, expires)| expires == Some(*at))
-        };
-        let due = expires.into_iter().filter(is_due);
-        let removals: Vec<Edit> = due.map(|(key, _)| Edit::Delete { key }).collect();
-        self.counts.expired += removals.len() as u64;
-        removals
+    /// Hands what a commit does to the store. An update that changes nothing needs none, and is over when what it has found is durable.
+    fn carry_out(&mut self, slot: SlotId, ready: ReadyCommit) {
+        let (is_sweep, changes) = (ready.is_sweep(), ready.changes(self.commits.keys_of(slot)));
+        let CommitChanges { edits, changed, first_expiry_ms, commits, former } = changes;
+        if edits.is_empty() && commits.iter().all(NewCommit::asks_former) {
+            let found = self.commits.newest_writer_of(slot);
+            let number = self.commits.last();
+            self.commits.leave(slot);
+            for NewCommit { committer, .. } in commits {
+                match is_sweep {
+                    true => self.tell(committer, Ok(number)),
+                    false => self.commits.follow(found, telling(number, |it| committer.tell(it))),
+                }
+            }
+            return;
+        }
+        self.counts.expired += if is_sweep { changed.len() as u64 } else { 0 };
+        let promise = commits[0].promise;
+        let number = self.commits.number(slot, changed, commits);
+        for (key, value) in former {
+            self.versions.note(number, &key, value);
+        }
+        self.versions.make_room();
+        first_expiry_ms.into_iter().for_each(|at| self.expiries.note(at));
+        self.submit_promised(Ask::Transaction(edits), StoreJob::Commit(number), promise);
+    }
+
+    fn tell(&mut self, committer: Committer, result: Result<u64, DbError>) {
+        if let Committer::Sweep(_) = committer {
+            self.expiries.ended(self.device.now(), result.is_ok());
+        }
+        committer.tell(result);
     }
 
     fn committed(&mut self, number: u64, result: Result<Answer, DbError>) {
+        let result = result.map(|_| number);
         self.counts.commits += u64::from(result.is_ok());
-        let (ended, woken) = self.commits.ended(number);
-        let is_good = result.is_ok();
+        let ended = self.commits.ended(number);
+        let fault = self.fault();
+        ended.followers.into_iter().for_each(|answer| answer(fault.clone()));
+        let committers = ended.commits.into_iter().map(|commit| commit.committer);
+        let committers: Vec<Committer> = committers.collect();
         let syncs = self.log_mode == LogMode::None && ended.promise == LogMode::Fsync;
-        match ended.answer {
-            None => self.expiries.ended(self.device.now(), is_good),
-            Some(answer) if syncs && is_good => {
-                self.submit(Ask::Sync, StoreJob::DurableCommit { number, answer });
-            }
-            Some(answer) => {
-                let result = result.map(|_| number);
-                match self.commits.newest_reading_before(number).filter(|_| is_good) {
-                    Some(before) => self.commits.hold(before, Box::new(|| answer.give(result))),
-                    None => answer.give(result),
+        if syncs && result.is_ok() {
+            self.submit(Ask::Sync, StoreJob::DurableCommit { number, committers });
+        } else {
+            let reading = self.commits.newest_reading_before(number).filter(|_| result.is_ok());
+            for committer in committers {
+                let is_sweep = matches!(committer, Committer::Sweep(_));
+                if is_sweep || result.is_err() {
+                    self.tell(committer, result.clone());
+                    continue;
+                }
+                let answer = telling(number, |it| committer.tell(it));
+                match reading {
+                    Some(before) => {
+                        self.commits.hold(before.max(ended.made_from.unwrap_or(0)), answer);
+                    }
+                    None => self.commits.follow(ended.made_from, answer),
                 }
             }
         }
-        self.commits.released().into_iter().for_each(|answer| answer());
-        woken.into_iter().for_each(|commit| self.commit(commit));
+        self.let_answers_go();
     }
 
+    fn let_answers_go(&mut self) {
+        let fault = self.fault();
+        self.commits.released().into_iter().for_each(|answer| answer(fault.clone()));
+    }
+
+    /// Why the store has stopped, as an error.
+    fn fault(&self) -> Option<DbError> {
+        self.device.store().fault().map(DbError::Stopped)
+    }
     /// What was found of keys that expire: those that are due are removed.
     fn swept(&mut self, result: Result<Answer, DbError>) {
         let now = self.device.now();
@@ -452,11 +483,15 @@ impl DbOwner {
             keys,
             reads: None,
             promise: LogMode::Background,
-            expires: due.expires,
             first_expiry_ms: None,
-            answer: None,
+            committer: Committer::Sweep(due.expires),
         });
     }
+}
+
+/// An answer to be told, unless the store stops before.
+fn telling<T: 'static>(told: T, tell: impl FnOnce(Result<T, DbError>) + 'static) -> HeldAnswer {
+    Box::new(move |fault| tell(fault.map_or(Ok(told), Err)))
 }
 
 fn pairs_of(answer: Answer) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -188,7 +188,8 @@ impl Versions {
         Err(DbError::Conflict { keyspace: keyspace.to_vec(), key: key.to_vec() })
     }
 
-    fn sees(&self, id: LiveSnapshotId) -> Result<u64, DbError> {
+    /// The last commit that a snapshot sees.
+    pub(super) fn sees(&self, id: LiveSnapshotId) -> Result<u64, DbError> {
         self.live.get(&id).map(|snapshot| snapshot.sees).ok_or(DbError::SnapshotTooOld)
     }
 

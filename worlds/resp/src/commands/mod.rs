@@ -81,11 +81,6 @@ impl KeyCommand {
         !matches!(self.reading, KeyReading::Only)
     }
 
-    /// Whether a request reads before it changes something, or reads several keys as of one moment.
-    pub(crate) fn needs_transaction(&self, request: &RespRequest) -> bool {
-        self.reads(request) && (self.writes() || self.keys_of(request).len() != 1)
-    }
-
     /// Whether a request has to know what its keys hold.
     pub(crate) fn reads(&self, request: &RespRequest) -> bool {
         match self.reading {

@@ -191,7 +191,7 @@ impl<T: Copy> PagedStore<T> {
             self.requests.withdraw();
         }
         self.requests.hand_over(&mut out.io);
-        self.ops.hand_over(&mut out.completions);
+        self.ops.hand_over(&mut out.applied, &mut out.completions);
     }
 
     /// Whether the restart is over and ops are carried out.

@@ -25,6 +25,8 @@ pub(super) struct Ops<T> {
     in_part: Option<Vec<u8>>,
     /// A query goes in parts: updates wait for its end.
     updates_held: bool,
+    /// Updates that this step has carried out.
+    applied: Vec<T>,
     /// Those that have ended and whose callers have not been told.
     ended: Vec<Completion<T>>,
 }
@@ -49,6 +51,7 @@ impl<T> Default for Ops<T> {
             sleeps: 0,
             in_part: None,
             updates_held: false,
+            applied: Vec::new(),
             ended: Vec::new(),
         }
     }
@@ -228,14 +231,21 @@ impl<T: Copy> Ops<T> {
         self.changed = true;
     }
 
+    /// An update is carried out.
+    pub(super) fn apply(&mut self, token: T) {
+        self.applied.push(token);
+    }
+
     /// An op has ended so.
     pub(super) fn end(&mut self, token: T, stages: Stages, result: Result<Answer, OpError>) {
         self.ended.push(Completion { token, result, stages });
     }
 
-    /// Tells of those that have ended.
-    pub(super) fn hand_over(&mut self, out: &mut Vec<Completion<T>>) {
-        out.append(&mut self.ended);
+    /// Tells of what this step has carried out, and of those that have ended.
+    pub(super) fn hand_over(&mut self, applied: &mut Vec<T>, ended: &mut Vec<Completion<T>>) {
+        applied.clear();
+        applied.append(&mut self.applied);
+        ended.append(&mut self.ended);
     }
 
     /// All that wait in queues.

@@ -236,6 +236,7 @@ impl<T: Copy> PagedStore<T> {
     fn carried_out(&mut self, mut running: RunningOp<T>) {
         running.stages.applied = self.now;
         self.metrics.totals.transactions += 1;
+        self.ops.apply(running.token);
         if running.is_begun() {
             self.ops.end_in_part();
         }
