@@ -2,6 +2,9 @@
 
 mod commands;
 mod crowds;
+mod histories;
+#[path = "../../../worlds/kv/tests/history/mod.rs"]
+mod history;
 mod kills;
 mod people;
 mod programs;
