@@ -29,11 +29,14 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let pg = op.pg;
-        let primary = self.primary_mut(pg).expect("its ops end with its interval");
-        primary.ops.in_flight -= 1;
         self.note_unreadable(pg, self.id, object);
-        self.park(now, object, (op, Data::NONE), fx);
-        self.begin_repair(now, pg, fx);
+        let primary = self.primary(pg).expect("its ops end with its interval");
+        // Where the interval is about to end, the router sends the op again in the next one.
+        if !primary.ops.handing_over {
+            self.park(now, object, (op, Data::NONE), fx);
+            self.begin_repair(now, pg, fx);
+        }
+        self.op_finished(pg, fx);
     }
 
     /// What was to be pushed cannot be read here, or is not what it should be any more.

@@ -1,6 +1,6 @@
 //! Objects that a disk cannot read, and that others need. (Each of these reads stopped its OSD, or was an assertion.)
 
-use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
+use crate::bench::{Bench, PG, class_name, filling, interval, missing, options, plan};
 use loadline_base::Span;
 use loadline_osd::{
     DamageCounts, Directive, Effect, Message, OpKind, OsdId, RecoveryKind, RecoveryState,
@@ -49,6 +49,30 @@ fn a_client_reads_what_another_copy_gives_back() {
     bench.op(7, OpKind::Read, 1, 3);
     bench.check(&["osd.0: Read of 4096 as client", "reply 7"]);
     ends_well(&mut bench, &[0, 1], &[1]);
+}
+
+/// A read is the last op of an interval that is about to end, and fails: the interval ends all the same. (Nobody was told, and every op of the
+/// group waited for the next one for ever.)
+#[test]
+fn an_interval_ends_though_its_last_read_fails() {
+    let mut bench = copies(2);
+    bench.fill(0, &[2]);
+    bench.spoil(0, 1);
+    bench.hold(|effect| match effect {
+        Effect::Device(_, it) => class_name(it.request.class.0) == "client",
+        _ => false,
+    });
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2]));
+    bench.op(7, OpKind::Read, 1, 2);
+    let ends = "pg 0 recovered in 2".to_owned();
+    let seen = bench.run();
+    assert!(!seen.contains(&ends), "the read is under way: {seen:?}");
+    assert_eq!(bench.osds[0].recovery_of(PG), None, "and all else is done");
+    bench.release();
+    assert!(bench.run().contains(&ends), "the owner begins the next one");
+    bench.activate(PG, interval(3, &[0, 1]));
+    bench.op(7, OpKind::Read, 1, 3);
+    assert!(bench.run().contains(&"osd.1 to osd.0: push 1".to_owned()));
 }
 
 /// The primary reads its own copy to push it, and cannot: it pulls another one first.
