@@ -1,7 +1,7 @@
 //! What the store costs the processor: puts, point reads and replay against a device that costs nothing.
 //!
 //! One million keys of 8 bytes with values of 100 bytes, all resident; puts overwrite random ones, 64 at a time, with
-//! checkpoints running (log mode `log-only`). The writes of an OSD are 4 KiB each, into random places of 64 objects of 4 MiB, with
+//! checkpoints running (log mode `log-only`), and as many gets are handed over together. The writes of an OSD are 4 KiB each, into random places of 64 objects of 4 MiB, with
 //! an attribute of the object, an entry of a log, and now and then the removal of old entries. Figures and the machine they come
 //! from: `docs/checkpoint.md`.
 //!
@@ -14,8 +14,8 @@ use loadline_device::{ClassTag, Outcome, RequestKind};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{
-    Ask, Edit, Format, IoDone, ObjectId, Op, Options, Outbox, PagedStore, Payload, Protection,
-    StoreDevice, format,
+    Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, Options, Outbox, PagedStore, Payload,
+    Protection, StoreDevice, format,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::cell::{LazyCell, RefCell};
@@ -45,6 +45,8 @@ struct Bench {
     out: Outbox<u64>,
     rng: Rng,
     done: u64,
+    /// Ops that are handed over together.
+    ops: Vec<(Op<u64>, LogMode)>,
 }
 
 fn store_format() -> Format {
@@ -76,7 +78,8 @@ impl Bench {
         let bytes = store_format().data_bytes;
         let store = PagedStore::open(Time::ZERO, options, bytes, None, &mut out);
         let rng = Rng::new(1);
-        let mut bench = Bench { store, device, now: Time::ZERO, out, rng, done: 0 };
+        let ops = Vec::new();
+        let mut bench = Bench { store, device, now: Time::ZERO, out, rng, done: 0, ops };
         bench.drain();
         assert!(bench.store.is_open(), "{:?}", bench.store.fault());
         bench
@@ -108,7 +111,7 @@ impl Bench {
                 self.store.done(self.now, done, &mut self.out);
             }
         }
-        self.done += self.out.completions.len() as u64;
+        self.done += black_box(&self.out.completions).len() as u64;
         self.out.completions.clear();
     }
 
@@ -119,8 +122,7 @@ impl Bench {
     }
 
     fn put(&mut self, key: u64) {
-        let edit = Edit::Put { key: key.to_be_bytes().to_vec(), value: vec![key as u8; 100] };
-        self.submit(Ask::Transaction(vec![edit]));
+        self.submit(Ask::Transaction(vec![put_of(key)]));
     }
 
     fn fill(&mut self) {
@@ -135,16 +137,37 @@ impl Bench {
         self.drain();
     }
 
+    /// Puts an op among those that are handed over together, as soon as there are enough.
+    fn gather(&mut self, ask: Ask) {
+        self.now += Span::from_nanos(1000);
+        let op = Op { ask, lane: None, class: ClassTag(1), token: 0 };
+        self.ops.push((op, LogMode::LogOnly));
+        if self.ops.len() as u64 == DEPTH {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        self.store.submit_all(self.now, &mut self.ops, &mut self.out);
+        self.drain();
+    }
+
     #[inline(never)]
     fn put_random(&mut self, count: u64) {
-        for at in 0..count {
+        for _ in 0..count {
             let key = self.rng.below(KEYS);
-            self.put(key);
-            if at % DEPTH == DEPTH - 1 {
-                self.drain();
-            }
+            self.gather(Ask::Transaction(vec![put_of(key)]));
         }
-        self.drain();
+        self.hand_over();
+    }
+
+    #[inline(never)]
+    fn get_random(&mut self, count: u64) {
+        for _ in 0..count {
+            let key = self.rng.below(KEYS);
+            self.gather(Ask::Get(key.to_be_bytes().to_vec()));
+        }
+        self.hand_over();
     }
 
     fn write(&mut self, version: u64, object: u64, page: u64) {
@@ -191,6 +214,10 @@ impl Bench {
     }
 }
 
+fn put_of(key: u64) -> Edit {
+    Edit::Put { key: key.to_be_bytes().to_vec(), value: vec![key as u8; 100] }
+}
+
 impl Device {
     fn serve(&mut self, kind: RequestKind, offset: u64, length: Bytes, data: &mut Vec<u8>) {
         let log = self.log.as_mut().and_then(|log| {
@@ -232,14 +259,7 @@ fn puts(c: &mut Criterion) {
         if protection == Protection::Checkpoint {
             group.bench_function("get 100 B", |b| {
                 let mut bench = filled.borrow_mut();
-                b.iter(|| {
-                    for _ in 0..BATCH {
-                        let key = bench.rng.below(KEYS);
-                        bench.submit(Ask::Get(key.to_be_bytes().to_vec()));
-                        black_box(&bench.out.completions);
-                        bench.out.completions.clear();
-                    }
-                });
+                b.iter(|| bench.get_random(BATCH));
             });
         }
     }

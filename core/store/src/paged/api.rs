@@ -292,6 +292,20 @@ pub struct Stages {
     pub longest: LongestWait,
 }
 
+impl Stages {
+    /// Of an op that has waited for nothing so far.
+    pub(super) fn at(now: Time) -> Stages {
+        Stages {
+            submitted: now,
+            planned: now,
+            admitted: now,
+            applied: now,
+            throttled: Span::ZERO,
+            longest: LongestWait::from(now),
+        }
+    }
+}
+
 /// An op that has ended, at the `now` of the step that gave it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion<T> {

@@ -53,6 +53,9 @@ pub struct Tree {
     pub height: u8,
 }
 
+/// Keys that are looked for together at most. With twice as many a get takes the same time, with half as many a tenth more.
+pub const TOGETHER: usize = 16;
+
 /// Levels above a leaf that a [`ValuePlace`] tells of. Only a tree of users' longest keys is higher.
 const PLACE_DEPTH_MAX: usize = 7;
 
@@ -68,6 +71,11 @@ pub struct ValuePlace {
 }
 
 impl ValuePlace {
+    /// Whether a put here adds a key.
+    pub fn is_new(&self) -> bool {
+        self.at.is_err()
+    }
+
     /// Every page that a put here changes. All of them are resident.
     pub fn pages(&self) -> impl Iterator<Item = PageNo> {
         let above = self.above[..self.depth].iter().map(|step| step.0);
@@ -94,6 +102,92 @@ impl Tree {
     ) -> Result<Option<&'p [u8]>, Missing> {
         let leaf = node(pages, self.leaf(pages, key)?)?;
         Ok(leaf.search(key).ok().map(|at| leaf.value(at)))
+    }
+
+    /// The values of several keys, at most [`TOGETHER`], [looked for together](Self::descend_together). Shows `f` each key's place among
+    /// them with its value, or none if there is no such key; a key on whose way a page is missing is not shown.
+    pub fn get_together<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        keys: &[&[u8]],
+        mut f: impl FnMut(usize, Option<&'p [u8]>),
+    ) {
+        let leaves = self.descend_together(pages, keys, |_, _, _| ());
+        for (at, (leaf, place)) in leaves.iter().take(keys.len()).enumerate() {
+            if let Some(leaf) = leaf {
+                f(at, place.map(|place| leaf.value(place)));
+            }
+        }
+    }
+
+    /// The places of those of several keys that are there, looked for in the same way, by the keys' places among them. What tells whether their leaves are dirty is near
+    /// afterwards too.
+    pub fn places_together<P: TreePages>(
+        &self,
+        pages: &P,
+        keys: &[&[u8]],
+    ) -> [Option<ValuePlace>; TOGETHER] {
+        let depth = usize::from(self.height) - 1;
+        if depth > PLACE_DEPTH_MAX {
+            return [None; TOGETHER];
+        }
+        let nowhere = ValuePlace {
+            leaf: self.root.page,
+            at: Err(0),
+            above: [(PageNo(0), 0); PLACE_DEPTH_MAX],
+            depth,
+        };
+        let mut places = [nowhere; TOGETHER];
+        let leaves = self.descend_together(pages, keys, |key, level, (above, below)| {
+            places[key].above[depth - level] = above;
+            places[key].leaf = below;
+        });
+        let dirty = places[..keys.len()].iter().filter(|place| pages.is_dirty(place.leaf)).count();
+        core::hint::black_box(dirty);
+        let mut found = [None; TOGETHER];
+        for ((found, mut place), (_, at)) in found.iter_mut().zip(places).zip(&leaves) {
+            if let Some(at) = at {
+                place.at = Ok(*at);
+                *found = Some(place);
+            }
+        }
+        found
+    }
+
+    /// Finds the leaves of several keys, and the keys in them, a level at a time; of each page it looks at what the next step needs before it takes that step with
+    /// any of them. So what is in memory and in no cache of the processor comes at the same time, not one after the other. Tells `f` of each step: which key's, how many
+    /// levels above the leaves, the node with the cell that leads on, and the next node.
+    fn descend_together<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        keys: &[&[u8]],
+        mut f: impl FnMut(usize, usize, ((PageNo, u16), PageNo)),
+    ) -> [(Option<TreeNode<'p>>, Option<u16>); TOGETHER] {
+        assert!(keys.len() <= TOGETHER, "no more than go together");
+        let mut children = [self.root; TOGETHER];
+        let mut nodes = [(None, None); TOGETHER];
+        for level in (0..usize::from(self.height)).rev() {
+            for ((node, _), child) in nodes.iter_mut().zip(&children[..keys.len()]) {
+                *node = pages.page(child.page).map(TreeNode::new);
+            }
+            let near = nodes.iter().flat_map(|(node, _)| node);
+            // The sum says nothing, but without it nobody would look.
+            core::hint::black_box(near.fold(0, |sum, node| sum ^ node.touch()));
+            let found = nodes.iter_mut().zip(&mut children).zip(keys).enumerate();
+            for (at, (((node, place), child), key)) in found {
+                // Below a page that is missing it is found missing once more.
+                let Some(node) = node else { continue };
+                if level == 0 {
+                    *place = node.search(key).ok();
+                    continue;
+                }
+                let route = node.route(key);
+                let next = node.child(route);
+                f(at, level, ((child.page, route), next.page));
+                *child = next;
+            }
+        }
+        nodes
     }
 
     /// The first entry whose key is `key` or greater.
@@ -206,6 +300,25 @@ impl Tree {
         };
         let depth = if pages.is_dirty(child.page) { 0 } else { depth };
         Ok(has_room.then_some(ValuePlace { leaf: child.page, at, above, depth }))
+    }
+
+    /// A place that was found while the tree had the shape that it has, if a value of this length may be put into it as it is.
+    pub fn still_with_room<P: TreePages>(
+        &self,
+        pages: &P,
+        place: ValuePlace,
+        (key, value_len): (&[u8], usize),
+        is_like: impl FnOnce(&[u8]) -> bool,
+    ) -> Option<ValuePlace> {
+        let leaf = pages.page(place.leaf).map(TreeNode::new)?;
+        let at = place.at.ok().filter(|at| leaf.key(*at) == key)?;
+        let old = leaf.value(at);
+        let has_room = is_like(old) && value_len <= old.len() + leaf.free();
+        if pages.is_dirty(place.leaf) {
+            return has_room.then_some(ValuePlace { depth: 0, ..place });
+        }
+        let above = &place.above[..place.depth];
+        (has_room && above.iter().all(|(page, _)| pages.page(*page).is_some())).then_some(place)
     }
 
     /// The leaf that `key` belongs into. Only the nodes above it need to be resident.

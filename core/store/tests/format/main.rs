@@ -12,4 +12,5 @@ mod parsers;
 mod room;
 mod sample;
 mod store;
+mod together;
 mod upgrade;

@@ -18,6 +18,8 @@ pub(super) struct StoreOnDisk {
     disk: DiskId,
     store: PagedStore<SlotId>,
     outbox: Outbox<SlotId>,
+    /// Ops that the store is to get together, each with its promise.
+    asked: Vec<(Op<SlotId>, LogMode)>,
     /// Updates that are carried out and were not told.
     applied: Vec<SlotId>,
     sent: Slots<SentRequest>,
@@ -43,10 +45,10 @@ impl StoreOnDisk {
         let disk = turns.add_disk(disk)?;
         let mut outbox = Outbox::new();
         let store = PagedStore::open(turns.now(), options.store(), bytes, None, &mut outbox);
-        let (applied, sent, roomless) = (Vec::new(), Slots::new(), Vec::new());
-        let events = Vec::new();
+        let (asked, applied, roomless, events) = Default::default();
+        let sent = Slots::new();
         let mut opened =
-            StoreOnDisk { turns, disk, store, outbox, applied, sent, roomless, events };
+            StoreOnDisk { turns, disk, store, outbox, asked, applied, sent, roomless, events };
         opened.hand_out();
         let mut mail = Vec::new();
         while !opened.store.is_open() {
@@ -78,12 +80,24 @@ impl StoreOnDisk {
         self.sent.is_empty() && self.roomless.is_empty()
     }
 
-    /// Hands an op to the store. What it ends with is among [`completions`](Self::completions).
+    /// Puts an op among those that the store gets with the next [`hand_over`](Self::hand_over). What it ends with is among [`completions`](Self::completions).
     pub(super) fn submit(&mut self, token: SlotId, ask: Ask, promise: LogMode) {
         let op = Op { ask, lane: None, class: ClassTag(0), token };
-        let now = self.turns.now();
-        self.store.submit_promised(now, op, promise, &mut self.outbox);
-        self.hand_out();
+        self.asked.push((op, promise));
+    }
+
+    /// Whether there are ops that the store has not got yet.
+    pub(super) fn has_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Hands the store what was asked, all together.
+    pub(super) fn hand_over(&mut self) {
+        if self.has_asked() {
+            let now = self.turns.now();
+            self.store.submit_all(now, &mut self.asked, &mut self.outbox);
+            self.hand_out();
+        }
     }
 
     /// No checkpoint begins any more, until [`release`](Self::release).

@@ -1,7 +1,8 @@
 //! The owner of a database: one thread that has the store, its disk and everything that is on its way.
 //!
 //! Threads put what they ask into the loop's mailbox, which wakes the owner once however many they are, and wait for their
-//! [`Pending`](crate::Pending). What has come is handed to the store all together, so commits of many threads share writes and flushes of the log.
+//! [`Pending`](crate::Pending). What has come is handed to the store all together, so commits of many threads share writes and flushes of the log, and ops look for
+//! their keys in groups.
 
 mod commits;
 mod device;
@@ -116,10 +117,11 @@ impl DbOwner {
             self.submit(Ask::Scan { from, most: SWEEP_MOST }, StoreJob::Sweep);
         }
         loop {
+            self.device.hand_over();
             // Before the completions: reads may have found what was applied since, and must wait for its answer.
             self.give_turns();
             let completions = self.device.completions();
-            if completions.is_empty() {
+            if completions.is_empty() && !self.device.has_asked() {
                 break;
             }
             for completion in completions {
@@ -332,18 +334,19 @@ impl DbOwner {
 impl DbOwner {
     fn commit(&mut self, commit: NewCommit) {
         self.commits.enter(commit);
-        self.give_turns();
+        while let Some(slot) = self.commits.next_turn() {
+            self.prepare(slot);
+        }
     }
 
-    /// Lets commits go whose turn it is, and notes which the store has carried out.
+    /// Notes which commits the store has carried out, and lets those go whose turn it is then.
     fn give_turns(&mut self) {
-        loop {
-            for token in self.device.applied() {
-                if let StoreJob::Commit(number) = self.jobs.at(token) {
-                    self.commits.applied(*number);
-                }
+        for token in self.device.applied() {
+            if let StoreJob::Commit(number) = self.jobs.at(token) {
+                self.commits.applied(*number);
             }
-            let Some(slot) = self.commits.next_turn() else { break };
+        }
+        while let Some(slot) = self.commits.next_turn() {
             self.prepare(slot);
         }
         self.let_answers_go();

@@ -7,7 +7,7 @@ use crate::paged::ids::PageSize;
 use crate::paged::keys::{KeyBuffer, USER};
 use crate::paged::node::cell_max;
 use crate::paged::space::{Scratch, Space};
-use crate::paged::tree::ValuePlace;
+use crate::paged::tree::{TOGETHER, ValuePlace};
 use std::ops::Range;
 
 /// First byte of a value that stands in its cell.
@@ -46,7 +46,8 @@ fn page_size(space: &Space) -> PageSize {
 }
 
 /// The place that takes a transaction as it is: one that puts a value into its cell, and nothing has to give way for it.
-pub fn place_for(space: &Space, changes: &[Change<'_>]) -> Option<ValuePlace> {
+pub fn place_for(space: &mut Space, changes: &[Change<'_>]) -> Option<ValuePlace> {
+    let foreseen = space.take_foreseen();
     let [Change::Put { key, value }] = changes else { return None };
     if value.len() > whole_max(page_size(space), key) {
         return None;
@@ -54,6 +55,11 @@ pub fn place_for(space: &Space, changes: &[Change<'_>]) -> Option<ValuePlace> {
     let mut buffer = KeyBuffer::default();
     let is_whole = |old: &[u8]| old.first() == Some(&WHOLE);
     let cell = (buffer.user(key), value.len() + 1);
+    if let Some(place) = foreseen
+        && let Some(still) = space.tree.still_with_room(&space.pages, place, cell, is_whole)
+    {
+        return Some(still);
+    }
     space.tree.place_with_room(&space.pages, cell, is_whole).ok().flatten()
 }
 
@@ -155,6 +161,39 @@ pub(super) fn get(
         so_far.extend_from_slice(piece.unwrap_or_default());
     }
     Ok(Some(std::mem::take(so_far)))
+}
+
+/// The places of several users' keys, looked for together, by their places among the keys.
+pub fn places_together<'k>(
+    space: &Space,
+    keys: impl IntoIterator<Item = &'k [u8]>,
+) -> [Option<ValuePlace>; TOGETHER] {
+    let mut buffers: [KeyBuffer; TOGETHER] = Default::default();
+    let full = users(keys, &mut buffers);
+    space.tree.places_together(&space.pages, &full)
+}
+
+/// The values of several users' keys, looked for together. Shows `f` those that can be told at once, by their places among the keys: the value, or that there is none.
+pub fn get_together<'k>(
+    space: &Space,
+    keys: impl IntoIterator<Item = &'k [u8]>,
+    mut f: impl FnMut(usize, Option<&[u8]>),
+) {
+    let mut buffers: [KeyBuffer; TOGETHER] = Default::default();
+    let full = users(keys, &mut buffers);
+    space.tree.get_together(&space.pages, &full, |at, cell| match cell {
+        None => f(at, None),
+        Some([WHOLE, value @ ..]) => f(at, Some(value)),
+        // It stands in pieces, which somebody else puts together.
+        Some(_) => {}
+    });
+}
+
+fn users<'k, 'b>(
+    keys: impl IntoIterator<Item = &'k [u8]>,
+    buffers: &'b mut [KeyBuffer; TOGETHER],
+) -> Vec<&'b [u8]> {
+    keys.into_iter().zip(buffers).map(|(key, buffer)| buffer.user(key)).collect()
 }
 
 /// The user's key of a cell of the tree, if it is one.

@@ -17,7 +17,7 @@ pub use old_versions::OldVersions;
 pub use pages::{EditOf, PageCounts, PageLoad, Pages};
 
 use super::keys::KeyBuffer;
-use super::tree::Tree;
+use super::tree::{Tree, ValuePlace};
 
 /// Pages and the tree that stands in them.
 pub struct Space {
@@ -27,6 +27,10 @@ pub struct Space {
     pub tree: Tree,
     /// The tree before the draft.
     before: Tree,
+    /// Counts what may move keys to other places.
+    shape: u64,
+    /// The place of the op in hand, and the shape that the tree had when it was looked for.
+    foreseen: Option<(u64, ValuePlace)>,
     /// A key and a value under construction.
     pub(in crate::paged) scratch: Scratch,
 }
@@ -41,7 +45,29 @@ pub(in crate::paged) struct Scratch {
 impl Space {
     /// Pages in which a tree stands.
     pub fn new(pages: Pages, tree: Tree) -> Space {
-        Space { pages, tree, before: tree, scratch: Scratch::default() }
+        let (shape, foreseen, scratch) = (0, None, Scratch::default());
+        Space { pages, tree, before: tree, shape, foreseen, scratch }
+    }
+
+    /// Keys may stand in other places from now on.
+    pub fn reshaped(&mut self) {
+        self.shape += 1;
+    }
+
+    /// What the tree's shape is now, for places that are looked for.
+    pub fn shape(&self) -> u64 {
+        self.shape
+    }
+
+    /// Where the op that comes next may find its key, looked for in a tree of that shape.
+    pub fn foresee(&mut self, shape: u64, place: Option<ValuePlace>) {
+        self.foreseen = place.map(|place| (shape, place));
+    }
+
+    /// The same for the op in hand, if no key has moved since.
+    pub fn take_foreseen(&mut self) -> Option<ValuePlace> {
+        let (shape, place) = self.foreseen.take()?;
+        (shape == self.shape).then_some(place)
     }
 
     /// Begins a draft, in which a merge that nobody needs is made as long as there are fewer pages than `ease` in it.

@@ -6,7 +6,7 @@ use super::super::contents::{Carried, DataPage, QueryFindings};
 use super::super::ids::{Lsn, PageNo};
 use super::super::options::LogMode;
 use super::super::space::PageRun;
-use super::super::wait::{LongestWait, Wait};
+use super::super::wait::Wait;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
 
@@ -144,14 +144,7 @@ pub(super) struct Digested {
 impl<T> RunningOp<T> {
     /// An op that has just come.
     pub(super) fn new(now: Time, op: Op<T>, promise: LogMode) -> RunningOp<T> {
-        let stages = Stages {
-            submitted: now,
-            planned: now,
-            admitted: now,
-            applied: now,
-            throttled: Span::ZERO,
-            longest: LongestWait::from(now),
-        };
+        let stages = Stages::at(now);
         RunningOp {
             token: op.token,
             lane: op.lane,

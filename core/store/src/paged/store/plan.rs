@@ -50,7 +50,7 @@ impl<T: Copy> PagedStore<T> {
         survey: Looking,
     ) -> UpdateVerdict {
         self.space.pages.next_op();
-        let plan = match contents::place_for(&self.space, changes) {
+        let plan = match contents::place_for(&mut self.space, changes) {
             Some(place) => self.plan_for(place),
             None => match self.draft(changes, from, kept) {
                 Ok(plan) => plan,

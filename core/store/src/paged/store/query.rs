@@ -10,12 +10,12 @@ use super::PagedStore;
 use super::op::{Digested, OpWork, Reading, RunningOp};
 use super::requests::RequestPurpose;
 use crate::paged::api::{
-    Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Ranges, StoreDevice, push_range,
+    Answer, Ask, Damage, Edit, IoDone, ObjectId, Op, OpError, Ranges, StoreDevice, push_range,
 };
 use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::contents::{self, DataPage, Miss, QueryFindings};
 use crate::paged::options::LogMode;
-use crate::paged::tree::TreePages;
+use crate::paged::tree::{TOGETHER, TreePages, ValuePlace};
 use crate::paged::wait::Wait;
 use loadline_base::SlotId;
 use std::ops::Range;
@@ -38,6 +38,35 @@ impl<T: Copy> PagedStore<T> {
         }
         self.space.pages.next_op();
         contents::value(&self.space, key, &mut QueryFindings::default()).ok().map(Answer::Value)
+    }
+
+    /// Looks for the keys of the first ops of a list together. Answers the values of those that nothing keeps waiting: reads before which nothing else stands.
+    pub(super) fn values_together(
+        &mut self,
+        group: &[(Op<T>, LogMode)],
+    ) -> [Option<Option<Vec<u8>>>; TOGETHER] {
+        let mut values = [const { None }; TOGETHER];
+        let is_read = |(op, _): &&(Op<T>, LogMode)| {
+            matches!(op.ask, Ask::Get(_)) && !self.ops.is_busy(op.lane)
+        };
+        let reads = group.iter().take_while(is_read).count();
+        if reads > 0 && self.is_open() && self.ops.in_part().is_none() {
+            self.space.pages.next_op();
+            let keys = group[..reads].iter().map(|(op, _)| key_of(op));
+            contents::get_together(&self.space, keys, |at, value| {
+                values[at] = Some(value.map(<[u8]>::to_vec));
+            });
+        }
+        values
+    }
+
+    /// Looks for the keys of ops together, of which not all are reads. Answers where updates may find theirs.
+    pub(super) fn places_together(
+        &mut self,
+        group: &[(Op<T>, LogMode)],
+    ) -> [Option<ValuePlace>; TOGETHER] {
+        self.space.pages.next_op();
+        contents::places_together(&self.space, group.iter().map(|(op, _)| key_of(op)))
     }
 
     pub(super) fn query(&mut self, mut running: RunningOp<T>) {
@@ -376,6 +405,18 @@ impl<T: Copy> PagedStore<T> {
             }
             Err(miss) => self.look_on(running, found, miss.into()),
         }
+    }
+}
+
+/// The first user's key that an op names; an empty one if it names none.
+fn key_of<T>(op: &Op<T>) -> &[u8] {
+    match &op.ask {
+        Ask::Get(key) => key,
+        Ask::Transaction(edits) => match &edits[..] {
+            [Edit::Put { key, .. } | Edit::Delete { key }, ..] => key,
+            _ => &[],
+        },
+        _ => &[],
     }
 }
 

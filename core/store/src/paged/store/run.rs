@@ -191,8 +191,16 @@ impl<T: Copy> PagedStore<T> {
     /// Makes a step what the pages are.
     pub(super) fn keep(&mut self, changes: &[Change<'_>], plan: Plan) {
         match plan.place {
-            Some(place) => contents::put_in_place(&mut self.space, changes, place),
-            None => self.space.pages.keep_draft(),
+            Some(place) => {
+                if place.is_new() {
+                    self.space.reshaped();
+                }
+                contents::put_in_place(&mut self.space, changes, place);
+            }
+            None => {
+                self.space.reshaped();
+                self.space.pages.keep_draft();
+            }
         }
     }
 

@@ -6,6 +6,14 @@ use super::op::RunningOp;
 use loadline_base::Time;
 
 impl<T: Copy> PagedStore<T> {
+    /// Gives those a turn that may go on.
+    pub(super) fn give_turns(&mut self) {
+        while let Some(mut running) = self.ops.next() {
+            running.goes_on(self.now);
+            self.run(running);
+        }
+    }
+
     pub(super) fn upkeep(&mut self) {
         if self.restart.is_some() {
             self.advance_restart();
@@ -16,10 +24,7 @@ impl<T: Copy> PagedStore<T> {
         loop {
             self.wake_sleepers();
             self.unpark();
-            while let Some(mut running) = self.ops.next() {
-                running.goes_on(self.now);
-                self.run(running);
-            }
+            self.give_turns();
             let progressed = self.advance_checkpoint();
             self.log.advance(self.now, &mut self.requests, &mut self.metrics.totals);
             self.log.answer(&mut self.ops);

@@ -81,7 +81,7 @@ impl<T: Copy> PagedStore<T> {
         if self.restarting().pins.len() + self.memory.loads()
             < self.space.pages.frames() as usize / 16
         {
-            if contents::place_for(&self.space, changes).is_some() {
+            if contents::place_for(&mut self.space, changes).is_some() {
                 return;
             }
             match self.draft(changes, Carried::default(), KeptPages::default()) {
