@@ -125,6 +125,7 @@ impl Cluster {
             Notice::Identified(term) => self.identified(osd, term, fx),
             Notice::MapSaved(epoch) => self.map_saved(osd, epoch, fx),
             Notice::Synced(number) => self.synced(osd, number),
+            Notice::Rotten(page) => self.note_rotten(osd, page),
         }
     }
 

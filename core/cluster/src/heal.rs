@@ -13,11 +13,14 @@
 //! What a second look may mend is looked at first: where something could not be read, or a page was bad that a transaction needed that had
 //! begun, the disk is opened once more. A passing error has passed then, and the transaction is brought to its end. If an OSD that was
 //! up meets it again in the same life of the node, or the same page of the tree still cannot be read, its disk is taken for damaged.
+//!
+//! A scrub reads pages again that nobody may need for long. An OSD of which one is bad serves on from what it can read, until the others have
+//! everything that it has: then it is taken down, and healed as if its store had not opened.
 
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::codec::OwnStores;
 use loadline_osd::{DiskFault, OsdId, OsdSet, PgId};
-use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::ids::{PageNo, StoreId};
 use loadline_store::paged::superblock::SuperblockFault;
 use loadline_store::paged::{Fault, RestartFault};
 use std::fmt;
@@ -108,6 +111,45 @@ impl Cluster {
         is_untried && self.stands_still_with(osd).is_some_and(may_pass)
     }
 
+    /// A scrub has found a page of an OSD's store bad.
+    pub(crate) fn note_rotten(&mut self, osd: OsdId, page: PageNo) {
+        if let Some(durable) = &mut self.durable {
+            durable.disks.healing.rotten.insert(osd, page);
+        }
+    }
+
+    /// The OSDs that serve from a store of which a page is bad, with the page.
+    pub fn rotten(&self) -> impl Iterator<Item = (OsdId, PageNo)> {
+        let all = self.durable.iter().flat_map(|durable| &durable.disks.healing.rotten);
+        all.map(|(osd, page)| (*osd, *page)).filter(|(osd, _)| self.map.osds()[*osd].up)
+    }
+
+    /// Whether an OSD that serves from such a store may be taken down to be healed: everything that it has is on others too.
+    ///
+    /// # Errors
+    /// [`NotHealed`] says what stands against it.
+    pub fn may_take_rotten_down(&self, osd: OsdId) -> Result<(), NotHealed> {
+        self.find_no_obstacle(osd)?;
+        let is_elsewhere = |id: &PgId| {
+            let pg = self.map.pg(*id);
+            pg.clean && pg.acting.iter().any(|other| *other != osd)
+        };
+        match self.map.pgs().map(|(id, _)| id).find(|id| !is_elsewhere(id)) {
+            Some(pg) => Err(NotHealed::OnlyCopy(pg)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes an OSD down that serves from such a store, to be healed.
+    ///
+    /// # Panics
+    /// If it may not be.
+    pub fn take_rotten_down(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
+        assert_eq!(self.may_take_rotten_down(osd), Ok(()), "{osd} may be taken down");
+        let page = self.durable().disks.healing.rotten.remove(&osd);
+        self.stopped(osd, DiskFault::Rotten(page.expect("it is known to be bad")), fx);
+    }
+
     /// The disk of an OSD is opened once more.
     ///
     /// # Panics
@@ -194,6 +236,7 @@ impl Cluster {
         let healing = &mut self.durable().disks.healing;
         healing.emptied.insert(osd);
         healing.emptying = Some(osd);
+        healing.rotten.remove(&osd);
         self.expect_new_disk(osd);
     }
 
@@ -241,7 +284,7 @@ fn unfinished(fault: DiskFault) -> Option<StoreId> {
 fn is_damage(fault: DiskFault) -> bool {
     match fault {
         DiskFault::Store(Fault::Restart(fault)) => fault.is_damage(),
-        DiskFault::Contents => true,
+        DiskFault::Contents | DiskFault::Rotten(_) => true,
         _ => false,
     }
 }

@@ -1,6 +1,8 @@
 //! Which disks the node has mended by itself, so that it does so once for each.
 
 use loadline_osd::{OsdId, OsdSet};
+use loadline_store::paged::ids::PageNo;
+use std::collections::BTreeMap;
 
 /// It is forgotten with the process.
 #[derive(Debug, Default)]
@@ -11,6 +13,8 @@ pub(crate) struct Healing {
     pub emptying: Option<OsdId>,
     /// The OSDs that were opened once more in this life.
     pub opened_again: OsdSet,
+    /// The OSDs whose scrubs have found a page of their store bad that is nowhere else on the disk.
+    pub rotten: BTreeMap<OsdId, PageNo>,
 }
 
 impl Healing {

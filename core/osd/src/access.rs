@@ -8,7 +8,7 @@ use crate::message::{Before, ClientOp, Data, OpKind};
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
-use loadline_store::paged::{Answer, Edit, Exceeded, Wait};
+use loadline_store::paged::{Answer, Edit, Exceeded, OwnPages, Wait};
 use loadline_store::{ObjectNo, Version};
 
 /// What is done to an object's bytes.
@@ -26,6 +26,8 @@ pub(crate) enum AccessKind {
     /// Read all of a state of the object from the device, and tell its digest. In no order: who asks keeps writes away, and nothing else is to
     /// wait for it.
     Digest(SnapshotNo),
+    /// Read pages of the store's own making again from the device, in no order either.
+    Reread(OwnPages),
     /// Tell so many states of objects at most, from this object on, in no order either.
     List(usize),
     /// Write them.

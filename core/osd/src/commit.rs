@@ -71,6 +71,8 @@ pub(crate) enum MendAccess {
 pub(crate) enum ScrubRead {
     /// Which states of objects there are.
     List { interval: u32, number: u32 },
+    /// Pages of the store's own making.
+    Own { interval: u32, number: u32 },
     /// The bytes of one.
     State { interval: u32, number: u32, label: SnapshotNo },
 }

@@ -16,7 +16,7 @@ use crate::snapshots::Views;
 use crate::tenants::TenantTable;
 use loadline_base::Bytes;
 use loadline_store::ObjectNo;
-use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::ids::{PageNo, StoreId};
 use loadline_store::paged::{Exceeded, Fault};
 use std::sync::Arc;
 
@@ -88,6 +88,8 @@ pub enum Notice {
     Identified(u64),
     /// The map of this epoch is on this OSD's disk, and durable.
     MapSaved(u32),
+    /// A scrub has found that this page of the store's own making is bad on the disk, and it is nowhere else there.
+    Rotten(PageNo),
     /// Everything that was answered before is durable on this OSD.
     Synced(u32),
 }
@@ -159,6 +161,8 @@ pub enum DiskFault {
     Unwritable,
     /// The device could not read what other copies need.
     Unreadable,
+    /// A page of the store's own making is bad on the disk.
+    Rotten(PageNo),
     /// The disk is full.
     Full,
     /// What the OSD must write down is larger than its store takes.
@@ -195,6 +199,9 @@ impl std::fmt::Display for DiskFault {
             ),
             DiskFault::Unwritable => f.write_str("the device could not write"),
             DiskFault::Unreadable => f.write_str("an object that other copies need cannot be read"),
+            DiskFault::Rotten(page) => {
+                write!(f, "a scrub has found {page} of its store bad on the disk")
+            }
             DiskFault::Full => f.write_str("the disk is full"),
             DiskFault::Exceeds(exceeded) => exceeded.fmt(f),
         }

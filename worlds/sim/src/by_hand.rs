@@ -13,7 +13,7 @@ use loadline_node::{Delays, Lateness};
 use loadline_osd::{Data, OpId, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
 use loadline_store::paged::Options;
-use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::ids::{PageNo, StoreId};
 use loadline_store::paged::layout::SUPERBLOCK;
 use loadline_store::paged::superblock::Superblock;
 
@@ -130,6 +130,15 @@ impl Sim<ByHand> {
             self.open(*osd);
         }
         all
+    }
+
+    /// Takes one OSD down whose scrubs have found its store bad, if everything is on others too, which a real node looks for every second.
+    pub fn take_rotten_down(&mut self) -> Option<OsdId> {
+        let cluster = self.node().cluster();
+        let may_go = |(osd, _): &(OsdId, PageNo)| cluster.may_take_rotten_down(*osd).is_ok();
+        let (osd, _) = cluster.rotten().find(may_go)?;
+        self.change(|cluster, fx| cluster.take_rotten_down(osd, fx));
+        Some(osd)
     }
 
     /// Makes the disks of damaged OSDs empty where that loses nothing, and has them filled again, which a real node looks for every

@@ -66,6 +66,16 @@ impl StoreBackend {
         }
     }
 
+    /// Bytes of a page of a paged store.
+    pub(crate) fn page_bytes(&self) -> usize {
+        match self {
+            StoreBackend::Direct(..) => 0,
+            StoreBackend::Paged(paged) => {
+                paged.store().map_or(0, |store| store.superblock().layout.page.bytes())
+            }
+        }
+    }
+
     /// Bytes of the largest value.
     pub(crate) fn value_bytes(&self) -> usize {
         match self {
@@ -241,6 +251,7 @@ fn direct(access: &Access) -> DirectAccess<Commit> {
             | AccessKind::ReadWhole { .. }
             | AccessKind::Look(_)
             | AccessKind::Digest(_)
+            | AccessKind::Reread(_)
             | AccessKind::List(_)
     );
     DirectAccess {

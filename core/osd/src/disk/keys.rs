@@ -20,7 +20,7 @@
 use crate::ids::{IntervalId, OpId, OsdId, PgId};
 use crate::pg_log::LogEntry;
 use crate::snapshots::{FormerState, ObjectHistory, SnapshotNo};
-use loadline_store::paged::{Edit, ObjectId};
+use loadline_store::paged::{Edit, ObjectId, OwnPages};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 
 /// Who a disk is.
@@ -98,6 +98,32 @@ impl GroupRecord {
         let (gaps, filling) = (flags & 1 == 1, flags & 2 == 2);
         (*flags < 4).then_some(GroupRecord { active_in, gaps, filling, tail })
     }
+}
+
+/// Where the keys of a placement group are, beside its objects: for who reads them again.
+pub(crate) fn pages_of_group(pg: PgId) -> impl Iterator<Item = OwnPages> {
+    let behind = |mut key: Vec<u8>| {
+        while key.pop_if(|last| *last == u8::MAX).is_some() {}
+        *key.last_mut().expect("a letter is the first of it") += 1;
+        key
+    };
+    let of_letter = move |letter| {
+        let first = of_group(letter, pg);
+        OwnPages::Keys(first.clone()..behind(first))
+    };
+    [GROUPS, HISTORIES, LACKS, LOGS, SCRUBS].into_iter().map(of_letter)
+}
+
+/// All pages of a store that hold nothing of a placement group: who the disk is, the map, clients' keys, and what the store keeps for
+/// itself.
+pub(crate) fn pages_of_disk() -> [OwnPages; 4] {
+    let of_letter = |letter: u8| OwnPages::Keys(vec![letter]..vec![letter + 1]);
+    [
+        of_letter(IDENTITY[0]),
+        OwnPages::Keys(b"m".to_vec()..b"o".to_vec()),
+        of_letter(OWN_KEYS),
+        OwnPages::Rest,
+    ]
 }
 
 /// The edit that keeps what is known of a placement group's scrubs.

@@ -19,7 +19,9 @@ mod transfers;
 pub(crate) use backend::StoreBackend;
 pub(crate) use group_disk::GroupDisk;
 pub use keys::Identity;
-pub(crate) use keys::{keep_history, keep_scrubs, object_id, own_key};
+pub(crate) use keys::{
+    keep_history, keep_scrubs, object_id, own_key, pages_of_disk, pages_of_group,
+};
 pub(crate) use load::{LoadedGroup, NextLoad as LoadNext};
 pub(crate) use map::MapEdits;
 pub use paged::StoreToken;

@@ -281,6 +281,7 @@ impl Paged {
                 | AccessKind::Sync
                 | AccessKind::OwnKey
                 | AccessKind::Digest(_)
+                | AccessKind::Reread(_)
                 | AccessKind::List(_)
         );
         let ask = match touch {
@@ -297,6 +298,7 @@ impl Paged {
                 Ask::Sparse { object, base, offset, length, with_bytes: false }
             }
             AccessKind::Digest(label) => Ask::Digest(object_id(pg, object, label)),
+            AccessKind::Reread(pages) => Ask::Reread(pages),
             AccessKind::List(most) => Ask::List { collection: pg.collection(), from: object, most },
             AccessKind::Nothing | AccessKind::OwnKey => Ask::Transaction(edits),
             AccessKind::Sync => Ask::Sync,

@@ -2,12 +2,14 @@
 
 use super::found::ScrubError;
 use super::kind::{ScrubItem, ScrubKind, ScrubStep};
-use super::map::{ScanAsked, ScrubMessage};
+use super::map::{ScanAsked, ScrubMessage, ScrubRange};
 use super::options::{ScrubReading, ScrubSlots};
 use super::record::ScrubRecord;
 use super::scan::{RangeScan, StateId};
 use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, ScrubRead};
+use crate::directive::Notice;
+use crate::disk::{pages_of_disk, pages_of_group};
 use crate::event::Effects;
 use crate::ids::{OsdId, PgId};
 use crate::item::Item;
@@ -18,7 +20,7 @@ use crate::shard::KeptWorker;
 use crate::snapshots::{ObjectHistory, SnapshotNo};
 use loadline_base::{Time, mix64};
 use loadline_qos::Urgency;
-use loadline_store::paged::Answer;
+use loadline_store::paged::{Answer, OwnPages, REREAD_PAGES, Reread};
 use loadline_store::{ObjectMeta, ObjectNo};
 
 /// States that are asked of the disk beyond those that are expected.
@@ -74,7 +76,7 @@ impl Osd {
     }
 
     fn queue_scan(&mut self, now: Time, pg: PgId, step: ScrubStep, fx: &mut Effects) {
-        let Some(scan) = self.scrub.scans.get(&pg) else { return };
+        let Some(scan) = self.scrub.scans.get_mut(&pg) else { return };
         let ScanAsked { range, kind, is_requested, .. } = scan.asked;
         let plain = ScrubItem { is_requested, ..ScrubItem::plain(pg, range.number, step) };
         let item = match step {
@@ -86,7 +88,7 @@ impl Osd {
                 ScrubItem { states, object_bytes, ..plain }
             }
             _ => {
-                let bytes = scan.step_bytes(self.options.scrub.reading.step_bytes());
+                let bytes = scan.take_step_bytes(self.options.scrub.reading.step_bytes());
                 ScrubItem { bytes: bytes.min(u64::from(u32::MAX)) as u32, ..plain }
             }
         };
@@ -101,6 +103,10 @@ impl Osd {
         let most = states.len() + LISTED_MORE;
         let scan = self.scrub.scans.get_mut(&pg).expect("it is looked at");
         scan.list(states, pasts);
+        if scan.asked.kind == ScrubKind::Deep && self.is_durable() {
+            let own_pages = self.own_pages_of(pg, range);
+            self.scrub.scans.get_mut(&pg).expect("it is looked at").add_own_pages(own_pages);
+        }
         match self.is_durable() {
             true => self.list_on_disk(now, pg, number, most),
             false => self.queue_scan(now, pg, ScrubStep::Scan, fx),
@@ -115,6 +121,45 @@ impl Osd {
         let token = Commit::Scrubbed(ScrubRead::List { interval, number });
         let update = Update::none(AccessKind::List(most));
         self.access(now, Urgency::default(), &place, update, token);
+    }
+
+    /// Pages of the store's own making that a deep scrub of this range reads: what leads to its objects, behind the last of them what is known
+    /// of the group, and in the first group of the disk everything else.
+    fn own_pages_of(&self, pg: PgId, range: ScrubRange) -> Vec<OwnPages> {
+        let first = range.after.map_or(ObjectNo(0), |after| ObjectNo(after.0.saturating_add(1)));
+        let last = range.last.unwrap_or(ObjectNo(u64::MAX));
+        let mut all = vec![OwnPages::Objects(pg.collection(), first..=last)];
+        if range.last.is_none() {
+            all.extend(pages_of_group(pg));
+            let mut taking_part = self.groups.iter().filter(|(_, here)| here.interval > 0);
+            if taking_part.next().is_some_and(|(first, _)| first == pg) {
+                all.extend(pages_of_disk());
+            }
+        }
+        all
+    }
+
+    /// Reads on of the store's own pages; behind them the objects are next.
+    fn reread_own_pages(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        let Some(scan) = self.scrub.scans.get_mut(&pg) else { return };
+        let number = scan.asked.range.number;
+        let Some(pages) = scan.next_own_pages() else {
+            return self.queue_scan(now, pg, ScrubStep::Scan, fx);
+        };
+        let length = (REREAD_PAGES * self.store.page_bytes()) as u64;
+        let place = ObjectRange { length, ..ObjectRange::of_group(pg) };
+        let token = Commit::Scrubbed(ScrubRead::Own { interval, number });
+        let update = Update::none(AccessKind::Reread(pages));
+        self.access(now, Urgency::default(), &place, update, token);
+    }
+
+    /// What was found of the store's own pages. What is lost of them, the owner of the map has to know.
+    fn count_reread(&mut self, found: &Reread, fx: &mut Effects) {
+        let damage = &mut self.counters.damage;
+        damage.found += found.rewritten + found.lost.len() as u64;
+        damage.repaired += found.rewritten;
+        fx.owner.extend(found.lost.first().map(|page| Notice::Rotten(*page)));
     }
 
     /// Every state of every object in a range, and the objects' pasts.
@@ -203,8 +248,12 @@ impl Osd {
         result: Result<Option<Answer>, AccessFailure>,
         fx: &mut Effects,
     ) {
-        let (ScrubRead::List { interval, number } | ScrubRead::State { interval, number, .. }) =
-            read;
+        let (ScrubRead::List { interval, number }
+        | ScrubRead::Own { interval, number }
+        | ScrubRead::State { interval, number, .. }) = read;
+        if let Ok(Some(Answer::Reread(found))) = &result {
+            self.count_reread(found, fx);
+        }
         if self.pg(pg).is_none_or(|here| here.interval != interval) {
             return;
         }
@@ -224,7 +273,13 @@ impl Osd {
                     }
                     _ => scan.disk_unreadable(),
                 }
-                self.queue_scan(now, pg, ScrubStep::Scan, fx);
+                self.reread_own_pages(now, pg, fx);
+            }
+            ScrubRead::Own { .. } => {
+                if let Ok(Some(Answer::Reread(found))) = result {
+                    scan.own_pages_read(found.pages * self.store.page_bytes() as u64);
+                }
+                self.reread_own_pages(now, pg, fx);
             }
             ScrubRead::State { label, .. } => {
                 let digest = match result {

@@ -7,6 +7,7 @@ use super::options::ScrubReading;
 use crate::ids::OsdId;
 use crate::shard::KeptWorker;
 use crate::snapshots::SnapshotNo;
+use loadline_store::paged::OwnPages;
 use loadline_store::{ObjectMeta, ObjectNo};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -30,6 +31,9 @@ pub(crate) struct RangeScan {
     /// Bytes that the present step of the queue has read, and those of its last read.
     spent: u64,
     last: u64,
+    /// Pages of the store's own making that are still to be read, and bytes of those that no step was charged for.
+    own_pages: VecDeque<OwnPages>,
+    uncharged: u64,
     /// The worker that waits for what the present step reads, where it does.
     pub keeps: Option<KeptWorker>,
 }
@@ -47,8 +51,26 @@ impl RangeScan {
             reading: 0,
             spent: 0,
             last: 0,
+            own_pages: VecDeque::new(),
+            uncharged: 0,
             keeps: None,
         }
+    }
+
+    /// These pages of the store's own making are to be read as well.
+    pub(crate) fn add_own_pages(&mut self, pages: impl IntoIterator<Item = OwnPages>) {
+        self.own_pages.extend(pages);
+    }
+
+    /// Which of these are next.
+    pub(crate) fn next_own_pages(&mut self) -> Option<OwnPages> {
+        self.own_pages.pop_front()
+    }
+
+    /// So many bytes of them were read.
+    pub(crate) fn own_pages_read(&mut self, bytes: u64) {
+        self.uncharged += bytes;
+        self.map.read_bytes += bytes;
     }
 
     /// The OSD has these states of objects in the range, and objects with this past.
@@ -113,8 +135,9 @@ impl RangeScan {
         is_over && !self.left.is_empty()
     }
 
-    /// Bytes that a step will read which begins nothing more when it has read so many.
-    pub(crate) fn step_bytes(&self, most: u64) -> u64 {
+    /// Bytes that a step will read which begins nothing more when it has read so many, and those that were read before and not charged.
+    pub(crate) fn take_step_bytes(&mut self, most: u64) -> u64 {
+        let uncharged = std::mem::take(&mut self.uncharged);
         let mut bytes = 0;
         for id in &self.left {
             if bytes >= most {
@@ -122,7 +145,7 @@ impl RangeScan {
             }
             bytes += self.map.states[id].meta.length;
         }
-        bytes.saturating_sub(self.offset)
+        bytes.saturating_sub(self.offset) + uncharged
     }
 
     /// A state was read: its digest, where a store keeps bytes.
@@ -168,7 +191,8 @@ mod tests {
         let mut scan = RangeScan::new(OsdId::new(1), asked);
         scan.list([(id(1), meta(5)), (id(2), meta(6)), (id(3), meta(7))], []);
         scan.compare_with_disk(&[(id(1), meta(5)), (id(2), meta(9))]);
-        assert_eq!((scan.step_bytes(1), scan.step_bytes(11)), (10, 20));
+        scan.own_pages_read(5);
+        assert_eq!([1, 1, 11].map(|most| scan.take_step_bytes(most)), [15, 10, 20]);
         while let Some((id, range)) = scan.next(7) {
             let is_end = range == (7..10);
             assert!((is_end || range == (0..7)) && scan.reading() == 1, "{range:?}");
@@ -180,7 +204,7 @@ mod tests {
         }
         assert!(scan.is_over());
         let map = scan.into_map();
-        assert_eq!((map.number, map.read_bytes), (3, 30));
+        assert_eq!((map.number, map.read_bytes), (3, 35));
         let errors: Vec<Vec<ScrubError>> =
             map.states.values().map(|state| state.errors.iter().collect()).collect();
         assert_eq!(

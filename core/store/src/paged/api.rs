@@ -7,13 +7,13 @@
 pub use super::ids::ObjectId;
 
 use super::bounds::Exceeded;
-use super::ids::CheckpointId;
+use super::ids::{CheckpointId, PageNo};
 use super::wait::LongestWait;
 use crate::objects::{CollectionId, ObjectNo, Version};
 use loadline_base::{SlotId, Span, Time};
 use loadline_device::{ClassTag, Outcome, Request};
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// The data of a write: given bytes, or a pattern that costs no memory before it is written.
@@ -170,10 +170,35 @@ pub enum Ask {
     /// CRC-32C of an object's bytes and attributes: what a deep scrub compares. Each page is read from the device, unless it was changed and
     /// is not there yet, and checked against its checksum.
     Digest(ObjectId),
+    /// Reads pages of the store's own making again from the device, whatever is in memory: what a deep scrub does about those that no digest
+    /// comes to. A bad one that is in memory is written again.
+    Reread(OwnPages),
     /// Makes everything durable that was answered before; in log mode `None` by a checkpoint.
     Sync,
     /// Runs a checkpoint and waits for its end.
     Checkpoint,
+}
+
+/// Pages of the store's own making: all but those of objects' data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnPages {
+    /// Those of the tree that may tell of objects of a collection, from the first to the last of these numbers.
+    Objects(CollectionId, RangeInclusive<ObjectNo>),
+    /// Those of the tree that may have a user's key of this range.
+    Keys(Range<Vec<u8>>),
+    /// The free map, and those of the tree that belong to no collection and may have no user's key: shared ranges, pieces of long values.
+    Rest,
+}
+
+/// What reading pages again has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reread {
+    /// So many were read.
+    pub pages: u64,
+    /// So many were bad, and written again from memory.
+    pub rewritten: u64,
+    /// These are bad, and nowhere else in this store. What is below one was not looked at.
+    pub lost: Vec<PageNo>,
 }
 
 /// Where an object differs from zeros, or from another object. The ranges are in order and do not touch each other; they may
@@ -245,6 +270,8 @@ pub enum Answer {
     Objects(Vec<(ObjectId, crate::ObjectMeta)>),
     /// A digest; `None` if there is no such object.
     Digest(Option<u32>),
+    /// What reading pages again has found.
+    Reread(Reread),
     /// The checkpoint that has ended.
     Checkpointed(CheckpointId),
 }
@@ -272,7 +299,7 @@ pub enum Damage {
     /// Bytes of an object: writing at least this range again, with a replica's bytes, repairs it.
     Object(ObjectId, Range<u64>),
     /// A page of the tree or the free map: the store must be filled again from its replicas.
-    Structure(super::ids::PageNo),
+    Structure(PageNo),
 }
 
 /// Where an op spent its time. Each stamp is not before the one above it.

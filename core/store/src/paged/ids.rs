@@ -106,6 +106,13 @@ impl CheckpointId {
         let next = self.0 + 1;
         CheckpointId(if next & PageVersion::MASK == 0 { next + 1 } else { next })
     }
+
+    /// The last one before another that gives this version to its pages.
+    pub const fn last_of(version: PageVersion, before: CheckpointId) -> CheckpointId {
+        let round = before.0 & !PageVersion::MASK;
+        let of_round = round | version.0 as u64;
+        CheckpointId(if of_round < before.0 { of_round } else { of_round - PageVersion::MASK - 1 })
+    }
 }
 
 impl PageVersion {
@@ -204,5 +211,11 @@ mod tests {
         assert_eq!(PageVersion::of(last).to_string(), "16777215");
         assert_eq!(last.next(), CheckpointId(0x200_0001));
         assert_eq!(PageVersion::of(last.next()), PageVersion(1));
+        for (id, before) in
+            [(5, 6), (0x1ff_ffff, 0x200_0001), (0x200_0001, 0x200_0009), (9, 0x100_0009)]
+        {
+            let id = CheckpointId(id);
+            assert_eq!(CheckpointId::last_of(PageVersion::of(id), CheckpointId(before)), id);
+        }
     }
 }

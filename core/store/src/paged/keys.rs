@@ -16,6 +16,7 @@
 
 use super::ids::{ObjectId, PageNo};
 use crate::objects::{CollectionId, ObjectNo};
+use std::ops::{Range, RangeInclusive};
 
 /// Bytes of an object inside a key.
 const OBJECT: usize = 20;
@@ -117,6 +118,28 @@ pub fn extent(object: ObjectId, index: u64) -> Vec<u8> {
     key
 }
 
+/// All keys of a kind that are of these objects of a collection, as the first of them and the first one behind.
+pub fn of_objects(
+    kind: u8,
+    collection: CollectionId,
+    objects: &RangeInclusive<ObjectNo>,
+) -> Range<Vec<u8>> {
+    let of = |object: ObjectNo| {
+        let key = object_key(kind, ObjectId { collection, object, snapshot: 0 }, 0);
+        key[..1 + OBJECT - 8].to_vec()
+    };
+    of(*objects.start())..behind(of(*objects.end()))
+}
+
+/// The first key behind all that begin so.
+pub fn behind(mut prefix: Vec<u8>) -> Vec<u8> {
+    while prefix.pop_if(|last| *last == u8::MAX).is_some() {}
+    if let Some(last) = prefix.last_mut() {
+        *last += 1;
+    }
+    prefix
+}
+
 /// The key of the shared range that begins at a page.
 pub fn shared(page: PageNo) -> Vec<u8> {
     let mut key = vec![SHARED];
@@ -160,6 +183,12 @@ mod tests {
         };
         assert!(object(id(255, 9)) < object(id(256, 0)));
         assert!(extent(id(1, 0), 255) < extent(id(1, 0), 256));
+        let all = of_objects(EXTENT, CollectionId::new(3), &(ObjectNo(7)..=ObjectNo(255)));
+        assert!(all.contains(&extent(id(7, 0), 0)) && all.contains(&extent(id(255, u64::MAX), 9)));
+        assert!(!all.contains(&extent(id(256, 0), 0)) && !all.contains(&extent(id(6, 9), 9)));
+        let last =
+            of_objects(EXTENT, CollectionId::new(u32::MAX), &(ObjectNo(0)..=ObjectNo(u64::MAX)));
+        assert_eq!(last.end, [EXTENT + 1]);
         assert_eq!(read_extent(&extent(id(7, 8), 300)), Some((id(7, 8), 300)));
         assert_eq!(read_object(&attribute(id(7, 8), b"size")), Some((id(7, 8), &b"size"[..])));
         assert_eq!(read_shared(&shared(PageNo(70000))), Some(PageNo(70000)));

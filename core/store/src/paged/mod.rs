@@ -36,13 +36,13 @@ mod wait;
 
 pub use api::{
     Answer, Ask, Cause, Completion, Damage, Edit, Io, IoDone, IoId, ObjectId, Op, OpError, OpLane,
-    Outbox, Payload, Ranges, Stages, StoreDevice,
+    Outbox, OwnPages, Payload, Ranges, Reread, Stages, StoreDevice,
 };
 pub use bounds::{Bound, Exceeded, StoreLimits};
 pub use format::{FormatPiece, Formatting, format};
 pub use layout::{Format, FormatError};
 pub use options::{Classes, LogMode, Options, Protection};
-pub use store::{CheckpointStep, DIGEST_PIECE, Fault, PagedStore, RestartFault};
+pub use store::{CheckpointStep, DIGEST_PIECE, Fault, PagedStore, REREAD_PAGES, RestartFault};
 pub use wait::{LongestWait, Wait};
 
 use ids::PageSize;

@@ -141,6 +141,11 @@ impl PageStamp {
         PageStamp { layout: LAYOUT, checkpoint }
     }
 
+    /// The checkpoint that wrote it; `None` for a page of format 1.
+    pub fn writer(self) -> Option<CheckpointId> {
+        (self.layout == LAYOUT).then_some(self.checkpoint)
+    }
+
     /// The digest of many pages' stamps, in the pages' order: the CRC of nine bytes for each.
     pub fn digest(stamps: impl IntoIterator<Item = PageStamp>) -> u32 {
         stamps.into_iter().fold(0, |digest, stamp| {

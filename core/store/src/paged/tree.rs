@@ -15,8 +15,10 @@
 
 mod change;
 mod walk;
+mod within;
 
 pub use walk::{Visited, Walk};
+pub use within::{NodesAsked, NodesWithin};
 
 use super::edit::PageEdit;
 use super::ids::{Child, PageNo, PageVersion};

@@ -1,5 +1,5 @@
 //! OSDs whose stores have stopped: a disk that may be good at a second look is opened once more. Those whose stores are damaged are made
-//! empty and filled again, where the others have all that they had.
+//! empty and filled again, where the others have all that they had; so are those whose scrubs have found a page of the store bad.
 
 use super::host_node::HostNode;
 use super::mail::{DiskEmptied, Mail};
@@ -11,7 +11,19 @@ impl HostNode {
     /// Mends what can be mended now; to be called every second.
     pub(super) fn mend_disks(&mut self) {
         self.open_again();
+        self.take_rotten_down();
         self.heal_damaged();
+    }
+
+    fn take_rotten_down(&mut self) {
+        let cluster = self.node.cluster();
+        let may_go = |osd: &OsdId| {
+            cluster.may_take_rotten_down(*osd).is_ok()
+                && self.settings.levels.heals_damaged_store(*osd)
+        };
+        let Some((osd, page)) = cluster.rotten().find(|(osd, _)| may_go(osd)) else { return };
+        tracing::warn!(%osd, %page, "a scrub has found a page of its store bad, so it is taken down to be filled again");
+        self.node.change(self.now, |cluster, fx| cluster.take_rotten_down(osd, fx));
     }
 
     fn open_again(&mut self) {
@@ -92,6 +104,17 @@ impl HostNode {
                 tracing::error!(%osd, "the disk cannot be made empty: {error}");
                 self.node.cluster_mut().heal_failed(osd);
             }
+        }
+    }
+
+    /// Why an OSD is not filled again that serves from a store of which a page is bad.
+    pub(super) fn why_not_filled_again(&self, osd: OsdId) -> String {
+        match self.node.cluster().may_take_rotten_down(osd) {
+            _ if !self.settings.levels.heals_damaged_store(osd) => {
+                "osd_heal_damaged_store is off, so it serves on from what it can read".to_owned()
+            }
+            Err(obstacle) => format!("{obstacle}, and serves on from what it can read"),
+            Ok(()) => "it is about to be filled again".to_owned(),
         }
     }
 

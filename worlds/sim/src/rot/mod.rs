@@ -25,4 +25,4 @@ mod region;
 pub use damage::{Case, DamageKind, ParseCaseError};
 pub use judge::{CaseOutcome, CaseVerdict, Sound};
 pub use own::OwnStore;
-pub use region::Region;
+pub use region::{Region, Regions};

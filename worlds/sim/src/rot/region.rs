@@ -46,7 +46,7 @@ pub enum Region {
 type Pieces = Vec<(StoreDevice, Range<u64>)>;
 
 /// The parts of one store.
-pub(super) struct Regions {
+pub struct Regions {
     layout: loadline_store::paged::layout::Layout,
     ranges: Vec<(Region, Pieces)>,
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Region {
 
 impl Regions {
     /// What stands where on these disks.
-    pub(super) fn of(disks: &StoreDisks, superblock: &Superblock) -> Regions {
+    pub fn of(disks: &StoreDisks, superblock: &Superblock) -> Regions {
         let layout = superblock.layout;
         let mut regions =
             Regions { layout, ranges: Region::ALL.map(|region| (region, Vec::new())).into() };
@@ -203,14 +203,24 @@ impl Regions {
 
     /// A byte anywhere: each part that there is is as likely as any other, and so is each byte of it.
     pub(super) fn draw(&self, rng: &mut Rng) -> (StoreDevice, u64) {
-        let there: Vec<_> = self.ranges.iter().filter(|(_, ranges)| !ranges.is_empty()).collect();
+        self.draw_of(&Region::ALL, rng).expect("every store has superblocks")
+    }
+
+    /// The same in one of these parts; `None` if the store has none of them.
+    pub fn draw_of(&self, regions: &[Region], rng: &mut Rng) -> Option<(StoreDevice, u64)> {
+        let is_there =
+            |(region, ranges): &&(Region, Pieces)| !ranges.is_empty() && regions.contains(region);
+        let there: Vec<_> = self.ranges.iter().filter(is_there).collect();
+        if there.is_empty() {
+            return None;
+        }
         let (_, ranges) = there[rng.below(there.len() as u64) as usize];
         let bytes: u64 = ranges.iter().map(|(_, range)| range.end - range.start).sum();
         let mut at = rng.below(bytes);
         for (target, range) in ranges {
             let length = range.end - range.start;
             if at < length {
-                return (*target, range.start + at);
+                return Some((*target, range.start + at));
             }
             at -= length;
         }

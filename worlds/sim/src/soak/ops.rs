@@ -6,7 +6,7 @@ use super::ledger::Ledger;
 use super::scenario::Scenario;
 use loadline_base::Rng;
 use loadline_store::paged::StoreLimits;
-use loadline_store::paged::{Ask, Edit, ObjectId, Payload};
+use loadline_store::paged::{Ask, Edit, ObjectId, OwnPages, Payload};
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::ops::Range;
 
@@ -256,7 +256,12 @@ impl OpSource {
                 from: ObjectNo(rng.below(self.scenario.load.objects)),
                 most: rng.between(1, 6) as usize,
             },
-            _ => Ask::Digest(object),
+            _ if object.object.0.is_multiple_of(2) => Ask::Digest(object),
+            _ => Ask::Reread(match object.object.0 % 3 {
+                0 => OwnPages::Objects(collection(lane), ObjectNo(0)..=object.object),
+                1 => OwnPages::Keys(prefix(lane)..self.key(lane, rng)),
+                _ => OwnPages::Rest,
+            }),
         }
     }
 }

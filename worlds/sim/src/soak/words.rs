@@ -1,6 +1,6 @@
 //! Ops in few words, for stories.
 
-use loadline_store::paged::{Ask, Edit, ObjectId, Payload};
+use loadline_store::paged::{Ask, Edit, ObjectId, OwnPages, Payload};
 
 /// An op in few words.
 pub(super) fn of_ask(ask: &Ask) -> String {
@@ -25,6 +25,14 @@ pub(super) fn of_ask(ask: &Ask) -> String {
         Ask::Attributes(object) => format!("attributes {}", of_object(*object)),
         Ask::List { from, most, .. } => format!("list {most} from {}", from.0),
         Ask::Digest(object) => format!("digest {}", of_object(*object)),
+        Ask::Reread(OwnPages::Objects(collection, objects)) => {
+            let (first, last) = (objects.start().0, objects.end().0);
+            format!("pages of {}/{first} to {last} again", collection.get())
+        }
+        Ask::Reread(OwnPages::Keys(keys)) => {
+            format!("pages of {} to {} again", of_key(&keys.start), of_key(&keys.end))
+        }
+        Ask::Reread(OwnPages::Rest) => "the other pages again".to_owned(),
         Ask::Sync => "sync".to_owned(),
         Ask::Checkpoint => "checkpoint".to_owned(),
     }

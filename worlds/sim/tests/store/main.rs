@@ -6,6 +6,7 @@ mod damaged;
 mod log;
 mod parts;
 mod repair;
+mod reread;
 mod restart;
 mod rot;
 mod smoke;

@@ -99,7 +99,7 @@ impl Pages {
 }
 
 /// A node's gap means nothing and is not in its image; as zeros it is the same at home as after a restore.
-fn clear_gap(page: &mut [u8]) {
+pub(super) fn clear_gap(page: &mut [u8]) {
     if let Some(gap) = TreeNode::of(page).map(TreeNode::gap) {
         page[gap].fill(0);
     }

@@ -9,6 +9,7 @@ mod instant;
 mod journal;
 mod old_versions;
 mod pages;
+mod written;
 
 pub use allocator::{Allocator, PageRun};
 pub use draft::Takes;

@@ -2,7 +2,7 @@
 
 use super::PagedStore;
 use super::memory::LoadUnderWay;
-use super::op::RunningOp;
+use super::op::{OpWork, RunningOp};
 use super::requests::RequestPurpose;
 use crate::paged::api::{Damage, IoDone, OpError, StoreDevice};
 use crate::paged::contents::Miss;
@@ -99,7 +99,9 @@ impl<T: Copy> PagedStore<T> {
     }
 
     fn load_answered(&mut self, slot: SlotId, number: PageNo, error: Option<&OpError>) {
-        let journey = self.ops.suspended(slot).journey();
+        let running = self.ops.suspended(slot);
+        let rereads = matches!(running.work, OpWork::Rereading(_));
+        let journey = running.journey();
         journey.left -= 1;
         let left = journey.left;
         match error {
@@ -110,8 +112,16 @@ impl<T: Copy> PagedStore<T> {
             }
             Some(error) => {
                 journey.retries += 1;
-                if journey.retries > RETRIES_MAX {
+                let is_over = journey.retries > RETRIES_MAX;
+                if is_over && rereads {
+                    journey.retries = 0;
+                } else if is_over {
                     journey.failed = Some(error.clone());
+                }
+                if let OpWork::Rereading(reading) = &mut running.work
+                    && is_over
+                {
+                    reading.lose(number);
                 }
             }
         }

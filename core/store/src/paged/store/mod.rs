@@ -12,6 +12,7 @@ mod plan;
 mod prepare;
 mod query;
 mod requests;
+mod reread;
 mod restart;
 mod run;
 mod upkeep;
@@ -19,6 +20,7 @@ mod upkeep;
 pub use checkpoint::CheckpointStep;
 pub use fault::Fault;
 pub use query::DIGEST_PIECE;
+pub use reread::REREAD_PAGES;
 pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{Answer, Ask, Cause, IoDone, IoId, Op, OpError, OpLane, Outbox, Stages};
@@ -219,6 +221,8 @@ impl<T: Copy> PagedStore<T> {
             RequestPurpose::Load(page) => return self.load_done(page, done),
             RequestPurpose::OwnWrite(slot) => return self.own_write_done(slot, done.outcome),
             RequestPurpose::OwnRead(slot, piece) => return self.own_read_done(slot, piece, done),
+            RequestPurpose::Reread(slot, piece) => return self.reread_done(slot, piece, done),
+            RequestPurpose::Rewrite(slot, page) => return self.rewrite_done(slot, page, &done),
             RequestPurpose::Checkpoint(request) => return self.checkpoint_io_done(request, done),
             RequestPurpose::Discard(run) => return self.discarded(run),
             RequestPurpose::Restart(request) => return self.restart_io_done(request, done),

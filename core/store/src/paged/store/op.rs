@@ -7,6 +7,7 @@ use super::super::ids::{Lsn, PageNo};
 use super::super::options::LogMode;
 use super::super::space::PageRun;
 use super::super::wait::Wait;
+use super::reread::Rereading;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
 
@@ -19,6 +20,8 @@ pub(super) enum OpWork {
     Changes(Vec<Change<'static>>),
     /// Bytes of an object that come from the device, or a digest over them.
     Reading(Box<Reading>),
+    /// Pages of the store's own making that are read again.
+    Rereading(Box<Rereading>),
 }
 
 /// An object's bytes on the way from the device.

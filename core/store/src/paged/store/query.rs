@@ -100,6 +100,10 @@ impl<T: Copy> PagedStore<T> {
             Ask::Read { .. } | Ask::Sparse { .. } | Ask::Digest(_) => {
                 return self.read(running, found);
             }
+            Ask::Reread(pages) => {
+                let pages = pages.clone();
+                return self.begin_reread(running, &pages);
+            }
             Ask::Sync if self.options.log_mode != LogMode::None => {
                 return self.log.sync(running, &mut self.ops);
             }

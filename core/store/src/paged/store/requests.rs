@@ -26,6 +26,10 @@ pub(super) enum RequestPurpose {
     OwnWrite(SlotId),
     /// An object's bytes, read beside the cache: whose, and which of its pieces.
     OwnRead(SlotId, usize),
+    /// Pages that are read again beside the cache: for whom, and which of its pieces.
+    Reread(SlotId, usize),
+    /// A page that was bad when it was read again, written from the cache: for whom.
+    Rewrite(SlotId, PageNo),
     /// A request of the checkpoint.
     Checkpoint(CheckpointRequest),
     /// Pages that nobody owns any more.
@@ -153,9 +157,11 @@ impl DeviceRequests {
             RequestPurpose::LogWrite(_) | RequestPurpose::LogFlush(_) | RequestPurpose::Witness => {
                 Cause::Log
             }
-            RequestPurpose::Load(_) | RequestPurpose::OwnWrite(_) | RequestPurpose::OwnRead(..) => {
-                Cause::Op
-            }
+            RequestPurpose::Load(_)
+            | RequestPurpose::OwnWrite(_)
+            | RequestPurpose::OwnRead(..)
+            | RequestPurpose::Reread(..)
+            | RequestPurpose::Rewrite(..) => Cause::Op,
             RequestPurpose::Checkpoint(_) | RequestPurpose::Discard(_) => Cause::Checkpoint,
             RequestPurpose::Restart(_) => Cause::Restart,
         }

@@ -33,6 +33,7 @@ impl<T: Copy> PagedStore<T> {
             OpWork::Asked(_) => self.query(running),
             OpWork::Changes(_) => self.update(running, false),
             OpWork::Reading(_) => self.read_arrived(running),
+            OpWork::Rereading(_) => self.reread_on(running),
         }
     }
 
@@ -295,7 +296,9 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn ask_of(running: &RunningOp<T>) -> &Ask {
         match &running.work {
             OpWork::Asked(ask) => ask,
-            OpWork::Changes(_) | OpWork::Reading(_) => unreachable!("the op is as it was asked"),
+            OpWork::Changes(_) | OpWork::Reading(_) | OpWork::Rereading(_) => {
+                unreachable!("the op is as it was asked")
+            }
         }
     }
 }

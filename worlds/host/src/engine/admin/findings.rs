@@ -158,6 +158,10 @@ impl Findings {
         for osd in host.node.cluster().healing().iter() {
             self.warn(format!("{osd} was damaged and is filled again from the other copies"));
         }
+        for (osd, page) in host.node.cluster().rotten() {
+            let why = host.why_not_filled_again(osd);
+            self.error(format!("a scrub has found {page} of {osd}'s store bad on its disk: {why}"));
+        }
     }
 
     fn room(&mut self, host: &HostNode, osds: &[OsdRow]) {

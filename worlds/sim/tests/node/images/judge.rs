@@ -58,7 +58,7 @@ fn key(id: OpId) -> (u32, u32) {
     (id.slot.get(), id.number)
 }
 
-fn contents(stamp: u64) -> Vec<u8> {
+pub(super) fn contents(stamp: u64) -> Vec<u8> {
     match stamp {
         0 => vec![0; CELL as usize],
         _ => stamp.to_le_bytes().repeat(CELL as usize / 8),
@@ -291,10 +291,20 @@ impl Judged {
 
     /// The same, perhaps with the power.
     pub(super) fn crash_with(&mut self, power: Option<CutStyle>) {
+        self.crash_and(power, |_, _| {});
+    }
+
+    /// The same, with something done to the disks before the start.
+    pub(super) fn crash_and(
+        &mut self,
+        power: Option<CutStyle>,
+        change: impl FnOnce(&mut Vec<SimDisk>, &mut Rng),
+    ) {
         self.take_replies();
         let node = self.node.take().expect("the node runs");
         let now = node.now();
-        let disks = node.crash(power, &mut self.rng);
+        let mut disks = node.crash(power, &mut self.rng);
+        change(&mut disks, &mut self.rng);
         self.under_way.clear();
         self.job = None;
         self.boot(now, disks);
@@ -341,7 +351,7 @@ impl Judged {
     }
 
     /// What keeps the node from going on.
-    fn state(&mut self) -> String {
+    pub(super) fn state(&mut self) -> String {
         let node = self.node();
         let mut text = String::new();
         for osd in (0..OSDS).map(OsdId::new) {

@@ -1,5 +1,6 @@
 //! Images with snapshots and clones on a node through bad days, judged by plain copies of what was written.
 
+mod flips;
 mod holes;
 mod judge;
 mod table;
