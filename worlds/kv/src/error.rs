@@ -1,12 +1,14 @@
 //! Why something failed: a small list for ops, another for opening.
 
-use crate::update::UPDATE_BYTES_MAX;
 use loadline_base::Bytes;
 use loadline_host::{DiskOpenError, LoopError, NewStoreError};
 use loadline_store::paged::bounds::Exceeded;
 use loadline_store::paged::{Fault, OpError};
 use std::io;
 use std::path::PathBuf;
+
+/// Bytes of values that an update's keys may hold together, and those of all updates whose keys are being read.
+pub const UPDATE_BYTES_MAX: usize = 32 << 20;
 
 /// Why an op failed. Nothing of it was carried out, but where it says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

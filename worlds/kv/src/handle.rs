@@ -6,7 +6,7 @@ use crate::owner::{
 };
 use crate::pending::{Answerer, Pending, pending};
 use crate::record::{self, DbEntry};
-use crate::update::{DbUpdate, Update, UpdateKeys};
+use crate::update::{DbUpdate, KeyUpdate, UpdateKeys};
 use crate::wall;
 use loadline_host::Mailbox;
 use loadline_store::paged::bounds::StoreLimits;
@@ -71,7 +71,7 @@ impl DbHandle {
         let (keys, promise) = keys.into_parts();
         let promise = promise.unwrap_or(self.log_mode);
         self.ask(|answer| {
-            let work = Box::new(Update::new(work, answer));
+            let work = Box::new(KeyUpdate::new(work, answer));
             let committer = Committer::Update { work, goes_alone: false };
             let (edits, first_expiry_ms) = (Vec::new(), None);
             let commit = NewCommit { edits, keys, reads, promise, first_expiry_ms, committer };

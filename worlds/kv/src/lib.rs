@@ -59,7 +59,7 @@ pub use backup::{BackupError, StreamFault, verify_backup};
 pub use batch::WriteBatch;
 pub use copies::{grow, restore};
 pub use db::Db;
-pub use error::{DbError, DbOpenError};
+pub use error::{DbError, DbOpenError, UPDATE_BYTES_MAX};
 pub use keyspace::Keyspace;
 pub use options::DbOptions;
 pub use owner::DbStatistics;
@@ -68,7 +68,7 @@ pub use record::{DbEntry, ENTRY_BYTES_MAX, KEYSPACE_BYTES_MAX};
 pub use scan::{DbIterator, DbScan};
 pub use snapshot::DbSnapshot;
 pub use transaction::DbTransaction;
-pub use update::{DbUpdate, UPDATE_BYTES_MAX, UpdateKeys};
+pub use update::{DbUpdate, UpdateKeys};
 pub use wall::now_ms;
 
 /// The README's program is a test.

@@ -15,9 +15,6 @@ use loadline_store::paged::LogMode;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes of values that an update's keys may hold together, and those of all updates whose keys are being read.
-pub const UPDATE_BYTES_MAX: usize = 32 << 20;
-
 /// What keys of the store hold, with tails.
 pub(crate) type StoredValues = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
@@ -137,20 +134,20 @@ pub(crate) trait UpdateWork: Send {
 }
 
 /// An update by a function, and who waits for what that answers.
-pub(crate) struct Update<T, F> {
+pub(crate) struct KeyUpdate<T, F> {
     work: F,
     made: Option<T>,
     answerer: Answerer<T>,
 }
 
-impl<T, F: FnMut(&mut DbUpdate<'_>) -> T> Update<T, F> {
+impl<T, F: FnMut(&mut DbUpdate<'_>) -> T> KeyUpdate<T, F> {
     /// An update that was not carried out yet.
-    pub(crate) fn new(work: F, answerer: Answerer<T>) -> Update<T, F> {
-        Update { work, made: None, answerer }
+    pub(crate) fn new(work: F, answerer: Answerer<T>) -> KeyUpdate<T, F> {
+        KeyUpdate { work, made: None, answerer }
     }
 }
 
-impl<T: Send, F: FnMut(&mut DbUpdate<'_>) -> T + Send> UpdateWork for Update<T, F> {
+impl<T: Send, F: FnMut(&mut DbUpdate<'_>) -> T + Send> UpdateWork for KeyUpdate<T, F> {
     fn carry_out(
         &mut self,
         found: &StoredValues,
@@ -172,7 +169,7 @@ impl<T: Send, F: FnMut(&mut DbUpdate<'_>) -> T + Send> UpdateWork for Update<T, 
     }
 
     fn answer(self: Box<Self>, result: Result<(), DbError>) {
-        let Update { made, answerer, .. } = *self;
+        let KeyUpdate { made, answerer, .. } = *self;
         answerer.give(result.map(|()| made.expect("what is answered was carried out")));
     }
 }
@@ -198,7 +195,7 @@ mod tests {
                 assert!(step != 1, "the second one panics behind its change");
                 value
             };
-            let mut update = Box::new(Update::new(work, answerer));
+            let mut update = Box::new(KeyUpdate::new(work, answerer));
             let result = update.carry_out(&found, &mut changes);
             updates.push((update, result, answered));
         }

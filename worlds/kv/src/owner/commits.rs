@@ -14,10 +14,10 @@
 
 use super::versions::ReadSet;
 use crate::batch::{BatchParts, WriteBatch};
-use crate::error::DbError;
+use crate::error::{DbError, UPDATE_BYTES_MAX};
 use crate::pending::Answerer;
 use crate::record;
-use crate::update::{StoredValues, UPDATE_BYTES_MAX, UpdateWork};
+use crate::update::{StoredValues, UpdateWork};
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Edit, LogMode};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
