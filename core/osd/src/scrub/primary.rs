@@ -5,7 +5,7 @@
 //! when its OSD looks, and is refused.
 
 use super::Scrub;
-use super::compare::{are_unreadable_alone, bad_copies};
+use super::compare::bad_copies;
 use super::kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
 use super::map::{ScrubMap, ScrubMessage};
 use super::options::{ScrubOptions, ScrubSlots};
@@ -25,14 +25,6 @@ use loadline_base::{Span, Time};
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A copy of an object that is to be replaced.
-struct BadCopy {
-    osd: OsdId,
-    object: ObjectNo,
-    /// What can be read of it is right.
-    may_lend: bool,
-}
 
 /// Between two looks whose time has come.
 const TICK: Span = Span::from_secs(1);
@@ -530,11 +522,8 @@ impl Osd {
             // What was replaced is looked at once more: until then nobody says that all is well.
             let again = ScrubRequest { repairs: false, kind: ScrubKind::Deep, ..request };
             self.want_scrub(now, pg, again);
-            for BadCopy { osd, object, may_lend } in to_repair {
-                match may_lend {
-                    true => self.note_unreadable(pg, osd, object),
-                    false => self.note_wrong(pg, osd, object),
-                }
+            for (osd, object) in to_repair {
+                self.note_wrong(pg, osd, object);
                 self.counters.scrub.repaired += 1;
             }
             self.begin_repair(now, pg, fx);
@@ -543,9 +532,8 @@ impl Osd {
         self.begin_trim(now, pg, fx);
     }
 
-    /// Which copies of which objects are to be replaced, and whether some have none that is good. Those of which each copy can only not be read
-    /// everywhere may still be put together.
-    fn what_to_repair(&self, pg: PgId, findings: &ScrubFindings) -> (Vec<BadCopy>, bool) {
+    /// Which copies of which objects are to be replaced, and whether some have none that is good.
+    fn what_to_repair(&self, pg: PgId, findings: &ScrubFindings) -> (Vec<(OsdId, ObjectNo)>, bool) {
         let primary = self.primary(pg).expect("it leads what it scrubs");
         let members: BTreeSet<OsdId> = primary.members().iter().collect();
         let mut objects = BTreeMap::<ObjectNo, Vec<_>>::new();
@@ -554,12 +542,10 @@ impl Osd {
         }
         let (mut all, mut has_failed) = (Vec::new(), false);
         for (object, states) in objects {
-            let (bad, has_good) = bad_copies(&members, &states);
-            let may_lend = !has_good && are_unreadable_alone(&states);
-            has_failed |= !has_good;
-            // Where several may lend, the primary's is taken for unreadable, as when a client reads it: the others follow when they are asked.
-            let all_bad = bad.into_iter().map(|osd| BadCopy { osd, object, may_lend });
-            all.extend(all_bad.filter(|it| has_good || may_lend && it.osd == self.id));
+            match bad_copies(&members, &states) {
+                (bad, true) => all.extend(bad.into_iter().map(|osd| (osd, object))),
+                (_, false) => has_failed = true,
+            }
         }
         (all, has_failed)
     }
