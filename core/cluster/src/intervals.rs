@@ -148,6 +148,7 @@ impl Cluster {
             acting: peered.acting,
             copies: spec.copies,
             missing: peered.missing,
+            damaged: peered.damaged,
             asynchronous: peered.asynchronous,
             backfill: peered.backfill,
             object_bytes: spec.object_bytes,

@@ -44,6 +44,7 @@ pub(crate) enum StandIn {
 pub(crate) struct Peered {
     pub acting: Vec<OsdId>,
     pub missing: Vec<(OsdId, BTreeSet<ObjectNo>)>,
+    pub damaged: Vec<(OsdId, BTreeSet<ObjectNo>)>,
     pub asynchronous: OsdSet,
     pub backfill: Vec<OsdId>,
     /// Whose log all acting OSDs take; `None` if there is nothing to take over.
@@ -95,6 +96,9 @@ pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &
     if rules.stand_in == StandIn::Authority && peered.acting.first() != up.first() {
         peered.put_first(authority);
     }
+    let damaged = |osd: &OsdId| Some((*osd, copies.of(*osd)?.damaged.clone()));
+    peered.damaged = peered.acting.iter().filter_map(damaged).collect();
+    peered.damaged.retain(|(_, damaged)| !damaged.is_empty());
     peered
 }
 
@@ -280,13 +284,14 @@ mod tests {
         let logs: Vec<PgLog> = copies.iter().map(|has| log_of(has.writes)).collect();
         let lacks: Vec<BTreeSet<ObjectNo>> =
             copies.iter().map(|has| has.lacks.iter().copied().map(ObjectNo).collect()).collect();
+        let none = BTreeSet::new();
         let state = |index: usize, has: &Has| {
             let Has { gaps, filling, active_in, .. } = *has;
-            let (log, lacks) = (&logs[index], &lacks[index]);
-            (
-                osd(has.osd),
-                Some(CopyState { log, lacks, gaps, filling, active_in, asynchronous_above: 1 }),
-            )
+            let (log, lacks, damaged) = (&logs[index], &lacks[index], &none);
+            let asynchronous_above = 1;
+            let copy =
+                CopyState { log, lacks, damaged, gaps, filling, active_in, asynchronous_above };
+            (osd(has.osd), Some(copy))
         };
         let states = copies.iter().enumerate().map(|(index, has)| state(index, has)).collect();
         let ids = |ids: &[u32]| ids.iter().map(|id| osd(*id)).collect::<Vec<_>>();

@@ -8,7 +8,7 @@ use crate::message::{Before, ClientOp, Data, OpKind};
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
-use loadline_store::paged::{Answer, Edit, Exceeded, OwnPages, Wait};
+use loadline_store::paged::{Answer, Edit, Exceeded, LostEnds, OwnPages, Wait};
 use loadline_store::{ObjectNo, Version};
 
 /// What is done to an object's bytes.
@@ -63,6 +63,8 @@ pub(crate) struct Access {
     pub first: Vec<Edit>,
     /// What is to be kept together with it.
     pub edits: Vec<Edit>,
+    /// See [`Update::past_damage`].
+    pub past_damage: Option<Vec<Edit>>,
     pub class: ClassTag,
     pub token: Commit,
 }
@@ -82,6 +84,8 @@ pub(crate) struct AccessDone {
     pub submitted: Time,
     /// What it waited for longest in a store of bytes.
     pub held: Option<(Wait, Span)>,
+    /// What an update did to pages that are lost here, because what stands around it cannot be read.
+    pub lost: LostEnds,
 }
 
 /// Why a store could not carry an access out.
@@ -117,12 +121,16 @@ pub(crate) struct Update {
     /// What must have happened on the disk before, on its own.
     pub first: Vec<Edit>,
     pub edits: Vec<Edit>,
+    /// Other copies carry it out as well: what cannot be read around it here does not keep the rest from being written. These are kept together
+    /// with it then.
+    pub past_damage: Option<Vec<Edit>>,
 }
 
 impl Update {
     /// An access that leaves everything as it is.
     pub(crate) fn none(touch: AccessKind) -> Update {
-        Update { touch, version: Version::default(), first: Vec::new(), edits: Vec::new() }
+        let (version, first, edits) = (Version::default(), Vec::new(), Vec::new());
+        Update { touch, version, first, edits, past_damage: None }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
-use loadline_store::paged::Edit;
+use loadline_store::paged::{Edit, LostEnds};
 
 impl Osd {
     /// A worker carries out a client's op.
@@ -68,6 +68,9 @@ impl Osd {
         let tag = self.begin_op(op, stamps, others);
         self.ops.get_mut(tag).expect("it has begun").copies = matches!(before, Before::Copy { .. });
         let mut update = self.replicate(op, before, &data, tag, others, fx);
+        if others.is_empty() {
+            update.past_damage = None;
+        }
         update.touch = AccessKind::of(op.kind, before, data);
         let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
         self.access(now, Urgency::default(), &ObjectRange::of(&op), update, commit);
@@ -142,7 +145,11 @@ impl Osd {
         let Changed { created, first, edits: mut more } = self.change(&change);
         let mut edits = self.entry_edits(pg, LogEntry { version, object, op: write.op });
         edits.append(&mut more);
-        (created, Update { touch: AccessKind::Nothing, version, first, edits })
+        let touch = AccessKind::Nothing;
+        let is_durable = self.is_durable();
+        let here = self.pg(pg).expect("it was written to");
+        let past_damage = is_durable.then(|| vec![here.note_damage(pg, object)]);
+        (created, Update { touch, version, first, edits, past_damage })
     }
 
     /// What a write's log entry asks of the disk.
@@ -181,14 +188,14 @@ impl Osd {
         &mut self,
         now: Time,
         tag: WriteTag,
-        (read, delay): (Data, Delay),
+        (read, delay, lost): (Data, Delay, LostEnds),
         fx: &mut Effects,
     ) {
         let Some(in_flight) = self.ops.get_mut(tag) else { return };
         in_flight.stamps.committed = now;
         in_flight.stamps.longest = in_flight.stamps.longest.or(delay);
         in_flight.read = read;
-        self.vote(now, (self.id, None), tag, fx);
+        self.vote(now, (self.id, None, lost), tag, fx);
     }
 
     /// What a client wants to read cannot be read here. If no other copy has it either, the op fails.
@@ -213,26 +220,41 @@ impl Osd {
     }
 
     /// Counts one copy on which the op is durable, or that knows it has missed it; after the last one the client gets its
-    /// reply. The last one's delay is what the others waited for.
+    /// reply. The last one's delay is what the others waited for. A copy of which a page is lost is mended; what is lost in all of them is not
+    /// written.
     pub(crate) fn vote(
         &mut self,
         now: Time,
-        (from, delay): (OsdId, Option<Delay>),
+        (from, delay, lost): (OsdId, Option<Delay>, LostEnds),
         tag: WriteTag,
         fx: &mut Effects,
     ) {
         let Some(in_flight) = self.ops.get_mut(tag) else { return };
         in_flight.pending.remove(from);
         in_flight.last = delay;
-        if in_flight.pending.is_empty() {
-            let (op, read) = (in_flight.op, std::mem::take(&mut in_flight.read));
+        in_flight.lost = in_flight.lost.and(lost);
+        let (op, is_over) = (in_flight.op, in_flight.pending.is_empty());
+        if lost.any() {
+            self.note_unreadable(op.pg, from, op.object);
+        }
+        if !is_over {
+            self.weigh_doubts(now, op.pg, tag, fx);
+        }
+        if is_over {
+            let in_flight = self.ops.get_mut(tag).expect("it was looked up");
+            let (read, lost) = (std::mem::take(&mut in_flight.read), in_flight.lost);
             let primary = self.primary(op.pg).expect("its ops end with its interval");
-            let is_kept = !op.kind.is_update() || primary.is_anywhere(op.object);
+            let is_somewhere =
+                primary.is_anywhere(op.object) || !primary.lenders(op.object).is_empty();
+            let is_kept = !op.kind.is_update() || is_somewhere && !lost.any();
             if !is_kept {
                 self.tell_refused(now, &op, op.object, fx);
             }
             let result = if is_kept { Ok(read) } else { Err(AccessFailure::Unreadable) };
             self.end_op(now, tag, result, fx);
+        }
+        if lost.any() {
+            self.begin_repair(now, op.pg, fx);
         }
     }
 

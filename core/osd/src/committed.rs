@@ -31,16 +31,33 @@ impl Osd {
         let class = self.queue.class_tag(work, urgency);
         let part = self.gate().part_most();
         let ObjectRange { pg, object, offset, length } = *place;
-        let Update { touch, version, first, edits } = update;
-        let access =
-            Access { pg, object, offset, length, touch, version, first, edits, class, token };
+        let Update { touch, version, first, edits, past_damage } = update;
+        let access = Access {
+            pg,
+            object,
+            offset,
+            length,
+            touch,
+            version,
+            first,
+            edits,
+            past_damage,
+            class,
+            token,
+        };
         self.store.access(now, access, part);
     }
 
     /// The store carried an access out, or could not.
     pub(crate) fn committed(&mut self, now: Time, done: AccessDone, fx: &mut Effects) {
         let delay = self.store_delay(now, &done);
-        let AccessDone { pg, object, token, result, told, .. } = done;
+        let AccessDone { pg, object, token, result, told, lost, .. } = done;
+        if lost.any() {
+            self.counters.damage.found += 1;
+            if let Some(here) = self.pg_mut(pg) {
+                here.note_lost_pages(object);
+            }
+        }
         match (token, result) {
             (Commit::Put(token), result) => self.put_ended(token, result.map(drop), fx),
             (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
@@ -50,10 +67,10 @@ impl Osd {
             }
             (token, Err(failure)) => self.access_failed(now, (pg, object), token, failure, fx),
             (Commit::Op(tag, ..) | Commit::Read(tag, ..), Ok(read)) => {
-                self.op_committed(now, tag, (read, delay), fx);
+                self.op_committed(now, tag, (read, delay, lost), fx);
             }
             (Commit::Replica(primary, tag, _, before), Ok(_)) => {
-                let message = Message::WriteDone(tag, before.or(delay));
+                let message = Message::WriteDone(tag, before.or(delay), lost);
                 self.send(primary.osd, pg, message, fx);
             }
             (Commit::Missed(primary, tag), Ok(_)) => {

@@ -87,6 +87,9 @@ impl Osd {
         if activation.acting.first() == Some(&this) {
             let pg = self.pg_mut(id).expect("it was placed");
             pg.primary = Some(Box::new(Primary::new(activation, objects)));
+            for (osd, damaged) in &activation.damaged {
+                damaged.iter().for_each(|object| self.note_unreadable(id, *osd, *object));
+            }
             self.start_recovery(now, id, fx);
             self.begin_scrubs(now, fx);
             self.look_for_due_scrubs(now, id, fx);

@@ -248,10 +248,12 @@ impl Osd {
     pub(crate) fn settle_disk(&mut self, now: Time, fx: &mut Effects) {
         loop {
             self.take_completions(now, fx);
+            self.take_doubts(now, fx);
             self.go_on_benching(now, fx);
             self.count_background();
             self.take_by_window(now, fx);
-            if self.store.paged().out.completions.is_empty() {
+            let out = &self.store.paged().out;
+            if out.completions.is_empty() && out.doubts.is_empty() {
                 break;
             }
         }

@@ -5,6 +5,7 @@ use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::message::{ClientOp, Data, WriteTag};
 use loadline_base::{SlotId, Slots, Time};
 use loadline_store::ObjectNo;
+use loadline_store::paged::LostEnds;
 
 /// An op that is being carried out on its primary.
 #[derive(Clone, Debug)]
@@ -20,6 +21,10 @@ pub(crate) struct InFlight {
     pub read: Data,
     /// What kept the other copy that answered last.
     pub last: Option<Delay>,
+    /// What of an update is lost in all copies that have confirmed it.
+    pub lost: LostEnds,
+    /// Who asks whether others have what cannot be read there, and about what.
+    pub doubts: Vec<(OsdId, LostEnds)>,
 }
 
 /// When an op passed which stage on its primary.
@@ -67,7 +72,10 @@ impl InFlightOps {
         self.sequence = self.sequence.wrapping_add(1);
         let sequence = self.sequence;
         let (copies, read, last) = (false, Data::NONE, None);
-        let in_flight = InFlight { op, sequence, pending, stamps, copies, read, last };
+        let lost = LostEnds::BOTH;
+        let doubts = Vec::new();
+        let in_flight =
+            InFlight { op, sequence, pending, stamps, copies, read, last, lost, doubts };
         WriteTag { slot: self.ops.acquire(in_flight), sequence }
     }
 

@@ -110,9 +110,11 @@ impl Item {
                 Message::Op(op) => op.work(),
                 // Both are entries of the log, and kept in its order.
                 Message::Write(_) | Message::Settle(_) => Work::ReplicaWrite,
-                Message::WriteDone(..) | Message::WriteMissed(..) | Message::Settled(_) => {
-                    Work::ReplicaAck
-                }
+                Message::WriteDone(..)
+                | Message::WriteDoubted(..)
+                | Message::GoPast(..)
+                | Message::WriteMissed(..)
+                | Message::Settled(_) => Work::ReplicaAck,
                 Message::Push(_) | Message::PushHistory(..) => Work::Push,
                 Message::PushReply(_)
                 | Message::HistoryStored(..)

@@ -8,7 +8,7 @@ use crate::snapshots::{FormerState, SnapshotNo, image_of};
 use crate::tenants::GivenOps;
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{Urgency, Work};
-use loadline_store::paged::{Payload, Ranges};
+use loadline_store::paged::{LostEnds, Payload, Ranges};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -391,9 +391,13 @@ pub enum Message {
     Op(ClientOp),
     /// A write, to a replica.
     Write(ReplicaWrite),
-    /// A replica's write is durable; and what it waited for longest there.
-    WriteDone(WriteTag, Delay),
-    /// A replica could not carry the write out, because the bytes around it cannot be read there. It has noted durably that
+    /// A replica's write is durable; what it waited for longest there, and what of it is lost there with pages that cannot be read.
+    WriteDone(WriteTag, Delay, LostEnds),
+    /// A replica waits with a write, because its device does not read now what stands around these parts of it.
+    WriteDoubted(WriteTag, LostEnds),
+    /// Others have these parts of the write: who cannot read what stands around them goes past it. What nobody has is not written.
+    GoPast(WriteTag, LostEnds),
+    /// A replica could not carry the write out, because what it must look at cannot be read there. It has noted durably that
     /// it lacks the object.
     WriteMissed(WriteTag, ObjectNo),
     /// May objects of about so many bytes together be pushed to you? Writes wait for an object that is on its way, so who paces its
@@ -488,6 +492,8 @@ pub struct Activation {
     pub copies: u32,
     /// What each acting OSD misses, by the log; absent means nothing.
     pub missing: Vec<(OsdId, BTreeSet<ObjectNo>)>,
+    /// Objects of which acting OSDs have lost pages; absent means none.
+    pub damaged: Vec<(OsdId, BTreeSet<ObjectNo>)>,
     /// Members of `acting` that lack objects but need not hold up writes (asynchronous recovery).
     pub asynchronous: OsdSet,
     /// Who is to be filled by scanning.

@@ -238,7 +238,13 @@ impl Osd {
             Message::Write(write) => {
                 self.execute_replica_write(now, asker, pg, (write, data), longest, fx);
             }
-            Message::WriteDone(tag, delay) => self.vote(now, (from, Some(delay)), tag, fx),
+            Message::WriteDone(tag, delay, lost) => {
+                self.vote(now, (from, Some(delay), lost), tag, fx);
+            }
+            Message::WriteDoubted(tag, ends) => {
+                self.write_doubted(now, (from, pg), tag, ends, fx);
+            }
+            Message::GoPast(tag, ends) => self.go_past(now, asker, pg, (tag, ends)),
             Message::WriteMissed(tag, object) => {
                 self.write_missed(now, from, (pg, object), tag, fx)
             }
@@ -336,8 +342,9 @@ impl Osd {
     pub fn copy(&self, id: PgId) -> Option<CopyState<'_>> {
         let pg = self.pg(id).filter(|pg| pg.leaving.is_none())?;
         let Pg { ref log, ref lacks, gaps, filling, active_in, .. } = *pg;
+        let damaged = pg.disk.damage.objects();
         let asynchronous_above = self.options.asynchronous_above;
-        Some(CopyState { log, lacks, gaps, filling, active_in, asynchronous_above })
+        Some(CopyState { log, lacks, damaged, gaps, filling, active_in, asynchronous_above })
     }
 
     /// The placement groups that this OSD has a copy of; those that it is deleting are none of them.

@@ -70,10 +70,11 @@ impl Pg {
 
     /// A copy as its disk tells of it. Its shard is its owner's to say.
     pub(crate) fn loaded(shard: ShardId, group: LoadedGroup) -> Pg {
-        let LoadedGroup { record, lacks, has_list, entries, kept, .. } = group;
+        let disk = GroupDisk::loaded(&group);
+        let LoadedGroup { record, lacks, entries, kept, .. } = group;
         Pg {
             active_in: record.active_in,
-            disk: GroupDisk::loaded(record, &entries, &lacks, has_list),
+            disk,
             log: PgLog::loaded(record.tail, entries),
             lacks,
             kept,
@@ -83,12 +84,22 @@ impl Pg {
         }
     }
 
+    /// It has lost pages of an object, as its disk tells; if it lacks all of it, that says more.
+    pub(crate) fn note_lost_pages(&mut self, object: ObjectNo) {
+        if !self.lacks.contains(&object) {
+            self.disk.note_damage(object);
+        }
+    }
+
     /// Takes part in a new interval.
     pub(crate) fn begin(&mut self, this: OsdId, activation: &Activation) {
         let missing = activation.missing.iter().find(|(osd, _)| *osd == this);
         self.interval = activation.interval;
         self.active_in = activation.id();
         self.lacks = missing.map_or(BTreeSet::new(), |(_, objects)| objects.clone());
+        for object in &self.lacks {
+            self.disk.damage.forget(*object);
+        }
         self.unreadable.clear();
         self.gaps = activation.asynchronous.contains(this);
         self.filling = activation.backfill.contains(&this);
@@ -109,6 +120,8 @@ pub struct CopyState<'a> {
     pub log: &'a PgLog,
     /// Objects that may not be here as the log tells.
     pub lacks: &'a BTreeSet<ObjectNo>,
+    /// Objects that are, and have lost pages.
+    pub damaged: &'a BTreeSet<ObjectNo>,
     /// Whether writes may be missing from the middle of the log.
     pub gaps: bool,
     /// Whether only a comparison object by object can tell what is here.
@@ -124,6 +137,7 @@ pub struct CopyState<'a> {
 pub struct CopyReport {
     log: Arc<PgLog>,
     lacks: BTreeSet<ObjectNo>,
+    damaged: BTreeSet<ObjectNo>,
     gaps: bool,
     filling: bool,
     active_in: IntervalId,
@@ -133,17 +147,18 @@ pub struct CopyReport {
 
 impl CopyReport {
     pub(crate) fn of(state: CopyState<'_>, recovered: bool) -> CopyReport {
-        let CopyState { log, lacks, gaps, filling, active_in, asynchronous_above } = state;
-        let (log, lacks) = (Arc::new(log.clone()), lacks.clone());
-        CopyReport { log, lacks, gaps, filling, active_in, asynchronous_above, recovered }
+        let CopyState { log, lacks, damaged, gaps, filling, active_in, .. } = state;
+        let (log, lacks, damaged) = (Arc::new(log.clone()), lacks.clone(), damaged.clone());
+        let asynchronous_above = state.asynchronous_above;
+        CopyReport { log, lacks, damaged, gaps, filling, active_in, asynchronous_above, recovered }
     }
 
     /// The state that it tells.
     pub fn state(&self) -> CopyState<'_> {
-        let CopyReport { log, lacks, gaps, filling, active_in, asynchronous_above, .. } = self;
+        let CopyReport { log, lacks, damaged, gaps, filling, active_in, .. } = self;
         let (gaps, filling, active_in) = (*gaps, *filling, *active_in);
-        let asynchronous_above = *asynchronous_above;
-        CopyState { log, lacks, gaps, filling, active_in, asynchronous_above }
+        let asynchronous_above = self.asynchronous_above;
+        CopyState { log, lacks, damaged, gaps, filling, active_in, asynchronous_above }
     }
 
     /// Whether this copy led the interval, every one was complete, and nothing was in flight.

@@ -4,12 +4,13 @@ use crate::events::SimEvent;
 use crate::osd_drive::RunningDrive;
 use crate::store_disks::StoreDisks;
 use crate::world::{DriveAsked, Machine, VirtualTime, World};
-use loadline_base::Time;
+use loadline_base::{SlotId, Time};
 use loadline_device::{Outcome, Request};
 use loadline_osd::OsdId;
 use loadline_store::RequestId;
 use loadline_store::paged::{
-    Completion, Io, IoDone, Op, OpLane, Options, Outbox, PagedStore, StoreDevice,
+    Completion, Doubt, Edit, Io, IoDone, LostEnds, Op, OpLane, Options, Outbox, PagedStore,
+    StoreDevice,
 };
 use std::collections::VecDeque;
 
@@ -84,6 +85,25 @@ impl SimStore {
     pub fn submit(&mut self, op: Op<u64>) {
         let now = self.now();
         self.machine.store.submit(now, op, &mut self.machine.out);
+        self.carry_out();
+    }
+
+    /// Hands an update to the store that goes past damage (see [`PagedStore::submit_past_damage`]).
+    pub fn submit_past_damage(&mut self, op: Op<u64>, note: Vec<Edit>) {
+        let now = self.now();
+        self.machine.store.submit_past_damage(now, op, note, &mut self.machine.out);
+        self.carry_out();
+    }
+
+    /// Updates that wait for a word since this was asked last.
+    pub fn take_doubts(&mut self) -> Vec<Doubt<u64>> {
+        std::mem::take(&mut self.machine.out.doubts)
+    }
+
+    /// Says what of an update others have (see [`PagedStore::go_past`]).
+    pub fn go_past(&mut self, slot: SlotId, ends: LostEnds) {
+        let now = self.now();
+        self.machine.store.go_past(now, slot, ends, &mut self.machine.out);
         self.carry_out();
     }
 

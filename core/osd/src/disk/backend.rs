@@ -10,8 +10,8 @@ use crate::policy::OsdOptions;
 use loadline_base::{Bytes, Time};
 use loadline_device::RequestKind;
 use loadline_qos::Work;
-use loadline_store::paged::Fault;
 use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::{Fault, LostEnds};
 use loadline_store::{
     AccessCompletion, DirectAccess, DirectStore, ObjectNo, Objects, RequestId, Submission,
 };
@@ -148,7 +148,8 @@ impl StoreBackend {
             (false, _) => Err(AccessFailure::Stopped),
         };
         let (told, held) = (None, None);
-        Some(AccessDone { pg, object, token, result, told, entered, submitted, held })
+        let lost = LostEnds::default();
+        Some(AccessDone { pg, object, token, result, told, entered, submitted, held, lost })
     }
 
     /// Whether a direct store has requests to hand out. Asked first: after most events it has none.

@@ -1,7 +1,8 @@
 //! What an OSD knows of that its disk tells of a placement group.
 
 use super::keys::GroupRecord;
-use crate::pg_log::LogEntry;
+use super::load::LoadedGroup;
+use crate::damage::CopyDamage;
 use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,19 +17,20 @@ pub(crate) struct GroupDisk {
     pub(super) unsure: BTreeSet<ObjectNo>,
     /// It has the list that an older program kept of them.
     pub(super) has_list: bool,
+    /// Objects of which it says that they have lost pages.
+    pub damage: CopyDamage,
 }
 
 impl GroupDisk {
     /// As it was read back.
-    pub(crate) fn loaded(
-        record: GroupRecord,
-        entries: &[LogEntry],
-        lacks: &BTreeSet<ObjectNo>,
-        has_list: bool,
-    ) -> GroupDisk {
+    pub(crate) fn loaded(group: &LoadedGroup) -> GroupDisk {
+        let LoadedGroup { record, entries, lacks, has_list, damaged, .. } = group;
+        let has_list = *has_list;
         // Of what stands in the list, nothing may stand under a key of its own.
         let unsure = if has_list { lacks.clone() } else { BTreeSet::new() };
         let entries = entries.iter().map(|entry| entry.version).collect();
-        GroupDisk { record: Some(record), entries, lacks: lacks.clone(), unsure, has_list }
+        let (record, lacks) = (Some(*record), lacks.clone());
+        let damage = CopyDamage::loaded(damaged.clone());
+        GroupDisk { record, entries, lacks, unsure, has_list, damage }
     }
 }

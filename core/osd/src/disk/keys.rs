@@ -7,7 +7,7 @@
 //! n  set  piece                  a piece of a map
 //! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8), term of
 //!                                the owner that began that interval (8; not there where an older program wrote)
-//! k  placement group  object     nothing: this object may not be here as the log tells
+//! k  placement group  object     nothing: this object may not be here as the log tells; or a byte of 1: it is, and has lost pages
 //! k  placement group             objects of which the same is said (8 each): an older program wrote them here
 //! l  placement group  version    an entry of the log: object (8)
 //! h  placement group  object     its past: version of its removal (8), birth (4), then label and birth (4 each) of each
@@ -169,6 +169,9 @@ pub(crate) fn lack_key(pg: PgId, object: ObjectNo) -> Vec<u8> {
     key.extend_from_slice(&object.0.to_be_bytes());
     key
 }
+
+/// What stands under that key where the object is here and has lost pages. An older program takes it for lacking.
+pub(crate) const HAS_LOST_PAGES: &[u8] = &[1];
 
 /// The objects of a list of what a copy lacks, as an older program wrote it.
 pub(crate) fn decode_objects(value: &[u8]) -> Option<Vec<ObjectNo>> {

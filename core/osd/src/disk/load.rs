@@ -21,6 +21,8 @@ pub(crate) struct LoadedGroup {
     pub lacks: BTreeSet<ObjectNo>,
     /// Some of them stand in a list that an older program wrote.
     pub has_list: bool,
+    /// Objects that have lost pages.
+    pub damaged: BTreeSet<ObjectNo>,
     pub entries: Vec<LogEntry>,
     pub objects: Vec<(ObjectNo, ObjectMeta)>,
     pub kept: ObjectHistories,
@@ -152,6 +154,9 @@ impl DiskLoad {
                 group.lacks.extend(keys::decode_objects(value)?);
                 group.has_list = true;
             }
+            LoadPart::Lacks if value == keys::HAS_LOST_PAGES => {
+                group.damaged.insert(keys::object_of(rest)?);
+            }
             LoadPart::Lacks => drop(group.lacks.insert(keys::object_of(rest)?)),
             LoadPart::Logs => group.entries.push(keys::entry_of(rest, value)?),
             // What cannot be read is as if there had been none: a scrub tells it again.
@@ -238,6 +243,7 @@ impl LoadedGroup {
             record,
             lacks: BTreeSet::new(),
             has_list: false,
+            damaged: BTreeSet::new(),
             entries: Vec::new(),
             objects: Vec::new(),
             kept: ObjectHistories::default(),

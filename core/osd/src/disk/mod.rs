@@ -25,7 +25,7 @@ pub(crate) use keys::{
 pub(crate) use load::{LoadedGroup, NextLoad as LoadNext};
 pub(crate) use map::MapEdits;
 pub use paged::StoreToken;
-pub(crate) use paged::{OpEnded, OpeningPhase, Paged};
+pub(crate) use paged::{DoubtedUpdate, OpEnded, OpeningPhase, Paged};
 pub(crate) use persist::transactions;
 pub(crate) use requests::Sent;
 pub(crate) use steps::Whole;

@@ -16,8 +16,8 @@ use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, SlotId, Span, Time};
 use loadline_qos::ServiceClass;
 use loadline_store::paged::{
-    Answer, Ask, Cause, Completion, DIGEST_PIECE, Edit, Io, IoDone, IoId, LongestWait, Op, OpError,
-    OpLane, Options, Outbox, PagedStore, Stages, Wait,
+    Answer, Ask, Cause, Completion, DIGEST_PIECE, Doubt, Edit, Io, IoDone, IoId, LongestWait,
+    LostEnds, Op, OpError, OpLane, Options, Outbox, PagedStore, Stages, Wait,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
 
@@ -106,11 +106,29 @@ pub(crate) struct Paged {
 }
 
 /// The store's ops that have no end yet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct OpsUnderWay {
     ops: u32,
     /// Of these what is background work whose disk is paced, and its bytes.
     background: (u32, u64),
+    /// Updates that wait for the primary's word.
+    doubts: Vec<Doubt<StoreToken>>,
+}
+
+/// An update of which it must be asked whether others have what cannot be read here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DoubtedUpdate {
+    pub pg: PgId,
+    pub commit: Commit,
+    /// What cannot be done of it.
+    pub ends: LostEnds,
+}
+
+impl DoubtedUpdate {
+    fn of(doubt: &Doubt<StoreToken>) -> DoubtedUpdate {
+        let Doubt { token: StoreToken { pg, commit, .. }, ends, .. } = *doubt;
+        DoubtedUpdate { pg, commit, ends }
+    }
 }
 
 impl Paged {
@@ -215,9 +233,10 @@ impl Paged {
 
     /// Whether the window has room for more. While the device has no room for writes the window is theirs for as long, and
     /// reads that come behind them need not wait as well. It lets in what is queued, and the owner of the map sends no more
-    /// writes.
+    /// writes. While an update waits for its primary's word, that word may be in the queue.
     pub(crate) fn admits(&self) -> bool {
-        self.window.admits(Bytes::new(1)) || self.requests.waits_for_room() > 0
+        let is_waiting = self.requests.waits_for_room() > 0 || !self.under_way.doubts.is_empty();
+        self.window.admits(Bytes::new(1)) || is_waiting
     }
 
     /// How many ops the window has let in; none as long as it is open for writes that the device has no room for.
@@ -333,7 +352,12 @@ impl Paged {
         // A digest has no more than one piece at the device.
         let length = if is_digest { length.min(DIGEST_PIECE) } else { length };
         let token = StoreToken::whole(pg, object, length, token);
-        self.submit(now, Op { ask, lane, class, token });
+        let op = Op { ask, lane, class, token };
+        let Some(note) = access.past_damage else { return self.submit(now, op) };
+        self.enter(&op);
+        if let Some(store) = self.store.as_mut() {
+            store.submit_past_damage(now, op, note, &mut self.out);
+        }
     }
 
     fn begin_transfer(&mut self, now: Time, transfer: StoreTransfer) {
@@ -363,15 +387,62 @@ impl Paged {
     }
 
     fn submit(&mut self, now: Time, op: Op<StoreToken>) {
-        // A store that has stopped takes nothing; its owner has been told.
-        let Some(store) = self.store.as_mut() else { return };
+        self.enter(&op);
+        if let Some(store) = self.store.as_mut() {
+            store.submit(now, op, &mut self.out);
+        }
+    }
+
+    /// Counts an op that is about to be handed in. A store that has stopped takes nothing; its owner has been told.
+    fn enter(&mut self, op: &Op<StoreToken>) {
+        if self.store.is_none() {
+            return;
+        }
         self.window.enter(op.token.length);
         self.under_way.ops += 1;
         if op.token.is_paced {
             self.under_way.background.0 += 1;
             self.under_way.background.1 += op.token.length.get();
         }
-        store.submit(now, op, &mut self.out);
+    }
+
+    /// What has come to be in doubt since this was asked last.
+    pub(crate) fn take_doubts(&mut self) -> Vec<DoubtedUpdate> {
+        let new = std::mem::take(&mut self.out.doubts);
+        let told = new.iter().map(DoubtedUpdate::of).collect();
+        self.under_way.doubts.extend(new);
+        told
+    }
+
+    /// Others have these parts of the update that is meant, if it is here.
+    pub(crate) fn end_doubt(
+        &mut self,
+        now: Time,
+        is_meant: impl Fn(&DoubtedUpdate) -> bool,
+        ends: LostEnds,
+    ) {
+        let doubts = &mut self.under_way.doubts;
+        let found = doubts.iter().position(|doubt| is_meant(&DoubtedUpdate::of(doubt)));
+        if let (Some(at), Some(store)) = (found, self.store.as_mut()) {
+            let Doubt { slot, .. } = doubts.remove(at);
+            store.go_past(now, slot, ends, &mut self.out);
+        }
+    }
+
+    /// Nothing is done of the updates of a placement group that are in doubt. Answers of which objects they are; nobody hears of their end.
+    pub(crate) fn forsake_doubts(&mut self, now: Time, pg: PgId) -> Vec<ObjectNo> {
+        let Some(store) = self.store.as_mut() else { return Vec::new() };
+        let mut its = Vec::new();
+        for doubts in [&mut self.under_way.doubts, &mut self.out.doubts] {
+            its.extend(doubts.extract_if(.., |doubt| doubt.token.pg == pg));
+        }
+        let mut objects = Vec::new();
+        for Doubt { token, slot, .. } in its {
+            objects.push(token.object);
+            let token = StoreToken { commit: Commit::Nothing, ..token };
+            store.forsake_doubt(now, slot, token, &mut self.out);
+        }
+        objects
     }
 
     /// An op has ended.
@@ -399,7 +470,18 @@ impl Paged {
         let submitted = stages.planned;
         let held = Some(longest_wait(now, &stages, &commit));
         let token = commit;
-        OpEnded::Access(AccessDone { pg, object, token, result, told, entered, submitted, held })
+        let lost = stages.lost;
+        OpEnded::Access(AccessDone {
+            pg,
+            object,
+            token,
+            result,
+            told,
+            entered,
+            submitted,
+            held,
+            lost,
+        })
     }
 
     /// A part of a transfer has ended.

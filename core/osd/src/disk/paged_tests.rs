@@ -132,6 +132,7 @@ impl Rig {
                 version: Version(version),
                 first: Vec::new(),
                 edits,
+                past_damage: None,
                 class: loadline_device::ClassTag(ServiceClass::Recovery as u8),
                 token: Commit::Nothing,
             },

@@ -41,6 +41,14 @@ pub(crate) fn transactions(edits: Vec<Edit>, bytes_max: usize) -> Vec<Vec<Edit>>
     all
 }
 
+impl GroupDisk {
+    /// An update has lost a page of an object, and the disk tells so.
+    pub(crate) fn note_damage(&mut self, object: ObjectNo) {
+        self.unsure.remove(&object);
+        self.damage.note(object);
+    }
+}
+
 impl Pg {
     fn record(&self) -> GroupRecord {
         GroupRecord {
@@ -73,7 +81,8 @@ impl Pg {
     /// The transactions, of so many bytes at most, that make the disk tell of this copy what the memory does.
     pub(crate) fn save(&mut self, id: PgId, bytes_max: usize) -> Vec<Vec<Edit>> {
         let careful = put(id, &self.careful_record());
-        let GroupDisk { entries, lacks, unsure, has_list, .. } = std::mem::take(&mut self.disk);
+        let GroupDisk { entries, lacks, unsure, has_list, damage, .. } =
+            std::mem::take(&mut self.disk);
         let is_said = |object: &&ObjectNo| lacks.contains(object) && !unsure.contains(object);
         let new_lacks = self.lacks.iter().filter(|object| !is_said(object));
         let mut edits: Vec<Edit> = new_lacks.map(|object| keep_lack(id, *object)).collect();
@@ -92,6 +101,7 @@ impl Pg {
         edits.extend(has_list.then(|| Edit::Delete { key: keys::of_group(LACKS, id) }));
         self.disk.entries = wanted.into_iter().collect();
         self.disk.lacks = self.lacks.clone();
+        self.disk.damage = damage;
         let mut all = transactions(edits, bytes_max);
         if all.len() > 1 {
             all[0].insert(0, careful);
@@ -99,8 +109,16 @@ impl Pg {
         all
     }
 
+    /// The edit that goes with an update which loses a page of its object. If the copy lacks all of it, that is what it says.
+    pub(crate) fn note_damage(&self, id: PgId, object: ObjectNo) -> Edit {
+        let is_lacking = self.lacks.contains(&object);
+        let value = if is_lacking { Vec::new() } else { keys::HAS_LOST_PAGES.to_vec() };
+        Edit::Put { key: keys::lack_key(id, object), value }
+    }
+
     /// The edit that makes the disk tell that this copy lacks an object.
     pub(crate) fn save_lack(&mut self, id: PgId, object: ObjectNo) -> Edit {
+        self.disk.damage.forget(object);
         self.disk.lacks.insert(object);
         keep_lack(id, object)
     }
@@ -109,6 +127,11 @@ impl Pg {
     pub(crate) fn save_arrival(&mut self, id: PgId, object: ObjectNo) -> Edit {
         self.disk.unsure.insert(object);
         forget_lack(id, object)
+    }
+
+    /// The edit that makes the disk tell no longer that pages of an object are lost; nothing, if it does not.
+    pub(crate) fn save_whole(&mut self, id: PgId, object: ObjectNo) -> Option<Edit> {
+        self.disk.damage.forget(object).then(|| forget_lack(id, object))
     }
 
     /// The edits that keep, instead of a write of this object that could not be carried out, that the copy lacks the object.
@@ -139,8 +162,10 @@ impl Pg {
     pub(crate) fn save_deletion(&mut self, id: PgId, last: bool) -> Vec<Edit> {
         let mut edits = vec![self.put_record(id)];
         if last {
-            let GroupDisk { entries, lacks, unsure, .. } = std::mem::take(&mut self.disk);
+            let GroupDisk { entries, lacks, mut unsure, damage, .. } =
+                std::mem::take(&mut self.disk);
             edits.extend(entries.into_iter().map(|version| forget(id, version)));
+            unsure.extend(damage.objects());
             edits.extend(lacks.union(&unsure).map(|object| forget_lack(id, *object)));
             edits.push(Edit::Delete { key: keys::of_group(LACKS, id) });
             edits.push(Edit::Delete { key: keys::of_group(SCRUBS, id) });

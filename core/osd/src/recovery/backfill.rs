@@ -60,7 +60,10 @@ impl Osd {
         range: ScanRange,
         fx: &mut Effects,
     ) {
-        let objects = self.list_range(pg, range.after, range.last);
+        let mut objects = self.list_range(pg, range.after, range.last);
+        // What has lost pages comes anew.
+        let here = self.pg(pg).expect("the interval was looked up");
+        objects.retain(|(object, _)| !here.disk.damage.has(*object));
         let reply = Box::new(ScanReply { range, objects });
         let reply = (Message::ScanReply(reply), Data::NONE);
         self.send_as(asker.urgency, asker.osd, pg, reply, fx);

@@ -155,7 +155,7 @@ impl Osd {
             }
         };
         let place = ObjectRange { pg, object, offset: 0, length: 0 };
-        let update = Update { touch, version, first: Vec::new(), edits };
+        let update = Update { version, edits, ..Update::none(touch) };
         self.access(now, primary.urgency, &place, update, Commit::Settled(primary));
     }
 

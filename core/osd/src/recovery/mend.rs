@@ -12,6 +12,7 @@
 
 use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, MendAccess, RecoverySender};
+use crate::damage::CopyDamage;
 use crate::disk::object_id;
 use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
@@ -89,7 +90,10 @@ impl Osd {
         fx: &mut Effects,
     ) {
         match step {
-            MendStep::Begin => self.look_on(now, from, (pg, object), (SnapshotNo::HEAD, 0), fx),
+            MendStep::Begin => {
+                self.damage_of(pg).look(object);
+                self.look_on(now, from, (pg, object), (SnapshotNo::HEAD, 0), fx);
+            }
             MendStep::Bad(range) => {
                 if let Some(mending) = self.mending(pg, object, from.osd) {
                     mending.asked = OsdSet::one(from.osd);
@@ -106,6 +110,9 @@ impl Osd {
             MendStep::Given(range, held) => {
                 // What nobody has stays as it is; what is otherwise elsewhere is looked at again.
                 let skipped = if held == RangeHeld::Bad { range.length } else { 0 };
+                if skipped > 0 {
+                    self.damage_of(pg).skip(object);
+                }
                 self.look_on(now, from, (pg, object), (range.label, range.offset + skipped), fx);
             }
             MendStep::End(could) => self.mended(now, pg, (object, from.osd), could, fx),
@@ -190,6 +197,10 @@ impl Osd {
 
 /// The copy that is mended, and those that lend.
 impl Osd {
+    fn damage_of(&mut self, pg: PgId) -> &mut CopyDamage {
+        &mut self.pg_mut(pg).expect("its interval was looked up").disk.damage
+    }
+
     /// What is known of a state that may be lent, or mended.
     fn state_meta(&mut self, pg: PgId, object: ObjectNo, label: SnapshotNo) -> Option<ObjectMeta> {
         let here = self.pg(pg).filter(|here| !here.lacks.contains(&object))?;
@@ -341,6 +352,13 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let could = could && self.pg(pg).is_some_and(|here| !here.lacks.contains(&object));
+        if could && self.damage_of(pg).is_whole(object) {
+            let here = self.pg_mut(pg).expect("its interval was looked up");
+            if let Some(edit) = here.save_whole(pg, object) {
+                let place = ObjectRange { pg, object, offset: 0, length: 0 };
+                self.keep_all(now, &place, vec![edit], Commit::Nothing);
+            }
+        }
         self.send_mend(now, primary.osd, pg, (object, MendStep::End(could), Data::NONE), fx);
     }
 }

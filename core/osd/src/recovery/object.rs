@@ -177,16 +177,17 @@ impl Osd {
         let mut edits = self.history_edits(asker, pg, &push);
         // What is there goes before what comes is there.
         let first: Vec<Edit> = self.admit_lack(pg, push.object).into_iter().collect();
+        let here = self.pg_mut(pg).expect("the interval was looked up");
         if !first.is_empty() {
-            let here = self.pg_mut(pg).expect("the interval was looked up");
             edits.push(here.save_arrival(pg, push.object));
         }
+        edits.extend(here.save_whole(pg, push.object));
         if self.is_durable() {
             // What was here goes now. If the interval ends before what comes is whole, a comparison must find neither, and nobody may
             // take what is left for the object as it was.
             self.store.objects(pg).remove(push.object);
         }
-        let update = Update { touch, version, first, edits };
+        let update = Update { touch, version, first, edits, past_damage: None };
         self.access(now, asker.urgency, &place, update, Commit::Pushed(asker, push));
     }
 

@@ -17,7 +17,7 @@ use crate::unfound::AskedPlace;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
-use loadline_store::paged::Edit;
+use loadline_store::paged::{Edit, LostEnds};
 
 impl Osd {
     /// A primary could not read its copy for a client: another one gives it back, and the op goes on then.
@@ -334,7 +334,11 @@ impl Osd {
         }
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
         primary.note_missing(from, object);
-        self.vote(now, (from, None), tag, fx);
+        // It has nothing to lend any more.
+        if let Some(bad) = primary.unreadable.get_mut(&object) {
+            bad.all.remove(from);
+        }
+        self.vote(now, (from, None, LostEnds::BOTH), tag, fx);
         self.begin_repair(now, pg, fx);
     }
 

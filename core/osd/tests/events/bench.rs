@@ -457,7 +457,9 @@ fn message_name(message: &Message) -> String {
         }
         Message::Settled(object) => format!("settled {}", object.0),
         Message::WriteMissed(_, object) => format!("write missed {}", object.0),
-        Message::Mend(..) => unreachable!("copies without bytes have none to lend"),
+        Message::WriteDoubted(..) | Message::GoPast(..) | Message::Mend(..) => {
+            unreachable!("copies without bytes have none to lose or to lend")
+        }
         Message::Op(_) => unreachable!("no OSD sends an op"),
     }
 }
@@ -485,6 +487,7 @@ pub(crate) fn interval(number: u32, acting: &[u32]) -> Activation {
         acting: acting.iter().map(|osd| OsdId::new(*osd)).collect(),
         copies: acting.len() as u32,
         missing: Vec::new(),
+        damaged: Vec::new(),
         asynchronous: OsdSet::EMPTY,
         backfill: Vec::new(),
         object_bytes: 4096,

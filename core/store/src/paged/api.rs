@@ -317,6 +317,42 @@ pub struct Stages {
     pub throttled: Span,
     /// What it waited for longest before it was carried out.
     pub longest: LongestWait,
+    /// What of it was lost, because it [went past damage](super::PagedStore::submit_past_damage).
+    pub lost: LostEnds,
+}
+
+/// The ragged ends of an update of an object that were lost with the pages they are in, because what stands around them could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostEnds {
+    /// What it does to the first page that it changes in part.
+    pub first: bool,
+    /// The same of the last.
+    pub last: bool,
+}
+
+impl LostEnds {
+    /// Nothing of it is there.
+    pub const BOTH: LostEnds = LostEnds { first: true, last: true };
+
+    /// Whether anything was lost.
+    pub fn any(self) -> bool {
+        self.first || self.last
+    }
+
+    /// What was lost here and there.
+    pub fn and(self, other: LostEnds) -> LostEnds {
+        LostEnds { first: self.first && other.first, last: self.last && other.last }
+    }
+
+    /// Whether all of the other's are among these.
+    pub fn cover(self, other: LostEnds) -> bool {
+        self.or(other) == self
+    }
+
+    /// What was lost here or there.
+    pub fn or(self, other: LostEnds) -> LostEnds {
+        LostEnds { first: self.first || other.first, last: self.last || other.last }
+    }
 }
 
 impl Stages {
@@ -329,6 +365,7 @@ impl Stages {
             applied: now,
             throttled: Span::ZERO,
             longest: LongestWait::from(now),
+            lost: LostEnds::default(),
         }
     }
 }
@@ -404,6 +441,20 @@ pub struct Outbox<T> {
     pub applied: Vec<T>,
     /// Ops that have ended.
     pub completions: Vec<Completion<T>>,
+    /// Ops that wait for their owner's [word](super::PagedStore::go_past).
+    pub doubts: Vec<Doubt<T>>,
+}
+
+/// An update that [goes past damage](super::PagedStore::submit_past_damage) has met pages that the device does not read now, and may read again
+/// some day. It waits, and with it what follows in its lane, until its owner says whether others have what it would lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doubt<T> {
+    /// Whose it is.
+    pub token: T,
+    /// By this it is called.
+    pub slot: SlotId,
+    /// What of it cannot be carried out.
+    pub ends: LostEnds,
 }
 
 impl Payload {
@@ -454,7 +505,7 @@ pub fn pattern(seed: u64, offset: u64, length: u64) -> Vec<u8> {
 impl<T> Outbox<T> {
     /// Nothing asked.
     pub const fn new() -> Outbox<T> {
-        Outbox { io: Vec::new(), applied: Vec::new(), completions: Vec::new() }
+        Outbox { io: Vec::new(), applied: Vec::new(), completions: Vec::new(), doubts: Vec::new() }
     }
 }
 

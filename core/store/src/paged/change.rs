@@ -7,8 +7,9 @@
 //! A transaction's record is its changes one after the other: a tag byte, then the fields as varints and byte strings in the
 //! order of the enum. An object is collection, number, snapshot.
 
-use super::api::ObjectId;
+use super::api::{LostEnds, ObjectId};
 use super::codec::{Reader, put_bytes, put_varint};
+use super::extent::LOST_SUM;
 use super::ids::PageNo;
 use crate::objects::{CollectionId, ObjectNo, Version};
 use std::borrow::Cow;
@@ -20,6 +21,18 @@ pub struct FilledRun {
     pub first: PageNo,
     /// The checksum of each page.
     pub sums: Vec<u32>,
+}
+
+impl FilledRun {
+    /// A page whose bytes are lost: it is never written, and reads as damaged.
+    pub fn lost(first: PageNo) -> FilledRun {
+        FilledRun { first, sums: vec![LOST_SUM] }
+    }
+
+    /// Whether its bytes are lost.
+    pub fn is_lost(&self) -> bool {
+        self.sums == [LOST_SUM]
+    }
 }
 
 /// One change. Its fields are those of the [`Edit`](super::api::Edit) that it carries out.
@@ -177,6 +190,77 @@ impl Change<'_> {
             }
         }
     }
+    /// Whether it takes no more of the device than it gives back.
+    pub fn gives_back(&self) -> bool {
+        match self {
+            Change::Delete { .. }
+            | Change::Remove { .. }
+            | Change::Punch { .. }
+            | Change::Truncate { .. }
+            | Change::RemoveAttribute { .. } => true,
+            Change::Place { runs, .. } => runs.iter().all(FilledRun::is_lost),
+            _ => false,
+        }
+    }
+}
+
+/// Where a page of an object lies in it.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPage {
+    /// Whose page it is.
+    pub object: ObjectId,
+    /// Which of the object's pages.
+    pub index: u64,
+    /// What it is in the object, in bytes.
+    pub from: u64,
+    /// One past its last byte.
+    pub to: u64,
+}
+
+impl Change<'static> {
+    /// Which ends of the change are lost with this page, and its object's version after the change; `None` if it does nothing to a part of the
+    /// page.
+    pub fn lost_ends(&self, lost: &LostPage) -> Option<(LostEnds, Version)> {
+        let (object, version, from, to) = match self {
+            Change::Write { object, version, offset, data } => {
+                (*object, *version, *offset, offset + data.len() as u64)
+            }
+            Change::Punch { object, version, from, to } => (*object, *version, *from, *to),
+            _ => return None,
+        };
+        let is_met = object == lost.object && from < to && from < lost.to && lost.from < to;
+        let ends = LostEnds { first: lost.from < from, last: to < lost.to };
+        (is_met && ends.any()).then_some((ends, version))
+    }
+
+    /// The change without what it does to a part of this page.
+    pub fn without(self, lost: &LostPage) -> Vec<Change<'static>> {
+        if self.lost_ends(lost).is_none() {
+            return vec![self];
+        }
+        let object = lost.object;
+        match self {
+            Change::Write { version, offset, data, .. } => {
+                let end = offset + data.len() as u64;
+                let part = |from: u64, to: u64| Change::Write {
+                    object,
+                    version,
+                    offset: from,
+                    data: data[(from - offset) as usize..(to - offset) as usize].to_vec().into(),
+                };
+                // The second may be empty: it sets the object's end.
+                vec![part(offset, lost.from.max(offset)), part(lost.to.min(end), end)]
+            }
+            Change::Punch { version, from, to, .. } => {
+                // The first may be of nothing: it sets the object's version.
+                let before = Change::Punch { object, version, from, to: lost.from.max(from) };
+                let behind = Change::Punch { object, version, from: lost.to.min(to), to };
+                let is_empty = lost.to >= to;
+                [before].into_iter().chain((!is_empty).then_some(behind)).collect()
+            }
+            other => unreachable!("it changes no part of a page: {other:?}"),
+        }
+    }
 }
 
 /// The changes of a transaction's record, one after the other; `None` where there is no change, after which the rest
@@ -266,6 +350,37 @@ mod tests {
                 assert!(changes.starts_with(&read), "a cut at {cut} invents nothing");
             }
         }
+    }
+
+    /// What a change does to other pages it does still, and the object's end is where it would have been.
+    #[test]
+    fn what_goes_past_a_lost_page_leaves_that_page_alone() {
+        let object =
+            ObjectId { collection: CollectionId::new(5), object: ObjectNo(1), snapshot: 0 };
+        let version = Version(7);
+        let lost = LostPage { object, index: 1, from: 100, to: 200 };
+        let write = |offset, bytes: &[u8]| Change::Write {
+            object,
+            version,
+            offset,
+            data: bytes.to_vec().into(),
+        };
+        let check = |change: Change<'static>, wanted: Option<Vec<Change<'static>>>| {
+            let wanted = wanted.unwrap_or_else(|| vec![change.clone()]);
+            assert_eq!(change.without(&lost), wanted);
+        };
+        check(write(0, &[1; 100]), None);
+        check(write(100, &[1; 100]), None);
+        check(write(90, &[1; 120]), None);
+        check(write(200, &[1; 9]), None);
+        check(write(90, &[1; 20]), Some(vec![write(90, &[1; 10]), write(110, &[])]));
+        check(write(150, &[1; 9]), Some(vec![write(150, &[]), write(159, &[])]));
+        check(write(150, &[1; 60]), Some(vec![write(150, &[]), write(200, &[1; 10])]));
+        let punch = |from, to| Change::Punch { object, version, from, to };
+        check(punch(100, 200), None);
+        check(punch(150, 160), Some(vec![punch(150, 150)]));
+        check(punch(50, 160), Some(vec![punch(50, 100)]));
+        check(punch(150, 360), Some(vec![punch(150, 150), punch(200, 360)]));
     }
 
     proptest! {

@@ -15,6 +15,9 @@ use super::ids::{PageNo, PageSize};
 use super::{keys, node};
 use std::ops::Range;
 
+/// The checksum of a page that is lost: nothing that is read there counts. Picked by hand ("lost"); it is no checksum of what a page
+/// never written may hold, and what else has it by chance is no more likely to be there than any other wrong page is to be taken for a right one.
+pub const LOST_SUM: u32 = u32::from_be_bytes(*b"lost");
 /// Bytes before the checksums.
 pub const HEADER: usize = 12;
 

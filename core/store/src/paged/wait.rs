@@ -25,6 +25,8 @@ pub enum Wait {
     FreePages,
     /// Earlier updates that wait for any of these, one that is carried out in part, or a query that goes in parts.
     Turn,
+    /// Its owner's word, whether others have what cannot be read here now.
+    Word,
     /// The throttle.
     Throttle,
     /// The log.
@@ -52,6 +54,7 @@ impl Wait {
             Wait::LogRoom => "room in the log, which a checkpoint makes",
             Wait::FreePages => "free pages, which a checkpoint brings",
             Wait::Turn => "earlier updates of the store",
+            Wait::Word => "the other copies, because a page cannot be read here",
             Wait::Throttle => "checkpoint throttle",
             Wait::Log => "log write and flush",
             Wait::Checkpoint => "the end of a checkpoint",

@@ -183,6 +183,9 @@ pub(super) fn edits(
 
 /// The first page of a run that does not have its checksum or cannot be read.
 fn first_unlike(devices: &dyn ReadAt, layout: &Layout, run: &FilledRun) -> Option<PageNo> {
+    if run.is_lost() {
+        return None;
+    }
     let mut bytes = vec![0; layout.page.bytes()];
     (0..).zip(&run.sums).map(|(at, sum)| (run.first.plus(at), sum)).find_map(|(page, sum)| {
         let is_read = devices.read_at(StoreDevice::Data, offset(layout, page), &mut bytes);

@@ -260,7 +260,9 @@ pub(super) fn place(
     let pages = |runs: &[FilledRun]| runs.iter().map(|run| run.sums.len() as u64).sum::<u64>();
     let done = step.inside();
     if done == 0 {
-        let length = (index + pages(runs)) * page_bytes(space);
+        // What is lost says nothing about the object's end.
+        let is_lost = runs.iter().all(FilledRun::is_lost);
+        let length = if is_lost { 0 } else { (index + pages(runs)) * page_bytes(space) };
         let old = meta(space, id)?.unwrap_or_default();
         put_meta(space, id, ObjectMeta { version, length: old.length.max(length) })?;
     }

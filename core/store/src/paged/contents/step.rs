@@ -167,6 +167,16 @@ pub enum Miss {
     Data(DataPage),
 }
 
+impl Miss {
+    /// Which page it is.
+    pub fn page(self) -> PageNo {
+        match self {
+            Miss::Structure(child) => child.page,
+            Miss::Data(data) => data.number,
+        }
+    }
+}
+
 impl From<Missing> for Miss {
     fn from(missing: Missing) -> Miss {
         Miss::Structure(missing.0)

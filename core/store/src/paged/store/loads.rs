@@ -2,7 +2,7 @@
 
 use super::PagedStore;
 use super::memory::LoadUnderWay;
-use super::op::{OpWork, RunningOp};
+use super::op::{BadPage, OpWork, RunningOp};
 use super::requests::RequestPurpose;
 use crate::paged::api::{Damage, IoDone, OpError, StoreDevice};
 use crate::paged::contents::Miss;
@@ -44,10 +44,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// Sees that a page is on its way. `None` if there is no frame for it.
     pub(super) fn begin_load(&mut self, miss: Miss, class: ClassTag) -> Option<PageNo> {
-        let (number, raw) = match miss {
-            Miss::Structure(child) => (child.page, false),
-            Miss::Data(data) => (data.number, true),
-        };
+        let (number, raw) = (miss.page(), matches!(miss, Miss::Data(_)));
         match self.space.pages.begin_load(number, raw) {
             space::PageLoad::UnderWay => {}
             space::PageLoad::NoFrame => return None,
@@ -82,7 +79,7 @@ impl<T: Copy> PagedStore<T> {
         }
         let is_anybodys = !load.waiters.is_empty();
         for slot in load.waiters {
-            self.load_answered(slot, number, verdict.as_ref().err());
+            self.load_answered(slot, load.wanted, verdict.as_ref().err());
         }
         if let Some(restart) = &mut self.restart
             && restart.loaded(number, verdict.as_ref().err())
@@ -98,7 +95,8 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    fn load_answered(&mut self, slot: SlotId, number: PageNo, error: Option<&OpError>) {
+    fn load_answered(&mut self, slot: SlotId, wanted: Miss, error: Option<&OpError>) {
+        let number = wanted.page();
         let running = self.ops.suspended(slot);
         let rereads = matches!(running.work, OpWork::Rereading(_));
         let journey = running.journey();
@@ -117,6 +115,10 @@ impl<T: Copy> PagedStore<T> {
                     journey.retries = 0;
                 } else if is_over {
                     journey.failed = Some(error.clone());
+                    if let Miss::Data(page) = wanted {
+                        let is_damaged = matches!(error, OpError::Damaged(_));
+                        journey.bad_pages.push(BadPage { page, is_damaged });
+                    }
                 }
                 if let OpWork::Rereading(reading) = &mut running.work
                     && is_over

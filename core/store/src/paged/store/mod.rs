@@ -23,7 +23,9 @@ pub use query::DIGEST_PIECE;
 pub use reread::REREAD_PAGES;
 pub use restart::{RestartFault, RestartProgress};
 
-use super::api::{Answer, Ask, Cause, IoDone, IoId, Op, OpError, OpLane, Outbox, Stages};
+use super::api::{
+    Answer, Ask, Cause, Edit, IoDone, IoId, LostEnds, Op, OpError, OpLane, Outbox, Stages,
+};
 use super::bounds::{Room, StoreLimits, limits};
 use super::ids::{Child, StoreId};
 use super::layout::Layout;
@@ -36,7 +38,7 @@ use super::tree::{TOGETHER, Tree};
 use super::wait::Wait;
 use checkpoint::Checkpoints;
 use commit::CommitLog;
-use loadline_base::{Bytes, Time};
+use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::Outcome;
 use memory::Memory;
 use op::RunningOp;
@@ -107,8 +109,18 @@ impl<T: Copy> PagedStore<T> {
     /// so one that asks for less may wait for one before it that asks for more. A store without a log promises nothing before a
     /// checkpoint, and none takes [`LogMode::None`] for less than [`LogMode::Background`].
     pub fn submit_promised(&mut self, now: Time, op: Op<T>, promise: LogMode, out: &mut Outbox<T>) {
+        self.enter(now, op, (promise, None), out);
+    }
+
+    fn enter(
+        &mut self,
+        now: Time,
+        op: Op<T>,
+        (promise, past): (LogMode, Option<Vec<Edit>>),
+        out: &mut Outbox<T>,
+    ) {
         self.now = now;
-        if self.take(op, promise) {
+        if self.take(op, promise, past) {
             self.upkeep();
         }
         self.hand_over(out);
@@ -141,7 +153,7 @@ impl<T: Copy> PagedStore<T> {
                     continue;
                 }
                 self.space.foresee(shape, place);
-                if self.take(op, promise) {
+                if self.take(op, promise, None) {
                     are_waiting = true;
                     if self.restart.is_none() {
                         self.give_turns();
@@ -157,17 +169,54 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Takes an op. Answers whether it waits for its turn.
-    fn take(&mut self, op: Op<T>, promise: LogMode) -> bool {
+    fn take(&mut self, op: Op<T>, promise: LogMode, past: Option<Vec<Edit>>) -> bool {
         self.metrics.totals.ops += 1;
         if let Some(answer) = self.answer_at_once(&op) {
             self.ops.end(op.token, Stages::at(self.now), Ok(answer));
         } else if self.fault.is_some() {
             self.ops.end(op.token, Stages::at(self.now), Err(OpError::Stopped));
         } else {
-            self.ops.enter(RunningOp::new(self.now, op, promise));
+            self.ops.enter(RunningOp { past, ..RunningOp::new(self.now, op, promise) });
             return true;
         }
         false
+    }
+
+    /// The same as [`submit`](Self::submit), for who has other copies: where an update changes a part of a page of data that is damaged, that page
+    /// is *lost* from then on, as a bad block is, and the rest of the update is carried out. What was lost is in its
+    /// [stages](crate::paged::Stages::lost), and these edits are kept together with it.
+    ///
+    /// A page that the device does not read may be read some day. Before such a one is lost the update waits for its owner's
+    /// [word](Self::go_past).
+    pub fn submit_past_damage(
+        &mut self,
+        now: Time,
+        op: Op<T>,
+        note: Vec<Edit>,
+        out: &mut Outbox<T>,
+    ) {
+        self.enter(now, op, (self.options.log_mode, Some(note)), out);
+    }
+
+    /// The owner's word to a [doubt](crate::paged::Doubt): others have these parts of the update, so the pages that they are in are lost here. Every
+    /// other page that cannot be read stays what it was, and the update does nothing to it.
+    pub fn go_past(&mut self, now: Time, slot: SlotId, ends: LostEnds, out: &mut Outbox<T>) {
+        self.now = now;
+        if self.fault.is_none() {
+            self.end_doubt(slot, ends);
+            self.upkeep();
+        }
+        self.hand_over(out);
+    }
+
+    /// The owner's word that nothing is to be done of an update that is in doubt. It ends with this token.
+    pub fn forsake_doubt(&mut self, now: Time, slot: SlotId, token: T, out: &mut Outbox<T>) {
+        self.now = now;
+        if self.fault.is_none() {
+            self.forsake(slot, token);
+            self.upkeep();
+        }
+        self.hand_over(out);
     }
 
     /// Lets no op that is in this lane now sleep for the throttle, whose charge stands: those after it sleep for what they make dirty. It
@@ -240,10 +289,11 @@ impl<T: Copy> PagedStore<T> {
     fn hand_over(&mut self, out: &mut Outbox<T>) {
         if self.fault.is_some() {
             self.fail_everybody();
+            self.ops.forget_doubts();
             self.requests.withdraw();
         }
         self.requests.hand_over(&mut out.io);
-        self.ops.hand_over(&mut out.applied, &mut out.completions);
+        self.ops.hand_over(out);
     }
 
     /// Whether the restart is over and ops are carried out.

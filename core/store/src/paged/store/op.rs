@@ -1,13 +1,14 @@
 //! An op on its way through the store.
 
-use super::super::api::{Ask, Op, OpError, OpLane, Ranges, Stages};
-use super::super::change::Change;
+use super::super::api::{Ask, Edit, LostEnds, Op, OpError, OpLane, Ranges, Stages};
+use super::super::change::{Change, LostPage};
 use super::super::contents::{Carried, DataPage, QueryFindings};
 use super::super::ids::{Lsn, PageNo};
 use super::super::options::LogMode;
 use super::super::space::PageRun;
 use super::super::wait::Wait;
 use super::reread::Rereading;
+use crate::objects::Version;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
 
@@ -63,6 +64,8 @@ pub(super) struct RunningOp<T> {
     pub wait: Wait,
     /// When it may be answered, if it is an update.
     pub promise: LogMode,
+    /// A page of data that cannot be read does not keep it from being carried out; what is kept together with it then.
+    pub past: Option<Vec<Edit>>,
     /// The throttle has let it pass.
     pub admitted: bool,
     /// How long it stood behind others of its lane.
@@ -87,6 +90,10 @@ pub(super) struct Journey {
     pub left: u32,
     /// One of them failed so.
     pub failed: Option<OpError>,
+    /// Pages of data that it needs and cannot have.
+    pub bad_pages: Vec<BadPage>,
+    /// Of them those that are gone by, and of which it is not decided what becomes of them, or not done.
+    pub passed: Vec<PassedPage>,
     /// Pages taken for its own data, given back if it fails.
     pub own: Vec<PageRun>,
     /// How often a page could not be read for it.
@@ -104,6 +111,26 @@ pub(super) struct Journey {
     pub replans: u32,
     /// Of a digest.
     pub digested: Digested,
+}
+
+/// A page that an update goes by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassedPage {
+    pub page: LostPage,
+    /// What of the update would be in it.
+    pub ends: LostEnds,
+    /// The object's version after the update.
+    pub version: Version,
+    /// It is lost, and has no place yet. Otherwise its owner is asked about it before the update is carried out.
+    pub is_lost: bool,
+}
+
+/// A page of data that could not be had.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BadPage {
+    pub page: DataPage,
+    /// It is there, and is not what it should be. Otherwise the device does not give it now.
+    pub is_damaged: bool,
 }
 
 /// What is kept in memory for an op.
@@ -154,6 +181,7 @@ impl<T> RunningOp<T> {
             class: op.class,
             wait: Wait::Nothing,
             promise,
+            past: None,
             admitted: false,
             in_lane: Span::ZERO,
             stages,
@@ -180,6 +208,12 @@ impl<T> RunningOp<T> {
     /// Whether updates wait for it.
     pub(super) fn holds_updates(&self) -> bool {
         self.journey.as_ref().is_some_and(|journey| journey.holds_updates)
+    }
+
+    /// Whether its owner is to be asked about pages that it goes by.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        let mut passed = self.journey.iter().flat_map(|journey| &journey.passed);
+        passed.any(|passed| !passed.is_lost)
     }
 
     /// Whether a part of it is carried out.

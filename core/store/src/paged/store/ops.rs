@@ -2,7 +2,7 @@
 //! anything.
 
 use super::op::RunningOp;
-use crate::paged::api::{Answer, Completion, OpError, OpLane, Stages};
+use crate::paged::api::{Answer, Completion, Doubt, LostEnds, OpError, OpLane, Outbox, Stages};
 use crate::paged::wait::Wait;
 use loadline_base::{SlotId, Slots, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -29,6 +29,8 @@ pub(super) struct Ops<T> {
     applied: Vec<T>,
     /// Those that have ended and whose callers have not been told.
     ended: Vec<Completion<T>>,
+    /// The same of those that wait for a word.
+    doubts: Vec<Doubt<T>>,
 }
 
 /// A lane in which an op is under way.
@@ -53,6 +55,7 @@ impl<T> Default for Ops<T> {
             updates_held: false,
             applied: Vec::new(),
             ended: Vec::new(),
+            doubts: Vec::new(),
         }
     }
 }
@@ -121,6 +124,11 @@ impl<T: Copy> Ops<T> {
     /// An op that waits for its requests.
     pub(super) fn suspended(&mut self, slot: SlotId) -> &mut RunningOp<T> {
         self.suspended.at_mut(slot)
+    }
+
+    /// An op that waited for requests, or for a word, does so no longer.
+    pub(super) fn release(&mut self, slot: SlotId) -> RunningOp<T> {
+        self.suspended.release(slot)
     }
 
     /// The last of an op's requests is answered.
@@ -241,11 +249,25 @@ impl<T: Copy> Ops<T> {
         self.ended.push(Completion { token, result, stages });
     }
 
-    /// Tells of what this step has carried out, and of those that have ended.
-    pub(super) fn hand_over(&mut self, applied: &mut Vec<T>, ended: &mut Vec<Completion<T>>) {
-        applied.clear();
-        applied.append(&mut self.applied);
-        ended.append(&mut self.ended);
+    /// An op waits for its owner's word about these parts of it.
+    pub(super) fn doubt(&mut self, mut running: RunningOp<T>, ends: LostEnds) {
+        running.wait = Wait::Word;
+        let token = running.token;
+        let slot = self.suspend(running);
+        self.doubts.push(Doubt { token, slot, ends });
+    }
+
+    /// Tells of what this step has carried out, of those that have ended, and of those that wait for a word.
+    pub(super) fn hand_over(&mut self, out: &mut Outbox<T>) {
+        out.applied.clear();
+        out.applied.append(&mut self.applied);
+        out.completions.append(&mut self.ended);
+        out.doubts.append(&mut self.doubts);
+    }
+
+    /// None of them waits for a word any more.
+    pub(super) fn forget_doubts(&mut self) {
+        self.doubts.clear();
     }
 
     /// All that wait in queues.

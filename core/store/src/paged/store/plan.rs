@@ -25,7 +25,7 @@ pub(super) enum UpdateVerdict {
 }
 
 /// Something that a step takes is not there.
-enum Lack {
+pub(super) enum Lack {
     Wait(Wait),
     Fail(OpError),
 }
@@ -38,6 +38,11 @@ pub(super) struct Plan {
     pub(super) place: Option<ValuePlace>,
     /// Where the transaction goes on afterwards; `None` if it is at its end.
     pub(super) next: Option<Carried>,
+}
+
+/// Pages that these changes leave for others.
+fn reserved(changes: &[Change<'_>]) -> u64 {
+    if changes.iter().all(Change::gives_back) { 0 } else { PAGES_RESERVED }
 }
 
 impl<T: Copy> PagedStore<T> {
@@ -131,17 +136,7 @@ impl<T: Copy> PagedStore<T> {
         let Takes { pages, lacking, .. } = plan.takes;
         let allocator = &self.space.pages.allocator;
         let is_begun = from != Carried::default();
-        let gives_back = changes.iter().all(|change| {
-            matches!(
-                change,
-                Change::Delete { .. }
-                    | Change::Remove { .. }
-                    | Change::Punch { .. }
-                    | Change::Truncate { .. }
-                    | Change::RemoveAttribute { .. }
-            )
-        });
-        let reserved = if gives_back { 0 } else { PAGES_RESERVED };
+        let reserved = reserved(changes);
         let wanted = match survey {
             // It fitted once, or it must go on.
             _ if is_begun || self.restart.is_some() => pages,
@@ -150,10 +145,18 @@ impl<T: Copy> PagedStore<T> {
             _ if pages > 0 => pages + reserved,
             _ => 0,
         };
-        let free = allocator.free() + pages - lacking;
+        self.find_free(wanted, allocator.free() + pages - lacking)
+    }
+
+    /// A page for one that an update loses. Nothing else is taken for it: the reserve is not touched.
+    pub(super) fn find_lost_page(&self, changes: &[Change<'_>]) -> Result<(), Lack> {
+        self.find_free(1 + reserved(changes), self.space.pages.allocator.free())
+    }
+
+    fn find_free(&self, wanted: u64, free: u64) -> Result<(), Lack> {
         if wanted <= free {
             Ok(())
-        } else if wanted <= free + allocator.returning() {
+        } else if wanted <= free + self.space.pages.allocator.returning() {
             Err(Lack::Wait(Wait::FreePages))
         } else {
             Err(Lack::Fail(OpError::NoSpace))

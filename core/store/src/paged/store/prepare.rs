@@ -148,7 +148,7 @@ impl<T: Copy> PagedStore<T> {
 }
 
 /// An edit that goes through the log as it is.
-fn change_of(edit: Edit) -> Change<'static> {
+pub(super) fn change_of(edit: Edit) -> Change<'static> {
     match edit {
         Edit::Put { key, value } => Change::Put { key: key.into(), value: value.into() },
         Edit::Delete { key } => Change::Delete { key: key.into() },

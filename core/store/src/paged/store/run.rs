@@ -1,25 +1,26 @@
 //! One op's turn: [plan](super::plan) a step, pass the throttle, keep it, append to the log.
 
 use super::PagedStore;
-use super::op::{KeptPages, Looking, OpWork, RunningOp};
-use super::plan::{Plan, UpdateVerdict};
-use crate::paged::api::{Answer, Ask, Damage, OpError};
+use super::op::{BadPage, KeptPages, Looking, OpWork, PassedPage, RunningOp};
+use super::plan::{Lack, Plan, UpdateVerdict};
+use super::prepare;
+use crate::paged::api::{Answer, Ask, Damage, LostEnds, OpError};
 use crate::paged::bounds::{Bound, Exceeded};
-use crate::paged::change::Change;
-use crate::paged::contents::{self, Miss};
+use crate::paged::change::{Change, FilledRun, LostPage};
+use crate::paged::contents::{self, DataPage, Miss, QueryFindings};
 use crate::paged::metrics::CheckpointReason;
 use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
 use crate::paged::store::Fault;
 use crate::paged::throttle::{Dirtied, ThrottlePolicy};
 use crate::paged::wait::Wait;
-use loadline_base::Span;
+use loadline_base::{SlotId, Span};
 
 impl<T: Copy> PagedStore<T> {
     /// Gives an op its turn.
     pub(super) fn run(&mut self, mut running: RunningOp<T>) {
         if let Some(error) = running.journey.as_mut().and_then(|journey| journey.failed.take()) {
-            return self.fail(running, error);
+            return self.missed(running, error);
         }
         match &running.work {
             OpWork::Asked(ask) if Self::is_update(ask) => {
@@ -74,6 +75,11 @@ impl<T: Copy> PagedStore<T> {
         if self.is_held_back(&running) {
             return self.park(running, Wait::Turn, false);
         }
+        match self.place_lost(&mut running) {
+            Ok(()) => {}
+            Err(Lack::Wait(wait)) => return self.park(running, wait, first),
+            Err(Lack::Fail(error)) => return self.fail(running, error),
+        }
         if running.survey() == Looking::UnderWay {
             return self.survey(running);
         }
@@ -96,6 +102,13 @@ impl<T: Copy> PagedStore<T> {
                 self.forget(plan);
                 running.work = OpWork::Changes(changes);
                 return self.survey(running);
+            }
+            if let UpdateVerdict::Go(plan) = verdict
+                && running.is_in_doubt()
+            {
+                self.forget(plan);
+                running.work = OpWork::Changes(changes);
+                return self.ask(running);
             }
             if let UpdateVerdict::Go(plan) = verdict
                 && self.throttle_passes(&mut running, plan)
@@ -150,6 +163,97 @@ impl<T: Copy> PagedStore<T> {
                 self.look_on(running, found, miss);
             }
         }
+    }
+
+    /// An op needs what it cannot have. An update that goes past damage loses the pages that are damaged, and goes by those that may be read
+    /// another time.
+    fn missed(&mut self, mut running: RunningOp<T>, error: OpError) {
+        let bad = std::mem::take(&mut running.journey().bad_pages);
+        let goes_past = running.past.is_some() && !running.is_begun();
+        let is_partial = |bad: &BadPage| self.partly_changed(&running, bad).is_some();
+        if !goes_past || bad.is_empty() || !bad.iter().all(is_partial) {
+            return self.fail(running, error);
+        }
+        for bad in bad {
+            let passed = self.partly_changed(&running, &bad).expect("it was looked at");
+            let OpWork::Changes(changes) = &mut running.work else { unreachable!("it changes") };
+            let all = std::mem::take(changes).into_iter();
+            *changes = all.flat_map(|change| change.without(&passed.page)).collect();
+            running.stages.lost = running.stages.lost.or(passed.ends);
+            running.journey().passed.push(passed);
+        }
+        self.start_over(&mut running);
+        self.update(running, true);
+    }
+
+    /// An update has found all that it needs, but for pages that it goes by: its owner is asked about these.
+    fn ask(&mut self, mut running: RunningOp<T>) {
+        self.start_over(&mut running);
+        self.release_pins(&mut running);
+        let ends = running.stages.lost;
+        self.ops.doubt(running, ends);
+    }
+
+    /// The word has come about pages that an update goes by: where others have what it would do there, the page is lost.
+    pub(super) fn end_doubt(&mut self, slot: SlotId, word: LostEnds) {
+        let mut running = self.ops.release(slot);
+        let passed = &mut running.journey().passed;
+        passed.retain_mut(|passed| {
+            passed.is_lost |= word.cover(passed.ends);
+            passed.is_lost
+        });
+        self.ops.wake(running);
+    }
+
+    /// What an update does to a part of a page; `None` if it does not, or more than once.
+    fn partly_changed(&self, running: &RunningOp<T>, bad: &BadPage) -> Option<PassedPage> {
+        let OpWork::Changes(changes) = &running.work else { return None };
+        let size = self.superblock.layout.page.bytes() as u64;
+        let DataPage { object, index, .. } = bad.page;
+        let page = LostPage { object, index, from: index * size, to: (index + 1) * size };
+        let mut all = changes.iter().filter_map(|change| change.lost_ends(&page));
+        // Two changes of one page would be two places for it.
+        let (Some((ends, version)), None) = (all.next(), all.next()) else { return None };
+        Some(PassedPage { page, ends, version, is_lost: bad.is_damaged })
+    }
+
+    /// Gives the pages a place that an update loses, and notes that they are lost.
+    fn place_lost(&mut self, running: &mut RunningOp<T>) -> Result<(), Lack> {
+        let RunningOp { work: OpWork::Changes(changes), journey: Some(journey), past, .. } =
+            running
+        else {
+            return Ok(());
+        };
+        while let Some(at) = journey.passed.iter().position(|passed| passed.is_lost) {
+            self.find_lost_page(changes)?;
+            let place = self.space.pages.allocator.take(1).expect("there is one");
+            journey.own.push(place);
+            let PassedPage { page, version, .. } = journey.passed.remove(at);
+            let LostPage { object, index, .. } = page;
+            let runs = vec![FilledRun::lost(place.first)];
+            changes.push(Change::Place { object, version, index, runs });
+            let note = past.as_mut().map(std::mem::take).unwrap_or_default();
+            changes.extend(note.into_iter().map(prepare::change_of));
+        }
+        Ok(())
+    }
+
+    /// What an update has found out so far counts no more; it holds up nobody.
+    fn start_over(&mut self, running: &mut RunningOp<T>) {
+        self.let_updates_go(running);
+        let journey = running.journey();
+        journey.retries = 0;
+        (journey.survey, journey.found) = (Looking::NotYet, QueryFindings::default());
+    }
+
+    /// Nothing is done of an update that waited for a word; it ends as one of nothing.
+    pub(super) fn forsake(&mut self, slot: SlotId, token: T) {
+        let mut running = self.ops.release(slot);
+        self.take_own_back(&mut running);
+        (running.token, running.past) = (token, None);
+        running.work = OpWork::Changes(Vec::new());
+        running.journey().passed.clear();
+        self.ops.wake(running);
     }
 
     /// Whether an update must wait: for a transaction that is carried out in part, because nobody else may change what it finds, or
@@ -272,16 +376,20 @@ impl<T: Copy> PagedStore<T> {
             *range = range.start.min(meta.length)..range.end.min(meta.length);
         }
         self.release_pins(&mut running);
-        if let Some(journey) = &mut running.journey {
-            for run in std::mem::take(&mut journey.own) {
-                // A later part of the transaction may have looked at what an earlier one has written there.
-                match self.space.pages.forget(run) {
-                    true => self.space.pages.allocator.unclaim(run),
-                    false => self.space.pages.allocator.give_back(run),
-                }
+        self.take_own_back(&mut running);
+        self.finish(running, Err(error));
+    }
+
+    /// Takes the pages back that an update was given for its own data, which are nobody's now.
+    fn take_own_back(&mut self, running: &mut RunningOp<T>) {
+        let own = running.journey.as_mut().map(|journey| std::mem::take(&mut journey.own));
+        for run in own.unwrap_or_default() {
+            // A later part of the transaction may have looked at what an earlier one has written there.
+            match self.space.pages.forget(run) {
+                true => self.space.pages.allocator.unclaim(run),
+                false => self.space.pages.allocator.give_back(run),
             }
         }
-        self.finish(running, Err(error));
     }
 
     /// Ends an op that does not wait for the log.

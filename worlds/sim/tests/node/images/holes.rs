@@ -3,10 +3,12 @@
 //! Recovery pushed whole objects: 10 MiB of random writes took 6.5 MiB of a disk, and 118 MiB after its OSD had been down
 //! once. An object's former states were pushed one by one, each with all its bytes.
 
-use super::judge::{CELL, Judged, POOL};
+use super::judge::{CELL, Judged, POOL, contents};
 use crate::judge::{OSDS, fresh_disk};
+use loadline_base::Span;
 use loadline_cluster::images::OBJECT_BYTES_MIN;
 use loadline_osd::OsdId;
+use loadline_sim::disk::Trouble;
 
 pub(super) const CELLS: u64 = 40 * 16;
 /// Pages that two disks with the same contents may differ by: their trees are not of the same shape.
@@ -144,4 +146,40 @@ fn a_crash_in_the_middle_of_a_push_leaves_nothing_half_done() {
         judged.check_all();
     }
     assert!(cut > 8, "recovery is under way when the node dies: {cut} times");
+}
+
+/// Former states of one object have bad pages, another one on each of the disks. (Nothing tested that what is mended is more than the present.)
+#[test]
+fn what_each_copy_can_read_of_former_states_is_put_together() {
+    let mut judged = judged(7);
+    judged.update("i", 0, CELLS, false);
+    judged.drain();
+    for name in ["a", "b"] {
+        judged.snapshot(name);
+        judged.update("i", 3 * 16, 16, false);
+        judged.drain();
+    }
+    // What the log tells of it is done with, and nothing is in memory.
+    let until = judged.node().now() + Span::from_secs(1);
+    judged.node().wait_until(|node| node.now() > until);
+    judged.crash();
+    judged.heal();
+    for (at, name) in ["i@a", "i@b", "i"].into_iter().enumerate() {
+        for osd in 0..OSDS {
+            let stamp = judged.copies[name][3 * 16 + 4 * at + osd as usize];
+            let disk = judged.node().disk(OsdId::new(osd));
+            let image = disk.image();
+            let pages = image.chunks(CELL as usize).zip((0..).step_by(CELL as usize));
+            let bytes = contents(stamp);
+            let bad: Vec<u64> =
+                pages.filter(|(page, _)| *page == bytes).map(|(_, at)| at).collect();
+            assert!(!bad.is_empty(), "{name} is on osd.{osd}");
+            bad.iter().for_each(|at| disk.fail_reads(*at..at + CELL, Trouble::Always));
+        }
+    }
+    judged.check_all();
+    judged.heal();
+    judged.check_every_copy();
+    let repaired = |osd| judged.node().node_mut().damage(OsdId::new(osd)).repaired;
+    assert!((0..OSDS).map(repaired).sum::<u64>() > 0, "something was bad");
 }

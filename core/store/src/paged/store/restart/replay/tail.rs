@@ -34,7 +34,8 @@ impl<T: Copy> PagedStore<T> {
             let Some(Placed { record, run, .. }) = replay.placed.get(next) else { break };
             let at = next;
             next += 1;
-            if *record >= replay.marks.durable {
+            // What is lost was never written.
+            if *record >= replay.marks.durable && !run.is_lost() {
                 let place = (page.offset(run.first), (run.sums.len() * page.bytes()) as u64);
                 replay.in_flight += 1;
                 let purpose = RequestPurpose::Restart(RestartRequest::Own(at));
