@@ -20,6 +20,11 @@ fn whole_max(page: PageSize, key: &[u8]) -> usize {
     cell_max(page) - 2 - key.len()
 }
 
+/// Whether a value stands in its key's own cell.
+pub fn is_one_cell(page: PageSize, key: &[u8], value: &[u8]) -> bool {
+    cell_max(page) >= 2 + key.len() + value.len()
+}
+
 /// Bytes of a piece.
 pub(super) fn piece_bytes(page: PageSize, key: &[u8]) -> usize {
     cell_max(page) - 7 - key.len()

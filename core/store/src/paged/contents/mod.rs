@@ -12,7 +12,7 @@ mod step;
 mod survey;
 
 pub use cells::meta;
-pub use kv::{get_together, place_for, places_together};
+pub use kv::{get_together, is_one_cell, place_for, places_together};
 pub use read::{
     QueryFindings, attributes, digest_attributes, list, read_plan, scan, scan_back, sparse_plan,
     value,

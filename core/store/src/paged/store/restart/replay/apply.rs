@@ -1,5 +1,6 @@
 //! The second reading of the log: its transactions are carried out again.
 
+use super::batch::only_put;
 use super::{AHEAD_MAX, ReplayStage, WaitingTransaction};
 use crate::paged::api::OpError;
 use crate::paged::change::{Change, decode_all};
@@ -18,7 +19,7 @@ impl<T: Copy> PagedStore<T> {
     /// The second reading.
     pub(super) fn apply_log(&mut self) -> bool {
         self.advance_checkpoint();
-        if !self.apply_ahead() {
+        if !self.apply_ahead() || (self.replay().queue.batch.is_closed() && !self.apply_batch()) {
             return false;
         }
         let RestartPhase::Replay(replay) = &mut self.restarting().phase else {
@@ -43,7 +44,11 @@ impl<T: Copy> PagedStore<T> {
             Some(StreamProgress::Wait) => return self.replay().stream.wants_reads(),
             None => is_cut && self.fault.is_none(),
         };
-        if !is_over || !self.replay().ahead.is_empty() || self.checkpoint.is_running() {
+        if !is_over
+            || !self.apply_batch()
+            || !self.replay().queue.ahead.is_empty()
+            || self.checkpoint.is_running()
+        {
             return false;
         }
         self.end_of_log()
@@ -52,19 +57,33 @@ impl<T: Copy> PagedStore<T> {
     /// One record's turn. False stops the stream before it.
     fn replay_record(&mut self, record: Record<'_>) -> bool {
         let after = (record.end, record.chain);
+        if self.replay().queue.batch.is_closed() {
+            return false;
+        }
         let Some(mut progress) = self.progress_of(&record) else {
-            if self.replay().ahead.is_empty() {
+            let queue = &mut self.replay().queue;
+            if !queue.batch.is_empty() {
+                queue.batch.pass(after);
+            } else if queue.ahead.is_empty() {
                 self.restarting().replayed = after;
             }
             return true;
         };
-        if self.replay().ahead.len() >= AHEAD_MAX {
+        if self.replay().queue.ahead.is_empty() && self.is_batched(&record) {
+            self.replay().queue.batch.push(record.body, after);
+            let cache = self.options.cache;
+            if self.replay().queue.batch.is_full(cache) {
+                self.apply_batch();
+            }
+            return self.fault.is_none();
+        }
+        if !self.apply_batch() || self.replay().queue.ahead.len() >= AHEAD_MAX {
             return false;
         }
         let Some(changes) = decode_all(record.body) else {
             return self.replay_failed(RestartFault::Record(record.position));
         };
-        if self.replay().ahead.is_empty() && !self.checkpoint.is_running() {
+        if self.replay().queue.ahead.is_empty() && !self.checkpoint.is_running() {
             if self.carry_on(&changes, &mut progress, after) {
                 return true;
             }
@@ -72,8 +91,42 @@ impl<T: Copy> PagedStore<T> {
             self.look_ahead(&changes);
         }
         let changes = changes.into_iter().map(Change::into_owned).collect();
-        self.replay().ahead.push_back(WaitingTransaction { end: after, changes, progress });
+        self.replay().queue.ahead.push_back(WaitingTransaction { end: after, changes, progress });
         self.fault.is_none()
+    }
+
+    /// Whether a record's transaction is one of those that are carried out by key. The first one may be carried out in part already.
+    fn is_batched(&mut self, record: &Record<'_>) -> bool {
+        let is_first = self.replay().first.is_some_and(|(position, _)| position == record.position);
+        let page = self.superblock.layout.page;
+        let is_short = |(key, value): (&[u8], &[u8])| contents::is_one_cell(page, key, value);
+        record.kind == RecordKind::Transaction
+            && !is_first
+            && only_put(record.body).is_some_and(is_short)
+    }
+
+    /// Carries the batch out as far as it goes without waiting. True if nothing of it is left.
+    fn apply_batch(&mut self) -> bool {
+        let mut batch = std::mem::take(&mut self.replay().queue.batch);
+        if batch.is_empty() {
+            return true;
+        }
+        if !batch.is_closed() {
+            self.metrics.totals.replayed += batch.close() as u64;
+        }
+        let before = self.restarting().replayed;
+        while let Some(place) = batch.next() {
+            let (change, end) = (batch.change_at(place), batch.end_at(place, before));
+            if !self.carry_on(&[change], &mut Carried::default(), end) {
+                for later in batch.look_on(AHEAD_MAX) {
+                    self.look_ahead(&[batch.change_at(later)]);
+                }
+                self.replay().queue.batch = batch;
+                return false;
+            }
+            batch.advance();
+        }
+        true
     }
 
     /// Sees that the pages of a later transaction are on their way.
@@ -112,9 +165,9 @@ impl<T: Copy> PagedStore<T> {
 
     /// Applies waiting transactions, the oldest first. True if none waits any more.
     fn apply_ahead(&mut self) -> bool {
-        while let Some(mut first) = self.replay().ahead.pop_front() {
+        while let Some(mut first) = self.replay().queue.ahead.pop_front() {
             if !self.carry_on(&first.changes, &mut first.progress, first.end) {
-                self.replay().ahead.push_front(first);
+                self.replay().queue.ahead.push_front(first);
                 return false;
             }
         }

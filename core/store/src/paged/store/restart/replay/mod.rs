@@ -8,6 +8,7 @@
 //! the store opens.
 
 mod apply;
+mod batch;
 mod steps;
 mod tail;
 
@@ -19,6 +20,7 @@ use crate::paged::contents::Carried;
 use crate::paged::ids::Lsn;
 use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind, Scan};
 use crate::paged::store::requests::RestartRequest;
+use batch::ReplayBatch;
 use loadline_device::Outcome;
 use std::collections::VecDeque;
 
@@ -44,6 +46,13 @@ struct WaitingTransaction {
     changes: Vec<Change<'static>>,
     /// How far it is carried out.
     progress: Carried,
+}
+
+/// What of the log waits to be carried out: transactions first that wait for pages, then those that are gathered.
+#[derive(Default)]
+struct ReplayQueue {
+    ahead: VecDeque<WaitingTransaction>,
+    batch: ReplayBatch,
 }
 
 /// A run that a transaction placed.
@@ -84,7 +93,7 @@ pub(super) struct Replay {
     first: Option<(Lsn, bool)>,
     /// How far the pages hold the first transaction.
     progress: Option<Carried>,
-    ahead: VecDeque<WaitingTransaction>,
+    queue: ReplayQueue,
     /// The last record handed on, or the head of the log when all are.
     scan: Scan,
     in_flight: u32,
@@ -109,7 +118,7 @@ impl Replay {
             placed: Vec::new(),
             first: None,
             progress: None,
-            ahead: VecDeque::new(),
+            queue: ReplayQueue::default(),
             scan: Scan::new(ring, start, chain),
             in_flight: 0,
             write_back: Vec::new(),
