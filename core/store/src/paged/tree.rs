@@ -15,10 +15,8 @@
 
 mod change;
 mod walk;
-mod within;
 
-pub use walk::{Visited, Walk};
-pub use within::{NodesAsked, NodesWithin};
+pub use walk::{NodesAsked, NodesWithin, Visited, Walk};
 
 use super::edit::PageEdit;
 use super::ids::{Child, PageNo, PageVersion};

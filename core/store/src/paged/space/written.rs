@@ -11,7 +11,7 @@ impl Pages {
     pub fn is_as_written(&self, wanted: Child, bytes: &[u8]) -> bool {
         match page::verify(bytes, self.sums.seed, wanted) {
             Ok(PageKind::FreeMap) => self.map_stamp(wanted.page) == Some(page::stamp(bytes)),
-            Ok(_) => !self.layout.is_map(wanted.page) && node::check(bytes).is_ok(),
+            Ok(_) => !self.layout().is_map(wanted.page) && node::check(bytes).is_ok(),
             Err(_) => false,
         }
     }
@@ -38,7 +38,7 @@ impl Pages {
 
     /// Which writing of a page of the free map belongs to the last instant; `None` of other pages.
     fn map_stamp(&self, number: PageNo) -> Option<PageStamp> {
-        let of_map = || self.sums.map[(number.0 - self.layout.map_first.0) as usize];
-        self.layout.is_map(number).then(of_map)
+        let of_map = || self.sums.map[(number.0 - self.layout().map_first.0) as usize];
+        self.layout().is_map(number).then(of_map)
     }
 }

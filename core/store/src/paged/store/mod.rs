@@ -13,6 +13,7 @@ mod prepare;
 mod query;
 mod requests;
 mod reread;
+mod rereading;
 mod restart;
 mod run;
 mod upkeep;
@@ -20,7 +21,7 @@ mod upkeep;
 pub use checkpoint::CheckpointStep;
 pub use fault::Fault;
 pub use query::DIGEST_PIECE;
-pub use reread::REREAD_PAGES;
+pub use rereading::REREAD_PAGES;
 pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{

@@ -7,7 +7,7 @@ use super::super::ids::{Lsn, PageNo};
 use super::super::options::LogMode;
 use super::super::space::PageRun;
 use super::super::wait::Wait;
-use super::reread::Rereading;
+use super::rereading::Rereading;
 use crate::objects::Version;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
