@@ -83,7 +83,7 @@ fn watch(
 
 /// One look as lines of text.
 fn as_text(view: &LiveView) -> String {
-    let height = Sight::of(view).height().min(HEIGHT_MAX);
+    let height = Panel::of(view).height().min(HEIGHT_MAX);
     let mut terminal =
         ratatui::Terminal::new(TestBackend::new(WIDTH, height)).expect("memory is a terminal");
     terminal.draw(|frame| draw(frame, view)).expect("memory is a terminal");
@@ -119,14 +119,14 @@ impl Section {
 }
 
 /// What a look shows below its head and the clients' line.
-struct Sight {
+struct Panel {
     second: LiveSecond,
     head_height: u16,
     sections: [Section; 5],
 }
 
-impl Sight {
-    fn of(view: &LiveView) -> Sight {
+impl Panel {
+    fn of(view: &LiveView) -> Panel {
         let second = view.seconds.last().cloned().unwrap_or_default();
         let now = &view.now;
         let sections = [
@@ -137,7 +137,7 @@ impl Sight {
             osds(&now.osds),
         ];
         let head_height = 1 + now.health.findings.len().min(FINDINGS) as u16;
-        Sight { second, head_height, sections }
+        Panel { second, head_height, sections }
     }
 
     /// Lines that show all of it.
@@ -148,7 +148,7 @@ impl Sight {
 }
 
 fn draw(frame: &mut Frame<'_>, view: &LiveView) {
-    let sight = Sight::of(view);
+    let sight = Panel::of(view);
     let mut heights =
         vec![Constraint::Length(sight.head_height), Constraint::Length(CLIENTS_HEIGHT)];
     heights.extend(sight.sections.iter().map(|section| Constraint::Length(section.height())));

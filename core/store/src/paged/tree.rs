@@ -53,7 +53,7 @@ pub struct Tree {
     pub height: u8,
 }
 
-/// Keys that are looked for together at most. With twice as many a get takes the same time, with half as many a tenth more.
+/// Keys that are looked for together at most: enough that their pages come from memory side by side.
 pub const TOGETHER: usize = 16;
 
 /// Levels above a leaf that a [`ValuePlace`] tells of. Only a tree of users' longest keys is higher.
