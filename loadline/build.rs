@@ -15,9 +15,10 @@ fn main() {
 
 /// What the program is built with of what can be left out.
 fn features() -> String {
-    let all = ["ceph", "guest", "kv", "png", "top"];
-    let has = |name: &&str| std::env::var_os(format!("CARGO_FEATURE_{}", name.to_uppercase()));
-    let built: Vec<&str> = all.into_iter().filter(|name| has(name).is_some()).collect();
+    let names = std::env::vars()
+        .filter_map(|(name, _)| Some(name.strip_prefix("CARGO_FEATURE_")?.to_lowercase()));
+    let mut built: Vec<String> = names.filter(|name| name != "default").collect();
+    built.sort();
     if built.is_empty() { "none".to_owned() } else { built.join(" ") }
 }
 

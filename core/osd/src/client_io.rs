@@ -237,9 +237,6 @@ impl Osd {
         if lost.any() {
             self.note_unreadable(op.pg, from, op.object);
         }
-        if !is_over {
-            self.weigh_doubts(now, op.pg, tag, fx);
-        }
         if is_over {
             let in_flight = self.ops.get_mut(tag).expect("it was looked up");
             let (read, lost) = (std::mem::take(&mut in_flight.read), in_flight.lost);
@@ -252,6 +249,8 @@ impl Osd {
             }
             let result = if is_kept { Ok(read) } else { Err(AccessFailure::Unreadable) };
             self.end_op(now, tag, result, fx);
+        } else {
+            self.weigh_doubts(now, op.pg, tag, fx);
         }
         if lost.any() {
             self.begin_repair(now, op.pg, fx);
