@@ -49,10 +49,11 @@ const SLOWER: f64 = 1.2;
 const RATE_FIRST: f64 = (32 << 20) as f64;
 /// One part may begin in so many slots, whatever was seen.
 const SLOTS_PER_PART: f64 = 4.0;
-/// In a slot the rate grows by so much where clients have a quarter more than the aim, and falls by that where they lack a
-/// fifth of it; in between in proportion, so that it comes to rest.
-const GROWTH: f64 = 0.04;
-const GROWTH_AT: f64 = 0.25;
+/// In a slot the rate grows by so much where clients have twice the aim, in the last slots and in the last second, and falls by that
+/// where they lack a fifth of it; in between in proportion, so that it comes to rest. What a stall of the disk has taken from it is
+/// back within seconds where much is to be had.
+const GROWTH: f64 = 0.16;
+const GROWTH_AT: f64 = 1.0;
 const FALL: f64 = 0.15;
 const FALL_AT: f64 = 0.2;
 /// Where clients have had less than this share of the aim in the last slots, it falls by at most that.
@@ -363,6 +364,7 @@ impl BackgroundPace {
         let aim = alone.rate * (self.terms.share * MARGIN).min(AIM_MOST);
         let is_behind =
             |had: ClientFare, wanted: f64| had.rate < wanted && had.takes > alone.takes * SLOWER;
+        let surplus = beside.now.rate.min(beside.lately.rate) / aim - 1.0;
         // Where parts in flight are the limit, or nothing waits, the rate holds nothing back for long.
         let was_held = self.slot.held * 2 >= self.slot_length();
         let factor = if is_behind(beside.now, aim * FAR_BEHIND) {
@@ -371,8 +373,8 @@ impl BackgroundPace {
             1.0
         } else if is_behind(beside.lately, aim) {
             1.0 - FALL * ((1.0 - beside.lately.rate / aim) / FALL_AT).min(1.0)
-        } else if beside.lately.rate >= aim && was_held {
-            1.0 + GROWTH * ((beside.lately.rate / aim - 1.0) / GROWTH_AT).min(1.0)
+        } else if surplus >= 0.0 && was_held {
+            1.0 + GROWTH * (surplus / GROWTH_AT).min(1.0)
         } else {
             1.0
         };
