@@ -35,7 +35,9 @@ pub(super) trait PopHead {
     fn pop(self, line: &mut Line) -> (Self::Head, RequestCharge);
 }
 
-/// Why nobody was served plainly.
+/// Why nobody was served plainly. A word, as what stands in its place in an answer is: a byte would make the compiler take that word apart
+/// and put it together again.
+#[repr(u32)]
 pub(super) enum NotPlain {
     /// Nobody is due or within the limit.
     Nobody,
@@ -165,6 +167,8 @@ impl Level {
             let line = &mut self.lines[top.index() as usize];
             if line.reserved_key != top.key() {
                 self.reserved.pop();
+            } else if line.is_due_slowly() {
+                return Some((top.index(), top.key()));
             } else if !line.is_busy() || !line.has_reservation() {
                 line.reserved_key = ABSENT;
                 self.reserved.pop();
@@ -203,8 +207,7 @@ impl Level {
             if line.is_busy() && line.has_weight() && !line.in_weighted() {
                 let oldest = before(self.race.virtual_time(), line.slack_of_weight::<false>());
                 line.start = line.start.max(oldest);
-                line.set_in_weighted(true);
-                line.set_within_limit(true);
+                line.enter_weighted();
                 self.weighted.push(KeyedIndex::new(line.start, top.index()));
             }
         }
@@ -379,14 +382,16 @@ impl Level {
             reserved.put_back(tag);
             return head;
         }
-        line.set_head(next);
         if next.exists() {
+            line.set_head(next);
             let tag = line.reservation_tag::<false>();
-            line.reserved_key = tag;
-            line.set_due_at_key(true);
+            line.key_at(tag);
             line.set_within_limit(line.held_until() <= now);
             reserved.put_back(tag);
-        } else if reserved.put(index, ABSENT) {
+            return head;
+        }
+        line.run_empty();
+        if reserved.put(index, ABSENT) {
             line.reserved_key = ABSENT;
         }
         head
@@ -401,7 +406,7 @@ impl Level {
         index: u32,
         heads: P,
     ) -> P::Head {
-        let Level { lines, terms, weighted, race, bursts, .. } = self;
+        let Level { lines, terms, reserved, weighted, race, bursts, .. } = self;
         let line = &mut lines[index as usize];
         let mut tag_of_same = 0;
         if line.holds_at_limit::<PLAIN>() {
@@ -418,8 +423,13 @@ impl Level {
             } else {
                 weighted.put_back(start);
             }
-        } else {
+        } else if next.exists() {
             self.turn_to_other(now, index, served, next);
+        } else {
+            line.run_empty();
+            if line.has_reservation() && reserved.put(index, ABSENT) {
+                line.reserved_key = ABSENT;
+            }
         }
         if far {
             self.rebase_virtual();
@@ -427,17 +437,11 @@ impl Level {
         head
     }
 
-    /// The first of the weighted was served, and its next head costs something else, or there is none.
+    /// The first of the weighted was served, and its next head costs something else.
     #[inline(always)]
     fn turn_to_other(&mut self, now: u64, index: u32, served: RequestCharge, next: RequestCharge) {
         let line = &mut self.lines[index as usize];
         line.set_head(next);
-        if !next.exists() {
-            if line.has_reservation() && self.reserved.put(index, ABSENT) {
-                line.reserved_key = ABSENT;
-            }
-            return;
-        }
         let (start, tag) = (line.start, line.held_until());
         if tag > now {
             self.hold_first(index, tag);

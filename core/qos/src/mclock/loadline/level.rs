@@ -321,41 +321,52 @@ impl Level {
     pub(super) fn wakes(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
         let reservation_now = self.time.due(now);
-        let line = &mut self.lines[index as usize];
+        let Level { lines, terms, limited_keys, reserved, weighted, race, time, bursts, .. } = self;
+        // One look at the line for all of it.
+        let line = &mut lines[index as usize];
         line.forget_costs();
         line.set_head(head);
         let mut held_until = 0;
         if line.holds_at_limit::<false>() {
             let charge = line.limit().ticks::<false>(head.of_limit());
-            let burst = self.bursts.of(&self.terms, index);
+            let burst = bursts.of(terms, index);
             line.limit_base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
             held_until = after(line.limit_base, charge);
         }
-        if line.has_reservation() {
-            // Due on arrival, or when the last one's interval is over; before that for what was saved.
-            let charge = line.reservation().ticks::<false>(head.reserved);
-            let earliest = reservation_now.saturating_sub(charge.max(self.time.saved));
-            let due = line.reservation_base.max(earliest);
-            line.reservation_base = due;
-            let mut tag = after(due, charge);
-            if charge > reservation_now && due == 0 {
-                line.fit_reservation(reservation_now);
-                tag = line.reservation_tag::<false>();
-            }
-            self.key_reservation(tag, index);
-        }
-        let line = &mut self.lines[index as usize];
+        let mut is_aside = !line.has_weight() && line.conserves();
         if line.has_weight() {
-            self.race.bring_up(line);
+            race.bring_up(line);
             if line.in_weighted() {
                 line.set_within_limit(held_until <= now);
+            } else if held_until > now || limited_keys[index as usize] != ABSENT {
+                is_aside = true;
             } else {
-                self.enter(now, index, held_until);
+                line.enter_weighted();
+                weighted.push(KeyedIndex::new(line.start, index));
             }
-        } else if line.conserves() {
-            line.start = line.start.max(self.time.spare);
-            self.enter_spare(index);
         }
+        if line.has_reservation() {
+            let tag = line.wake_reservation(reservation_now, time.saved, head.reserved);
+            if reserved.put(index, tag) {
+                line.key_at(tag);
+            } else {
+                self.key_in_crowd(tag, index);
+            }
+        }
+        if is_aside {
+            self.wakes_aside(index, held_until);
+        }
+    }
+
+    /// The same of one that is at its limit, or has no weight and may use what nobody else wants.
+    #[inline]
+    fn wakes_aside(&mut self, index: u32, held_until: u64) {
+        let line = &mut self.lines[index as usize];
+        if line.has_weight() {
+            return self.hold(index, held_until);
+        }
+        line.start = line.start.max(self.time.spare);
+        self.enter_spare(index);
     }
 
     /// Virtual time comes to the least start tag: while only reservations are served it would stand still, and who comes
@@ -385,8 +396,7 @@ impl Level {
             return self.hold(index, tag);
         }
         let line = &mut self.lines[index as usize];
-        line.set_in_weighted(true);
-        line.set_within_limit(true);
+        line.enter_weighted();
         self.weighted.push(KeyedIndex::new(line.start, index));
     }
 
@@ -448,11 +458,17 @@ impl Level {
     /// Makes sure that an entry stands in the queue that is not later than the tag.
     #[inline(always)]
     fn key_reservation(&mut self, tag: u64, index: u32) {
-        let line = &mut self.lines[index as usize];
         if self.reserved.put(index, tag) {
-            line.reserved_key = tag;
-            return line.set_due_at_key(true);
+            self.lines[index as usize].key_at(tag);
+        } else {
+            self.key_in_crowd(tag, index);
         }
+    }
+
+    /// The same where a party may have several entries.
+    #[inline(always)]
+    fn key_in_crowd(&mut self, tag: u64, index: u32) {
+        let line = &mut self.lines[index as usize];
         line.set_due_at_key(tag <= line.reserved_key);
         if tag < line.reserved_key {
             line.reserved_key = tag;

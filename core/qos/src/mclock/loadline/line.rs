@@ -239,6 +239,13 @@ impl Line {
         }
     }
 
+    /// Comes into the queue by start tag, since its head is within the limit.
+    #[inline(always)]
+    pub(super) fn enter_weighted(&mut self) {
+        let unsure = self.cost != self.reserved_cost;
+        self.bits[WEIGHT] = self.bits[WEIGHT] & !UNSURE | FLAG | if unsure { UNSURE } else { 0 };
+    }
+
     /// Whether it counts among those that share by weight.
     #[inline(always)]
     pub(super) fn is_counted(&self) -> bool {
@@ -297,6 +304,13 @@ impl Line {
         }
     }
 
+    /// Nothing waits from now on.
+    #[inline(always)]
+    pub(super) fn run_empty(&mut self) {
+        (self.cost, self.reserved_cost) = (0, 0);
+        self.set_unsure();
+    }
+
     #[inline]
     fn note_cost(&mut self, most: u32) {
         let power = (32 - most.leading_zeros() as u8).min(POWER_MAX);
@@ -338,10 +352,32 @@ impl Line {
         self.limit().ticks::<PLAIN>(self.slack())
     }
 
+    /// When the reservation of the head of a party that wakes is due: on arrival, or when the last one's interval is over; before that for
+    /// what was `saved`.
+    #[inline(always)]
+    pub(super) fn wake_reservation(&mut self, now: u64, saved: u64, cost: u32) -> u64 {
+        let charge = self.reservation().ticks::<false>(cost);
+        let due = self.reservation_base.max(now.saturating_sub(charge.max(saved)));
+        self.reservation_base = due;
+        if charge > now && due == 0 {
+            self.fit_reservation(now);
+            return self.reservation_tag::<false>();
+        }
+        after(due, charge)
+    }
+
+    /// The entry of the head has this key, which is its tag.
+    #[inline(always)]
+    pub(super) fn key_at(&mut self, tag: u64) {
+        self.reserved_key = tag;
+        self.set_due_at_key(true);
+    }
+
     /// Makes the head's reservation due at `tag`, when its charge is longer than the past before that.
     #[cold]
     pub(super) fn fit_reservation(&mut self, tag: u64) {
         (self.reservation_base, self.reserved_cost) = self.reservation().fit(u128::from(tag));
+        self.set_unsure();
     }
 
     /// When the reservation of the head is due, in reservation time.

@@ -83,9 +83,7 @@ impl Lineup {
         if entry.index() as usize >= TABLED {
             return self.become_crowd(entry);
         }
-        // Whether the first is another now is found by a search in any case: a branch would be taken at random.
-        self.seat(entry);
-        self.search();
+        self.come(entry);
     }
 
     /// Gives a party this key in place of any that it has, or takes it out by [`ABSENT`]; only in the table, or else nothing happens.
@@ -93,10 +91,23 @@ impl Lineup {
     pub(super) fn put(&mut self, index: u32, key: u64) -> bool {
         let is_tabled = !self.is_crowd && (index as usize) < TABLED;
         if is_tabled {
-            self.seat(KeyedIndex::new(key, index));
-            self.search();
+            let entry = KeyedIndex::new(key, index);
+            if self.table[index as usize] == ABSENT {
+                self.come(entry);
+            } else {
+                self.seat(entry);
+                self.search();
+            }
         }
         is_tabled
+    }
+
+    /// A party gets a place in the table, or an earlier one: it is the first now, or the first stays. Which is no branch, since it
+    /// would be taken at random.
+    #[inline(always)]
+    fn come(&mut self, entry: KeyedIndex) {
+        self.seat(entry);
+        self.first = self.first.first_of(entry);
     }
 
     /// Takes the first entry out.
