@@ -2,7 +2,7 @@
 
 use super::NARROW;
 use super::frame::{LegendEntry, Plot, legend, time_axes};
-use super::labels::place_labels;
+use super::labels::{DotName, place_beside_dots};
 use crate::palette::Look;
 use loadline_draw::number::plain;
 use loadline_draw::{Anchor, Canvas, Scale};
@@ -128,14 +128,14 @@ impl FrontierChart {
         };
         let names: Vec<String> = self.points.iter().map(name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        // A course of two points as wide as a dot, so that names keep off the dots.
-        let around = |(x, y): &(f64, f64)| vec![Some((x - 7.0, *y)), Some((x + 7.0, *y))];
-        let courses: Vec<_> = dots.iter().map(around).collect();
-        let places = place_labels(plot, &names, &courses);
+        let places = place_beside_dots(plot, &names, dots);
         for ((point, name), place) in self.points.iter().zip(&names).zip(places) {
-            let Some((x, y)) = place else { continue };
+            let Some(DotName { start: (x, y), leader }) = place else { continue };
             let class = format!("name {}", point.look.classes());
             canvas.open_group(&class, Some(point.look.setup), &point.label);
+            if let Some((from, to)) = leader {
+                canvas.line("leader", from, to);
+            }
             canvas.text("ink halo", x, y, Anchor::Start, name);
             canvas.close_group();
         }
