@@ -8,7 +8,7 @@ use crate::run::{MeasureRun, fill, run};
 use crate::target::MeasureTarget;
 use crate::warning::{Circumstances, of_circumstances, of_points};
 use loadline_base::{Bytes, mix64};
-use loadline_host::{DriveFacts, Loop, LoopOptions};
+use loadline_host::{DriveFacts, Loop, LoopOptions, ProgramMemory};
 
 /// Memory for transfers in flight: a few of the largest, each in one piece.
 const IN_FLIGHT: Bytes = Bytes::from_mib(64);
@@ -69,7 +69,7 @@ pub fn measure(
         mode: world.mode(),
         region,
         writes,
-        memory: memory(),
+        memory: ProgramMemory::here().total,
     });
     warnings.extend(of_points(&points));
     drop(made);
@@ -90,12 +90,4 @@ pub fn measure(
         points,
         warnings,
     })
-}
-
-/// This machine's memory, if it tells.
-fn memory() -> Option<Bytes> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib = line.split_whitespace().next()?.parse().ok()?;
-    Some(Bytes::from_kib(kib))
 }

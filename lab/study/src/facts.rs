@@ -35,6 +35,6 @@ pub struct Host {
     pub cores: u32,
     /// Operating system kernel.
     pub kernel: String,
-    /// Main memory in bytes.
+    /// Main memory in bytes, or what control groups leave of it.
     pub memory_bytes: u64,
 }

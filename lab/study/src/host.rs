@@ -2,6 +2,7 @@
 
 use crate::facts::Host;
 use loadline_base::{Bytes, mix64};
+use loadline_host::ProgramMemory;
 use std::fs;
 
 impl Host {
@@ -11,7 +12,7 @@ impl Host {
             cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
             kernel: kernel(),
-            memory_bytes: memory_bytes(),
+            memory_bytes: ProgramMemory::here().total.map_or(0, Bytes::get),
         }
     }
 }
@@ -35,21 +36,6 @@ fn kernel() -> String {
         text.trim().to_owned()
     };
     format!("{} {}", part("ostype"), part("osrelease")).trim().to_owned()
-}
-
-fn memory_bytes() -> u64 {
-    memory("MemTotal").map_or(0, Bytes::get)
-}
-
-/// Memory that programs may still take, where the system tells it.
-pub(crate) fn memory_available() -> Option<Bytes> {
-    memory("MemAvailable")
-}
-
-fn memory(name: &str) -> Option<Bytes> {
-    let value = field("/proc/meminfo", name)?;
-    let kib: u64 = value.split_whitespace().next()?.parse().ok()?;
-    Some(Bytes::from_kib(kib))
 }
 
 /// The value of the first line `name : value` of a file.

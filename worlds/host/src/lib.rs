@@ -21,6 +21,7 @@ mod disk;
 #[cfg(feature = "engine")]
 mod engine;
 mod event_loop;
+mod memory;
 mod new_store;
 
 pub use clock::Clock;
@@ -39,4 +40,5 @@ pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
     LoopEvent, LoopOptions, Mailbox, Mode, Peer, Signal, listen_at,
 };
+pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, write_empty_store, write_new_store, write_store};

@@ -6,7 +6,6 @@ use super::run;
 use super::setup::{ClusterShape, ImageTerms};
 use super::stood;
 use super::study::{RecoverySteps, RecoveryStudy};
-use crate::host::memory_available;
 use crate::input::InputError;
 use crate::job::{Companion, Job, RunPurpose};
 use crate::place::Place;
@@ -18,6 +17,7 @@ use crate::result::{DriveSummary, NamedValue, SetupResult};
 use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Span;
 use loadline_cluster::Placement;
+use loadline_host::ProgramMemory;
 use loadline_stats::mean;
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ impl Script for RecoveryStudy {
 
     fn before_runs(&self, workers: u32) -> Result<(), InputError> {
         let (Place::Host(place), Some(setup)) = (&self.place, self.setups.first()) else {
-            return self.check_memory(workers, memory_available());
+            return self.check_memory(workers, ProgramMemory::here().available);
         };
         loadline_testbed::check(&self.hosted(place, setup, &Job::default()))
             .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))

@@ -15,6 +15,7 @@
 //! after the other.
 
 use super::host_node::HostNode;
+use crate::memory::ProgramMemory;
 use loadline_base::{Bytes, Span};
 use loadline_wire::nbd::{OPTION_MAX, PAYLOAD_MAX};
 use std::fs;
@@ -88,7 +89,7 @@ impl MemoryPlan {
         cache: Option<Bytes>,
         osds: u32,
     ) -> Result<MemoryPlan, TooLittleMemory> {
-        let memory = memory.unwrap_or_else(|| Bytes::new(machine_memory().get() / 4));
+        let memory = memory.unwrap_or_else(|| Bytes::new(machine().get() / 4));
         let fits = |cache: Bytes| MemoryPlan::least(osds, cache) <= memory;
         let smaller =
             (1..=CACHE.get() / CACHE_STEP).rev().map(|steps| Bytes::new(steps * CACHE_STEP));
@@ -129,15 +130,9 @@ fn old_versions(cache: Bytes) -> Bytes {
     loadline_store::paged::Options { cache, ..Default::default() }.old_versions_bytes()
 }
 
-/// The machine's memory, or what the process's control group may have of it. Nothing known counts as a gigabyte.
-fn machine_memory() -> Bytes {
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let total = total.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let group = group.and_then(|text| text.trim().parse::<u64>().ok());
-    let total = total.map_or(1 << 30, |kib| kib << 10);
-    Bytes::new(group.map_or(total, |group| group.min(total)))
+/// All memory that there is for programs; a gigabyte where nobody tells.
+fn machine() -> Bytes {
+    ProgramMemory::here().total.unwrap_or(Bytes::from_mib(1024))
 }
 
 /// What connections hold of their part.
