@@ -65,7 +65,7 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// A file is not what a study wrote.
-    #[error("{} is not a file of a study: {reason}", path.display())]
+    #[error("{} is not a file of a study: {reason}; take another --out, or put back what was there", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -216,7 +216,9 @@ pub fn why(error: &io::Error) -> String {
         }
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; choose another folder",
         io::ErrorKind::NotFound => "there is no such file or folder",
+        io::ErrorKind::AlreadyExists => "something of this name is there already; choose another",
         io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder",
+        io::ErrorKind::InvalidData => "it is no text: something else was written over it",
         io::ErrorKind::IsADirectory => "it is a folder, and a file is needed",
         _ => return error.to_string(),
     };
@@ -254,5 +256,22 @@ mod tests {
         assert_eq!(seeds(), [1]);
         folder.append(&record(2)).unwrap();
         assert_eq!(seeds(), [1, 2]);
+    }
+
+    /// Each was told with its number before, "(os error 17)", and no remedy.
+    #[test]
+    fn what_the_system_refuses_is_told_in_words() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        fs::write(&file, [0xff, 0xfe]).unwrap();
+        let refused: [io::Error; 4] = [
+            fs::create_dir_all(&file).unwrap_err(),
+            fs::create_dir_all(file.join("below")).unwrap_err(),
+            fs::read_to_string(&file).unwrap_err(),
+            fs::read_to_string(place.path()).unwrap_err(),
+        ];
+        let told = refused.each_ref().map(why);
+        assert!(told.iter().all(|told| !told.contains("os error")), "{told:?}");
+        assert!(told[0].contains("there already") && told[2].contains("no text"), "{told:?}");
     }
 }

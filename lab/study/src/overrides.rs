@@ -43,7 +43,19 @@ pub(crate) fn put_name(into: &mut toml::Spanned<String>, text: &str) -> Result<(
 }
 
 pub(crate) fn parse<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: T::Err| error.to_string())
+    text.parse().map_err(|error: T::Err| in_words(text, &error.to_string()))
+}
+
+/// What the reader of a number says, in a sentence for who typed it; what others say stays.
+fn in_words(typed: &str, problem: &str) -> String {
+    match problem {
+        "invalid digit found in string" => format!("`{typed}` is no whole number such as `10`"),
+        "invalid float literal" => format!("`{typed}` is no number such as `0.5`"),
+        _ if problem.starts_with("number too large") => {
+            format!("`{typed}` is too large")
+        }
+        _ => problem.to_owned(),
+    }
 }
 
 impl Override {
@@ -97,6 +109,9 @@ pub(crate) fn apply_overrides<'a, F>(
     Ok(())
 }
 
+/// Less than this of the published work is not one object of any study.
+const SCALE_MIN: f64 = 1e-6;
+
 /// The scale that the overrides ask for; the last one counts.
 ///
 /// # Errors
@@ -105,10 +120,10 @@ pub(crate) fn scale_of(overrides: &[Override]) -> Result<Option<f64>, InputError
     let Some(change) = overrides.iter().rfind(|change| change.key == "scale") else {
         return Ok(None);
     };
-    let wanted = "`scale` must be a number more than 0 and at most 10";
+    let wanted = "`scale` must be a number from 0.000001 to 10";
     let scale: f64 =
         change.value.parse().map_err(|_| InputError::new(change.to_string(), wanted))?;
-    let sensible = scale > 0.0 && scale <= 10.0;
+    let sensible = (SCALE_MIN..=10.0).contains(&scale);
     if sensible { Ok(Some(scale)) } else { Err(InputError::new(change.to_string(), wanted)) }
 }
 
@@ -117,16 +132,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_scale_counts_and_is_more_than_0_and_at_most_10() {
+    fn the_last_scale_counts_and_is_from_a_millionth_to_10() {
         let scale = |typed: &[&str]| {
             let overrides: Vec<Override> = typed.iter().map(|text| text.parse().unwrap()).collect();
             scale_of(&overrides).map_err(|error| error.to_string())
         };
         assert_eq!(scale(&["osds=5"]), Ok(None));
         assert_eq!(scale(&["scale=0.5", "osds=5", "scale=10"]), Ok(Some(10.0)));
-        for wrong in ["scale=0", "scale=10.5", "scale=nan", "scale=much"] {
+        for wrong in ["scale=0", "scale=1e-300", "scale=10.5", "scale=nan", "scale=much"] {
             let error = scale(&[wrong]).expect_err(wrong);
-            assert!(error.contains("more than 0 and at most 10"), "{error}");
+            assert!(error.contains("from 0.000001 to 10"), "{error}");
         }
+    }
+
+    /// "invalid digit found in string" is the language's word, and names nothing that was typed.
+    #[test]
+    fn what_is_no_number_is_told_as_it_was_typed() {
+        let told = |text: &str| parse::<u32>(text).unwrap_err();
+        assert_eq!(told("1.5"), "`1.5` is no whole number such as `10`");
+        assert!(told("99999999999").starts_with("`99999999999` is too large"));
+        assert_eq!(parse::<f64>("much").unwrap_err(), "`much` is no number such as `0.5`");
+        assert_eq!(parse::<u32>("7"), Ok(7));
     }
 }
