@@ -317,7 +317,15 @@ mod tests {
             }
             let key = u64::from(step / 4) + rng.below(1 + u64::from(step / 1_000));
             let party = rng.below(u64::from(parties)) as u32;
-            match (rng.below(5), first) {
+            match (rng.below(6), first) {
+                // Whether it is there or not, and whether it moves forwards, back or out.
+                (5, _) if parties as usize <= TABLED => {
+                    let key = if rng.below(4) == 0 { ABSENT } else { key };
+                    assert!(lineup.put(party, key));
+                    model.retain(|(_, index): &(u64, u32)| *index != party);
+                    keys[party as usize] = (key != ABSENT).then_some(key);
+                    model.extend(keys[party as usize].map(|key| (key, party)));
+                }
                 (0, Some(first)) => {
                     lineup.pop();
                     model.remove(&first);
