@@ -5,8 +5,8 @@
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::router::room_for;
 use loadline_base::Bytes;
-use loadline_osd::{ClientOp, Directive, DiskRoom, OpId, OpKind, OsdId, OsdSet};
-use std::collections::BTreeSet;
+use loadline_osd::{AsideFor, ClientOp, Directive, DiskRoom, OpId, OpKind, OsdId, OsdSet};
+use std::collections::BTreeMap;
 
 /// An OSD is full with less than this share of its pages free, in percent (`mon_osd_full_ratio` 0.95).
 const FULL_BELOW: u32 = 5;
@@ -20,7 +20,8 @@ const ROOM_MORE: u32 = 1;
 pub(crate) struct Fullness {
     full: OsdSet,
     backfill_full: OsdSet,
-    held: BTreeSet<OpId>,
+    /// Each with what it waits for.
+    held: BTreeMap<OpId, AsideFor>,
     /// What the newest map takes.
     map: Bytes,
 }
@@ -51,7 +52,7 @@ impl Cluster {
             fx.direct(osd, Directive::SetBackfillFull(too_full.contains(osd)));
         }
         let held = std::mem::take(&mut self.fullness.held);
-        let open = held.into_iter().filter(|id| self.router.op(id.number, id.slot.get()).is_some());
+        let open = held.into_keys().filter(|id| self.router.op(id.number, id.slot.get()).is_some());
         for id in self.router.in_order(open.collect()) {
             fx.messages.extend(self.route(id));
         }
@@ -92,12 +93,21 @@ impl Cluster {
         self.fullness.held.len()
     }
 
+    /// What an op that was not sent waits for; `None` if it was sent.
+    pub fn held_for(&self, op: &ClientOp) -> Option<AsideFor> {
+        let is_served = self.map.pg(op.pg).serving().is_some();
+        self.fullness.held.get(&op.id).copied().or((!is_served).then_some(AsideFor::Serving))
+    }
+
     /// The message that carries an op to its primary, if somebody serves it now and everybody has room for it. Otherwise it
     /// waits here: for the next interval, or for room.
     pub(crate) fn route(&mut self, id: OpId) -> Option<loadline_osd::Envelope> {
         let op = self.router.issued(id).op;
-        if op.kind == OpKind::Write && (self.is_behind_held(&op) || self.is_without_room(&op)) {
-            self.fullness.held.insert(id);
+        if op.kind == OpKind::Write
+            && let Some(reason) = self.lack_of_room(&op)
+        {
+            self.router.put_aside(id, reason);
+            self.fullness.held.insert(id, reason);
             return None;
         }
         self.router.route(&self.map, id)
@@ -105,14 +115,17 @@ impl Cluster {
 
     /// Whether a write of its placement group waits that came before it.
     fn is_behind_held(&self, op: &ClientOp) -> bool {
-        let held = self.fullness.held.iter().filter(|held| **held != op.id);
+        let held = self.fullness.held.keys().filter(|held| **held != op.id);
         let open = held.filter(|held| self.router.op(held.number, held.slot.get()).is_some());
         open.into_iter().any(|held| self.router.issued(*held).op.pg == op.pg)
     }
 
-    /// Whether somebody has no room for a write. A burst may fill a disk within the second between two looks, so this looks
+    /// Why there is no room for a write, if there is none. A burst may fill a disk within the second between two looks, so this looks
     /// too; and what was sent and has no answer yet counts as if it had been written.
-    fn is_without_room(&mut self, op: &ClientOp) -> bool {
+    fn lack_of_room(&mut self, op: &ClientOp) -> Option<AsideFor> {
+        if self.is_behind_held(op) {
+            return Some(AsideFor::RoomOfEarlier);
+        }
         let state = self.map.pg(op.pg);
         let members: OsdSet = state.acting.iter().chain(&state.backfill).copied().collect();
         let alone = Bytes::new(room_for(op));
@@ -123,9 +136,10 @@ impl Cluster {
         };
         if let Some(osd) = members.iter().find(is_full) {
             self.fullness.full.insert(osd);
-            return true;
+            return Some(AsideFor::Room);
         }
-        members.iter().any(|osd| self.is_short_with_sent(osd, op))
+        let is_short = members.iter().any(|osd| self.is_short_with_sent(osd, op));
+        is_short.then_some(AsideFor::RoomOfSent)
     }
 
     /// Whether a disk would be full with this write and all that is on its way to it.
@@ -138,7 +152,7 @@ impl Cluster {
         let takes_part = |other: &ClientOp| {
             let state = self.map.pg(other.pg);
             let is_member = state.acting.contains(&osd) || state.backfill.contains(&osd);
-            is_member && other.id != op.id && !self.fullness.held.contains(&other.id)
+            is_member && other.id != op.id && !self.fullness.held.contains_key(&other.id)
         };
         let sent = self.router.sent_bytes(takes_part).get() + room_for(op);
         room.is_below_with(share, Bytes::new(sent))
@@ -159,7 +173,7 @@ mod tests {
     use crate::settings::{Enforcement, Settings};
     use loadline_base::Time;
     use loadline_device::Medium;
-    use loadline_osd::{Data, Envelope, Message, Notice, Policy};
+    use loadline_osd::{Aside, Data, Envelope, Message, Notice, Policy};
     use loadline_qos::LOADLINE_PRESET;
 
     const OSD: OsdId = OsdId::new(0);
@@ -202,6 +216,9 @@ mod tests {
         let (given_up, _) = issue(&mut cluster, OpKind::Write);
         cluster.finish(given_up);
         assert_eq!(cluster.held_writes(), 3);
+        let held_for = |id: OpId| cluster.held_for(&cluster.router.issued(id).op);
+        let reasons = [held_for(first), held_for(second)];
+        assert_eq!(reasons, [Some(AsideFor::Room), Some(AsideFor::RoomOfEarlier)]);
 
         // There is room: its store has no bound.
         let mut fx = OwnerEffects::default();
@@ -212,6 +229,8 @@ mod tests {
         };
         assert_eq!(fx.messages.iter().map(sent).collect::<Vec<_>>(), [first, second]);
         assert_eq!(cluster.held_writes(), 0);
+        let first = cluster.router.issued(first).op;
+        assert_eq!((cluster.held_for(&first), first.aside), (None, Aside::of(AsideFor::Room)));
     }
 
     /// Each of them would have room alone. What came after one that waits waits too, and goes when it has gone.
@@ -226,7 +245,8 @@ mod tests {
         };
         let (first, sent) = write(3 << 20);
         assert!(sent.is_some());
-        assert!(write(3 << 20).1.is_none(), "less than a tenth would be free");
+        let (behind, sent) = write(3 << 20);
+        assert!(sent.is_none(), "less than a tenth would be free");
         assert!(write(4096).1.is_none(), "it comes after one that waits");
         let check = |cluster: &mut Cluster| {
             let mut fx = OwnerEffects::default();
@@ -234,6 +254,8 @@ mod tests {
             fx.messages.len()
         };
         assert_eq!(check(&mut cluster), 0);
+        let behind = cluster.router.issued(behind).op;
+        assert_eq!(cluster.held_for(&behind), Some(AsideFor::RoomOfSent));
         cluster.finish(first);
         assert_eq!(check(&mut cluster), 2);
         assert!(cluster.full_osds().is_empty(), "the disk was never full");

@@ -4,8 +4,8 @@ use crate::map::Map;
 use crate::pool::PoolId;
 use loadline_base::{Bytes, SlotId, Slots, Time};
 use loadline_osd::{
-    ClientId, ClientOp, Data, Envelope, GivenOps, Message, OpId, OpKind, PgId, TenantTable,
-    TenantTerms,
+    Aside, AsideFor, ClientId, ClientOp, Data, Envelope, GivenOps, Message, OpId, OpKind, PgId,
+    TenantTable, TenantTerms,
 };
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
@@ -80,7 +80,7 @@ impl Router {
             traced,
             background,
             resent,
-            parked: false,
+            aside: Aside::NONE,
             pg,
             object,
             offset,
@@ -98,9 +98,15 @@ impl Router {
     /// group begins its next interval, it is due again.
     pub(crate) fn route(&mut self, map: &Map, id: OpId) -> Option<Envelope> {
         let issued = self.ops.at_mut(id.slot);
+        let state = map.pg(issued.op.pg);
+        if issued.op.resent {
+            issued.op.aside.add(AsideFor::Interval);
+        }
+        let Some(to) = state.serving() else {
+            issued.op.aside.add(AsideFor::Serving);
+            return None;
+        };
         let mut op = issued.op;
-        let state = map.pg(op.pg);
-        let to = state.serving()?;
         issued.op.resent = true;
         if let Some(given) = self.given.get(&op.image()) {
             op.given = *given;
@@ -109,6 +115,11 @@ impl Router {
         let (pg, interval, urgency) = (op.pg, state.interval, Urgency::default());
         let message = Message::Op(op);
         Some(Envelope { from: None, to, pg, interval, urgency, message, data })
+    }
+
+    /// An op waits here for this before it is sent.
+    pub(crate) fn put_aside(&mut self, id: OpId, reason: AsideFor) {
+        self.ops.at_mut(id.slot).op.aside.add(reason);
     }
 
     /// An op without a reply.
@@ -232,13 +243,15 @@ pub(crate) mod tests {
         let (mut router, mut map) = (Router::default(), map());
         let id = open(&mut router);
         let mut sent = |map: &Map| match router.route(map, id)?.message {
-            Message::Op(op) => Some(op.resent),
+            Message::Op(op) => Some((op.resent, op.aside.to_string())),
             other => panic!("an op was to be sent, not {other:?}"),
         };
         map.pg_mut(PgId::new(0)).ready = false;
         assert_eq!(sent(&map), None, "nobody serves it");
         map.pg_mut(PgId::new(0)).ready = true;
-        assert_eq!([sent(&map), sent(&map)], [Some(false), Some(true)]);
+        assert_eq!(sent(&map), Some((false, "an OSD that serves its PG".to_owned())));
+        let both = "an OSD that serves its PG and the next interval of its PG";
+        assert_eq!(sent(&map), Some((true, both.to_owned())));
     }
 
     #[test]

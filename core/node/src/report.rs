@@ -4,10 +4,10 @@
 use crate::Node;
 use loadline_base::{Time, WallTime};
 use loadline_cluster::images::ImageId;
-use loadline_cluster::{Outage, PgState, PoolId};
+use loadline_cluster::{IssuedOp, Outage, PgState, PoolId};
 use loadline_osd::{
-    ClientOp, DamageCounts, GateReport, OpWait, Osd, OsdId, OsdSet, PgId, PgProgress, Received,
-    RecoveryState, ScrubKind, ScrubRecord, SnapshotNo, TrackedCapacity, TrimState, Waits,
+    Aside, AsideFor, DamageCounts, GateReport, OpWait, Osd, OsdId, OsdSet, PgId, PgProgress,
+    Received, RecoveryState, ScrubKind, ScrubRecord, SnapshotNo, TrackedCapacity, TrimState, Waits,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -137,19 +137,30 @@ impl Node {
         }
     }
 
-    /// What an op without a reply waits for now; `None` while nobody has it, or one of its messages is under way.
-    pub fn wait_of_op(&self, now: Time, op: &ClientOp) -> Option<OpWait> {
-        let primary = self.cluster().map().pg(op.pg).serving()?;
+    /// What an op without a reply waits for now.
+    pub fn wait_of_op(&self, now: Time, issued: &IssuedOp) -> OpWait {
+        let op = &issued.op;
+        let before = |reason: Option<AsideFor>| {
+            let span = now.since(issued.issued);
+            OpWait::Before { span, aside: reason.map_or(Aside::NONE, Aside::of) }
+        };
+        let held = self.cluster().held_for(op);
+        let Some(primary) = self.cluster().map().pg(op.pg).serving().filter(|_| held.is_none())
+        else {
+            return before(held);
+        };
         let osd = &self.osds()[primary];
         if let Some(delay) = osd.delay_of_op(now, op) {
-            return Some(OpWait::Primary(delay));
+            return OpWait::Primary(delay);
         }
-        let progress = osd.progress_of_op(op.id)?;
+        let Some(progress) = osd.progress_of_op(op.id) else {
+            return before(osd.aside_of_op(op));
+        };
         let of_copy =
             |copy: OsdId| self.osds()[copy].delay_of_copy(now, op.pg, primary, progress.tag);
         let delays = progress.pending.iter().filter_map(of_copy);
         let span = now.since(progress.committed.unwrap_or(progress.executed));
-        Some(OpWait::Replica { span, delay: delays.max_by_key(|delay| delay.span) })
+        OpWait::Replica { span, delay: delays.max_by_key(|delay| delay.span) }
     }
 
     /// What is kept for removed snapshots, as the primaries know it.

@@ -1,6 +1,7 @@
 //! A client's op on its primary and a write on a replica: execute, replicate, commit, vote, reply.
 
 use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
+use crate::aside::AsideFor;
 use crate::commit::{Commit, RecoverySender};
 use crate::delay::{Delay, OpDelay};
 
@@ -298,7 +299,7 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let Stamps { admitted, dequeued, executed, committed, longest } = stamps;
-        let delay = OpDelay { primary: longest, replica, parked: op.parked };
+        let delay = OpDelay { primary: longest, replica, aside: op.aside };
         let work = op.work();
         self.counters.waits.record(work, Stage::Replicas, now.since(committed));
         if op.traced {
@@ -337,7 +338,7 @@ impl Osd {
         (mut op, data): (ClientOp, Data),
         fx: &mut Effects,
     ) {
-        op.parked = true;
+        op.aside.add(AsideFor::Recovery);
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&object) {
             if primary.misses(self.id, object)

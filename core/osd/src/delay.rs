@@ -3,6 +3,7 @@
 //! One wait is kept of each copy, in numbers: of an op that took 20 ms nobody asks about a wait of 0.1 ms. So it costs an op no
 //! memory beside its stamps, and what it says is exact: what left the queue while the op was in it was counted, not guessed.
 
+use crate::aside::Aside;
 use crate::ids::OsdId;
 use crate::waits::Stage;
 use loadline_base::Span;
@@ -36,8 +37,6 @@ pub enum DelayCause {
     Store(Wait),
     /// For its own requests at the device.
     Device(DeviceBusy),
-    /// Until its object was recovered.
-    Recovery,
 }
 
 /// What left a queue while an item was in it.
@@ -86,14 +85,14 @@ pub struct OpDelay {
     pub primary: Delay,
     /// On the OSD that was the last to answer, if that was another one.
     pub replica: Option<Delay>,
-    /// It was taken from the queue once before, and put aside until its object was recovered.
-    pub parked: bool,
+    /// What it was put aside for before it came to the queue from which it went.
+    pub aside: Aside,
 }
 
 impl OpDelay {
     /// Of an op whose primary carried it out at once.
     pub fn none(primary: OsdId) -> OpDelay {
-        OpDelay { primary: Delay::none(primary), replica: None, parked: false }
+        OpDelay { primary: Delay::none(primary), replica: None, aside: Aside::NONE }
     }
 }
 
@@ -175,7 +174,6 @@ impl DelayCause {
             DelayCause::Window => "store window full".to_owned(),
             DelayCause::Store(wait) => wait.phrase().to_owned(),
             DelayCause::Device(busy) => busy.summary().to_owned(),
-            DelayCause::Recovery => "recovery of its object".to_owned(),
         }
     }
 }
@@ -202,7 +200,7 @@ impl fmt::Display for Delay {
             DelayCause::Window => write!(f, "store window of {osd}: full"),
             DelayCause::Store(_) => write!(f, "store of {osd}: {}", cause.summary()),
             DelayCause::Device(busy) => write!(f, "device of {osd}: {busy}"),
-            DelayCause::Worker | DelayCause::Recovery => {
+            DelayCause::Worker => {
                 write!(f, "{} of {osd}: {}", stage.name(), cause.summary())
             }
         }

@@ -5,6 +5,7 @@
 //! worlds, sockets or time: `now` is an argument of [`Osd::step`], and the owner tells each placement group its interval.
 
 mod access;
+mod aside;
 mod bench;
 mod benching;
 mod capacity;
@@ -55,6 +56,7 @@ mod trim;
 mod unfound;
 mod waits;
 
+pub use aside::{Aside, AsideFor};
 pub use bench::{BenchShape, BenchStep, NoRoom};
 pub use capacity::TrackedCapacity;
 pub use counters::{DamageCounts, Received, ScrubCounts, TrimCounts};

@@ -1,5 +1,6 @@
 //! What OSDs and the router send to each other.
 
+use crate::aside::Aside;
 use crate::delay::Delay;
 use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
 use crate::pg_log::PgLog;
@@ -116,8 +117,8 @@ pub struct ClientOp {
     pub background: bool,
     /// Whether it was sent before: then it may have been carried out already, which the log knows.
     pub resent: bool,
-    /// Whether it was put aside before, until its object was recovered.
-    pub parked: bool,
+    /// What it was put aside for before it came to a queue.
+    pub aside: Aside,
     /// The object's placement group.
     pub pg: PgId,
     /// The object.

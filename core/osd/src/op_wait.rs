@@ -1,6 +1,7 @@
 //! The longest wait of an op from its issue to its reply, wherever that was.
 
-use crate::delay::{Delay, DelayCause, OpDelay};
+use crate::aside::Aside;
+use crate::delay::{Delay, OpDelay};
 use crate::event::Reply;
 use crate::ids::OsdId;
 use crate::waits::Stage;
@@ -10,12 +11,12 @@ use std::fmt;
 /// The longest wait of an op that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpWait {
-    /// Before it came to a queue, for so long: it was parked until its object was recovered, or nobody served its placement group.
+    /// Before it came to a queue, for so long: an op in flight may still be there.
     Before {
         /// How long.
         span: Span,
-        /// Whether it was parked.
-        parked: bool,
+        /// What it was put aside for.
+        aside: Aside,
     },
     /// On its primary.
     Primary(Delay),
@@ -33,14 +34,14 @@ pub enum OpWait {
 impl OpWait {
     /// Of an op that was issued then and has this answer.
     pub fn longest(issued: Time, reply: &Reply) -> OpWait {
-        let OpDelay { primary, replica, parked } = reply.delay;
+        let OpDelay { primary, replica, aside } = reply.delay;
         let before = reply.admitted.since(issued);
         let replicas = reply.replied.since(reply.committed);
         let turn = reply.answered.since(reply.replied);
         if turn > before.max(primary.span).max(replicas) {
             OpWait::Loop(turn)
         } else if before > primary.span.max(replicas) {
-            OpWait::Before { span: before, parked }
+            OpWait::Before { span: before, aside }
         } else if replicas > primary.span {
             OpWait::Replica { span: replicas, delay: replica }
         } else {
@@ -78,10 +79,7 @@ impl OpWait {
     /// The reason without its numbers, for whoever sums reasons up.
     pub fn summary(&self) -> String {
         match self {
-            OpWait::Before { parked: true, .. } => DelayCause::Recovery.summary(),
-            OpWait::Before { parked: false, .. } => {
-                "nobody served its PG, or a disk was full".to_owned()
-            }
+            OpWait::Before { aside, .. } => aside.to_string(),
             OpWait::Primary(delay) | OpWait::Replica { delay: Some(delay), .. } => {
                 delay.cause.summary()
             }

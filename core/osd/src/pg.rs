@@ -1,5 +1,6 @@
 //! A placement group's copy on one OSD, and what its primary knows beyond that.
 
+use crate::aside::AsideFor;
 use crate::counters::Received;
 use crate::disk::{GroupDisk, LoadedGroup};
 use crate::ids::{IntervalId, OpId, OsdId, OsdSet, ShardId};
@@ -377,9 +378,14 @@ impl Backfill {
 }
 
 impl Primary {
-    /// Whether this op waits until its object is recovered.
-    pub(crate) fn parks(&self, op: OpId) -> bool {
-        self.recovering.values().any(|object| object.parked.iter().any(|(it, _)| it.id == op))
+    /// What an op waits for here outside of the queue.
+    pub(crate) fn aside_of(&self, op: OpId) -> Option<AsideFor> {
+        let is_among = |ops: &[(ClientOp, Data)]| ops.iter().any(|(it, _)| it.id == op);
+        if is_among(&self.ops.stalled) {
+            return Some(AsideFor::RecoveryRoom);
+        }
+        let is_parked = self.recovering.values().any(|object| is_among(&object.parked));
+        is_parked.then_some(AsideFor::Recovery)
     }
 
     pub(crate) fn new(activation: &Activation, objects: u64) -> Primary {

@@ -1,5 +1,6 @@
 //! What an OSD tells of itself to whoever looks: the recovery of a placement group, the way of an op, what came to it.
 
+use crate::aside::AsideFor;
 use crate::commit::Commit;
 use crate::counters::{DamageCounts, Received, ScrubCounts, TrimCounts};
 use crate::delay::{Delay, DelayCause};
@@ -11,7 +12,7 @@ use crate::message::{ClientOp, Envelope, Message, RecoveryKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Pause, PgProgress, Primary, Reservation};
 use crate::waits::Stage;
-use loadline_base::{Span, Time};
+use loadline_base::Time;
 use loadline_store::ObjectNo;
 
 /// What a primary does about copies that are not as they should be.
@@ -105,12 +106,16 @@ impl Osd {
                 .contains(osd)
                 .then(|| self.delay_in_store(now, progress.executed, is_meant));
         }
-        let is_parked = |primary: &Primary| primary.parks(op.id);
-        if self.primary(op.pg).is_some_and(is_parked) {
-            let span = Span::ZERO;
-            return Some(Delay { osd, stage: Stage::Worker, span, cause: DelayCause::Recovery });
-        }
         self.delay_in_queue(now, op.pg, is_op)
+    }
+
+    /// What an op waits for that this OSD was sent as its primary and put aside; `None` if it has not.
+    pub fn aside_of_op(&self, op: &ClientOp) -> Option<AsideFor> {
+        let primary = self.primary(op.pg)?;
+        let is_blocked = self.scrub_blocks(op.pg, op.id);
+        let kept = is_blocked.then_some(AsideFor::Scrub).or_else(|| primary.aside_of(op.id));
+        // What comes now is not begun: the next interval has it sent again.
+        kept.or(primary.ops.handing_over.then_some(AsideFor::Interval))
     }
 
     /// Where the copy of a write is that this primary has sent here under this number, and what it waits for.

@@ -1,5 +1,6 @@
 //! Disks without room: a push is refused, and the recovery of its placement group waits until there is some.
 
+use crate::aside::AsideFor;
 use crate::commit::RecoverySender;
 use crate::event::Effects;
 use crate::ids::{OsdId, PgId};
@@ -65,6 +66,9 @@ impl Osd {
         if is_over {
             let mut recovering = self.end_object(pg, object);
             let primary = self.primary_mut(pg).expect("it was looked up");
+            for (op, _) in &mut recovering.parked {
+                op.aside.add(AsideFor::RecoveryRoom);
+            }
             primary.ops.stalled.append(&mut recovering.parked);
         }
         self.begin_repair(now, pg, fx);

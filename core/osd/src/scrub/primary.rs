@@ -15,7 +15,7 @@ use crate::access::{AccessKind, ObjectRange, Update};
 use crate::commit::Commit;
 use crate::disk::keep_scrubs;
 use crate::event::{Effect, Effects, Timer};
-use crate::ids::{OsdId, OsdSet, PgId};
+use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::item::Item;
 use crate::message::{ClientOp, Data, Message};
 use crate::osd::Osd;
@@ -414,6 +414,11 @@ impl Osd {
             }
         }
         Some((op, data))
+    }
+
+    /// Whether this op waits for such a chunk.
+    pub(crate) fn scrub_blocks(&self, pg: PgId, op: OpId) -> bool {
+        self.scrub.runs.get(&pg).is_some_and(|run| run.blocks(op))
     }
 
     /// A copy's map is here.

@@ -5,7 +5,8 @@ use super::compare::{ScrubMaps, compare};
 use super::kind::ScrubRequest;
 use super::map::{ScanAsked, ScrubMap, ScrubRange};
 use super::record::ScrubProgress;
-use crate::ids::{OsdId, OsdSet};
+use crate::aside::AsideFor;
+use crate::ids::{OpId, OsdId, OsdSet};
 use crate::message::{ClientOp, Data};
 use loadline_store::ObjectNo;
 use std::collections::VecDeque;
@@ -154,8 +155,14 @@ impl ScrubRun {
     }
 
     /// A write waits until the chunk is compared.
-    pub(crate) fn block(&mut self, op: ClientOp, data: Data) {
+    pub(crate) fn block(&mut self, mut op: ClientOp, data: Data) {
+        op.aside.add(AsideFor::Scrub);
         self.blocked.push((op, data));
+    }
+
+    /// Whether this one does.
+    pub(crate) fn blocks(&self, op: OpId) -> bool {
+        self.blocked.iter().any(|(it, _)| it.id == op)
     }
 
     pub(crate) fn has_blocked(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::run::{TrimItem, TrimPhase, TrimRun, TrimState};
 use crate::access::AccessFailure;
+use crate::aside::Aside;
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::{ClientId, OpId, PgId};
 use crate::in_flight::Stamps;
@@ -110,7 +111,7 @@ impl Osd {
             traced: false,
             background: true,
             resent: false,
-            parked: false,
+            aside: Aside::NONE,
             pg,
             object,
             offset: 0,

@@ -3,10 +3,10 @@
 use loadline_base::{Bytes, SlotId, Span, Time, WallClock};
 use loadline_device::{Medium, Outcome, Request, RequestKind};
 use loadline_osd::{
-    Activation, ChunkBounds, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive, Effect,
-    Effects, Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId, OsdOptions,
-    OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading, ScrubSchedule, ScrubSlots,
-    ScrubWindow, TrimOptions, Windowed, WorkerRun,
+    Activation, Aside, ChunkBounds, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive,
+    Effect, Effects, Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId,
+    OsdOptions, OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading, ScrubSchedule,
+    ScrubSlots, ScrubWindow, TrimOptions, Windowed, WorkerRun,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -121,7 +121,7 @@ pub(crate) fn write_of(number: u32, object: u64) -> ClientOp {
         traced: false,
         background: false,
         resent: false,
-        parked: false,
+        aside: Aside::NONE,
         pg: PG,
         object: ObjectNo(object),
         offset: 0,

@@ -1,9 +1,9 @@
 //! Objects that a disk cannot read, and that others need. (Each of these reads stopped its OSD, or was an assertion.)
 
-use crate::bench::{Bench, PG, class_name, filling, interval, missing, options, plan};
+use crate::bench::{Bench, PG, class_name, filling, interval, missing, options, plan, write_of};
 use loadline_base::Span;
 use loadline_osd::{
-    DamageCounts, Directive, Effect, Message, OpKind, OsdId, RecoveryKind, RecoveryState,
+    AsideFor, DamageCounts, Directive, Effect, Message, OpKind, OsdId, RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
@@ -68,6 +68,11 @@ fn an_interval_ends_though_its_last_read_fails() {
     let seen = bench.run();
     assert!(!seen.contains(&ends), "the read is under way: {seen:?}");
     assert_eq!(bench.osds[0].recovery_of(PG), None, "and all else is done");
+    bench.op(8, OpKind::Read, 1, 2);
+    bench.run();
+    let later = write_of(8, 1);
+    assert_eq!(bench.osds[0].delay_of_op(bench.now, &later), None, "it is in no queue");
+    assert_eq!(bench.osds[0].aside_of_op(&later), Some(AsideFor::Interval));
     bench.release();
     assert!(bench.run().contains(&ends), "the owner begins the next one");
     bench.activate(PG, interval(3, &[0, 1]));

@@ -4,7 +4,7 @@ use crate::bench::{Bench, PG, interval, options, plan};
 use loadline_base::{Bytes, Span};
 use loadline_device::{Priority, PriorityClass};
 use loadline_osd::{
-    ChosenLimit, ClassTerms, ClientId, ClientOp, DeviceTerms, Effect, Message, OpId, OpKind,
+    Aside, ChosenLimit, ClassTerms, ClientId, ClientOp, DeviceTerms, Effect, Message, OpId, OpKind,
     OsdOptions, Windowed,
 };
 use loadline_qos::{SchedulerKind, ServiceClass};
@@ -94,7 +94,7 @@ fn reads_wait_in_the_queue_while_the_window_is_full() {
         traced: false,
         background: true,
         resent: false,
-        parked: false,
+        aside: Aside::NONE,
         pg: PG,
         object: ObjectNo(1),
         offset: 0,

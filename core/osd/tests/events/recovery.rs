@@ -1,10 +1,10 @@
 //! Events in, effects out: recovery from the log, beside the writes, and by backfill.
 
-use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
+use crate::bench::{Bench, PG, filling, interval, missing, options, plan, write_of};
 use loadline_base::{Span, Time};
 use loadline_osd::{
-    Activation, Directive, Effect, Message, OpKind, OsdId, OsdOptions, OsdSet, PgId, PgProgress,
-    RecoveryKind, RecoveryState,
+    Activation, AsideFor, ClientOp, Directive, Effect, Message, OpKind, OsdId, OsdOptions, OsdSet,
+    PgId, PgProgress, RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
@@ -186,6 +186,24 @@ fn recovery_by_log_goes_on_without_room_for_backfills() {
     bench.release();
     bench.run();
     bench.check_copies(&[0, 1], &[1, 2, 3]);
+}
+
+/// An op that is put aside says what for, and one that is not here says nothing.
+#[test]
+fn an_op_that_waits_for_its_object_says_what_for() {
+    let mut bench = two([&[1, 2], &[1]], options());
+    bench.hold(|effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::Push(_))));
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2]));
+    bench.run();
+    let (op, other) = (write_of(7, 2), write_of(8, 1));
+    bench.op(7, OpKind::Write, 2, 2);
+    bench.run();
+    let aside = |bench: &Bench, op: &ClientOp| {
+        assert_eq!(bench.osds[0].delay_of_op(bench.now, op), None, "it is in no queue");
+        bench.osds[0].aside_of_op(op)
+    };
+    assert_eq!(aside(&bench, &op), Some(AsideFor::Recovery));
+    assert_eq!(aside(&bench, &other), None, "it is not here");
 }
 
 /// What it has begun to fill it with stops too.

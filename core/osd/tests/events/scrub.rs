@@ -1,10 +1,11 @@
 //! Scrubs by events: their steps, their slots, the writes that they meet, and what ends them.
 
-use crate::bench::{Bench, PG, interval, options, plan};
+use crate::bench::{Bench, PG, interval, options, plan, write_of};
 use loadline_base::{Span, Time};
 use loadline_osd::{
-    Activation, ChunkBounds, Directive, Effect, OpKind, OsdId, OsdOptions, PgId, ScrubError,
-    ScrubErrors, ScrubKind, ScrubOptions, ScrubReading, ScrubRecord, ScrubRequest, ScrubSlots,
+    Activation, AsideFor, ChunkBounds, Directive, Effect, OpKind, OsdId, OsdOptions, PgId,
+    ScrubError, ScrubErrors, ScrubKind, ScrubOptions, ScrubReading, ScrubRecord, ScrubRequest,
+    ScrubSlots,
 };
 use loadline_qos::SchedulerKind;
 
@@ -382,6 +383,7 @@ fn a_scrub_ends_with_its_interval_and_goes_on_where_it_was() {
     assert_eq!(reached.map(|object| object.0), Some(4), "the first chunk is compared");
     bench.op(1, OpKind::Write, 5, 2);
     bench.run();
+    assert_eq!(bench.osds[0].aside_of_op(&write_of(1, 5)), Some(AsideFor::Scrub));
     bench.release();
     bench.activate(PG, interval(3, &[0, 1]));
     let seen = bench.run();

@@ -10,7 +10,7 @@ use crate::engine::host_node::HostNode;
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::ImageId;
-use loadline_osd::{DelayCause, KeptOutItem, OpKind, OpWait, OsdId, SnapshotNo};
+use loadline_osd::{KeptOutItem, OpKind, OpWait, OsdId, SnapshotNo};
 use loadline_qos::{ClassId, FlowId, ServiceClass, Tags, WaitCause, Waiting};
 
 impl HostNode {
@@ -54,21 +54,8 @@ impl HostNode {
 
     /// What an op without a reply waits for, and for how long it has.
     pub(in crate::engine) fn present_wait(&self, issued: &IssuedOp) -> OpWaitRow {
-        let age = self.now.since(issued.issued);
-        match self.node.wait_of_op(self.now, &issued.op) {
-            Some(OpWait::Primary(delay)) if delay.cause == DelayCause::Recovery => {
-                shown_wait(&OpWait::Primary(delay), age)
-            }
-            Some(wait) => shown_wait(&wait, wait.span()),
-            None => {
-                let is_served = self.node.cluster().map().pg(issued.op.pg).serving().is_some();
-                let reason = match is_served {
-                    true => "room on a full OSD, or a scrub of its object".to_owned(),
-                    false => "an OSD that serves its PG".to_owned(),
-                };
-                OpWaitRow { stage: "before".to_owned(), span_ns: age.nanos(), reason }
-            }
-        }
+        let wait = self.node.wait_of_op(self.now, issued);
+        shown_wait(&wait, wait.span())
     }
 
     pub(super) fn op_history(&self) -> AdminAnswer {

@@ -50,13 +50,8 @@ impl HostNode {
             open += 1;
             let span = self.now.since(issued.issued);
             waited += span;
-            match self.node.wait_of_op(self.now, &issued.op) {
-                Some(wait) => seen.waited(wait.stage(), wait.osd(), wait.summary(), span),
-                None => {
-                    let reason = self.present_wait(issued).reason;
-                    seen.waited("before", None, reason, span);
-                }
-            }
+            let wait = self.node.wait_of_op(self.now, issued);
+            seen.waited(wait.stage(), wait.osd(), wait.summary(), span);
         }
         let mut answer = ImageWaits {
             image: name,
