@@ -242,11 +242,12 @@ mod tests {
     use crate::pool::PoolSpec;
     use crate::router::tests::{READ, spec};
     use crate::settings::{Enforcement, Settings};
-    use crate::{Config, NotLost, Placement};
+    use crate::{Config, NotLost, Outage, Placement};
     use loadline_base::Time;
     use loadline_device::Medium;
-    use loadline_osd::{Data, Notice, OpId, Policy};
+    use loadline_osd::{CopyState, Data, Notice, OpId, PgLog, Policy};
     use loadline_qos::LOADLINE_PRESET;
+    use std::collections::BTreeSet;
 
     const PG: PgId = PgId::new(0);
 
@@ -378,6 +379,42 @@ mod tests {
         }
         talk.hear(primary, Notice::Joined(PG, 2));
         assert!(!talk.cluster.is_settling_without(osds(&[])));
+    }
+
+    /// Copies had lost pages of an object, and the one OSD that had it whole could be stopped without a word.
+    #[test]
+    fn a_stop_is_judged_by_lost_pages() {
+        let mut talk = Talk::new();
+        (0..3).for_each(|osd| talk.answer(osd, 2));
+        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let (log, none, lost) = (PgLog::default(), BTreeSet::new(), BTreeSet::from([ObjectNo(1)]));
+        let active_in = talk.cluster.map.pg(PG).active_in;
+        let outage = |lost_on: &[u32], gone: u32| {
+            let copy = |osd: OsdId, _| {
+                let damaged = if lost_on.contains(&osd.get()) { &lost } else { &none };
+                let (log, lacks, asynchronous_above) = (&log, &none, 1);
+                let (gaps, filling) = (false, false);
+                Some(CopyState {
+                    log,
+                    lacks,
+                    damaged,
+                    gaps,
+                    filling,
+                    active_in,
+                    asynchronous_above,
+                })
+            };
+            talk.cluster.outage(OsdSet::one(OsdId::new(gone)), copy)
+        };
+        let clean = Outage { become_degraded: vec![PG], ..Outage::default() };
+        assert_eq!(outage(&[], 0), clean);
+        let unclean = Outage { become_more_degraded: vec![PG], ..Outage::default() };
+        assert_eq!(outage(&[1], 0), unclean, "osd.2 has it");
+        assert_eq!(outage(&[1, 2], 1), unclean, "osd.0 has it");
+        assert_eq!(outage(&[0, 1, 2], 0), unclean, "nobody has it anyway");
+        let needed = Outage { become_inactive: vec![PG], ..Outage::default() };
+        assert_eq!(outage(&[1, 2], 0), needed);
     }
 
     /// Whoever took an OSD's disk away while its group was between two intervals was not told that it may have what nobody found.

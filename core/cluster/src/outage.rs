@@ -16,7 +16,7 @@ pub struct Outage {
     pub become_more_degraded: Vec<PgId>,
     /// Nobody serves them now. Those that would be served in a moment are among them if they would be without the OSDs too.
     pub already_inactive: Vec<PgId>,
-    /// Nobody would serve them, now or in a moment: the OSDs have their last whole copies, or too few would be left to keep a map.
+    /// Nobody would serve them, or not all of them, now or in a moment: the OSDs have their last whole copies, or too few would be left to keep a map.
     pub become_inactive: Vec<PgId>,
 }
 
@@ -44,7 +44,12 @@ impl Cluster {
             }
             let PgState { ready, clean, .. } = *state;
             let copies = left.iter().map(|osd| (*osd, copy(*osd, pg))).collect();
-            let goes_on = keeps_maps && !self.peer_with(pg, copies).acting.is_empty();
+            let peered = self.peer_with(pg, copies);
+            let stopped = self.up_osds().iter().filter(|osd| osds.contains(*osd));
+            let has_last = stopped.filter_map(|osd| copy(osd, pg)).any(|it| peered.needs(&it));
+            let goes_on = keeps_maps && !peered.acting.is_empty() && !has_last;
+            let is_whole = |osd: &OsdId| copy(*osd, pg).is_none_or(|it| it.is_whole());
+            let clean = clean && state.acting.iter().all(is_whole);
             let group = match (ready || comes, goes_on, ready, clean) {
                 (true, false, ..) => &mut outage.become_inactive,
                 (false, ..) | (true, true, false, _) => &mut outage.already_inactive,

@@ -102,6 +102,25 @@ pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &
     peered
 }
 
+impl Peered {
+    /// Whether a copy has an object whole of which everyone who would serve has lost something. Together they might still have all of it;
+    /// nobody has looked.
+    pub(crate) fn needs(&self, copy: &CopyState<'_>) -> bool {
+        let Some((first, lost)) = self.damaged.first() else { return false };
+        let is_whole = |object: &&ObjectNo| {
+            !copy.filling && !copy.lacks.contains(*object) && !copy.damaged.contains(*object)
+        };
+        let is_among = |all: &[(OsdId, BTreeSet<ObjectNo>)], osd: &OsdId, object: &ObjectNo| {
+            all.iter().any(|(it, objects)| it == osd && objects.contains(object))
+        };
+        let is_bad = |osd: &OsdId, object: &ObjectNo| {
+            is_among(&self.damaged, osd, object) || is_among(&self.missing, osd, object)
+        };
+        let others = || self.acting.iter().filter(|osd| *osd != first);
+        lost.iter().filter(is_whole).any(|object| others().all(|osd| is_bad(osd, object)))
+    }
+}
+
 /// What a copy misses of the authority's objects; `None` if only a comparison object by object can tell.
 fn missing_in(copy: &CopyState<'_>, authority: &CopyState<'_>) -> Option<BTreeSet<ObjectNo>> {
     if copy.filling {

@@ -20,7 +20,7 @@ pub struct PgReport {
     pub down: bool,
     /// Ops are carried out; otherwise the interval has not begun on all disks.
     pub active: bool,
-    /// Every copy is where it should be.
+    /// Every copy is where it should be and lacks nothing, and there is nothing to recover.
     pub clean: bool,
     /// It has fewer members than it should have copies.
     pub undersized: bool,
@@ -229,6 +229,9 @@ impl Node {
             report.progress = primary.progress_of(id);
             report.copies = primary.objects(id).len() as u64 * u64::from(copies);
         }
+        // What was found bad since the interval began, the map does not tell.
+        let is_whole = report.progress == PgProgress::default() && report.unfound == 0;
+        report.clean &= is_whole && report.recovery.is_none();
         report
     }
 

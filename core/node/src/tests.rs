@@ -5,8 +5,10 @@ use loadline_base::{Span, Time};
 use loadline_cluster::images::{ImageId, SnapshotId, View};
 use loadline_cluster::settings::{Enforcement, Settings};
 use loadline_cluster::{Config, OsdState, Placement, PoolId, PoolSpec, Target};
-use loadline_device::{Medium, Outcome};
-use loadline_osd::{ClientId, Data, Effect, Envelope, Event, Message, OpKind, OsdId, Policy, Push};
+use loadline_device::{Medium, Outcome, RequestKind};
+use loadline_osd::{
+    ClientId, Data, Effect, Envelope, Event, Message, OpKind, OsdId, PgProgress, Policy, Push,
+};
 use loadline_qos::LOADLINE_PRESET;
 use loadline_store::{ObjectMeta, ObjectNo};
 
@@ -162,6 +164,44 @@ fn a_group_is_told_by_who_serves_it() {
     let state = OsdState { up: false, is_in: true };
     node.change(Time::ZERO, |cluster, fx| cluster.set_osd(replica, state, fx));
     assert_eq!(told(&mut node), (false, true, false, true));
+}
+
+/// A copy that cannot be read is found in the middle of an interval: the group is not clean until that is whole again. (It was
+/// `active+clean+degraded+recovery_wait`.)
+#[test]
+fn a_group_with_a_bad_copy_is_not_clean() {
+    let mut node = node(Delays::default());
+    let pool = PoolId::new(0);
+    node.prefill(pool, ObjectNo(0), 3);
+    let pg = node.cluster().map().pg_of(pool, ObjectNo(1));
+    let read = Target { kind: OpKind::Read, ..write(1) };
+    let (_, envelope) = node.cluster_mut().issue(Time::ZERO, &read, Data::NONE);
+    node.send(envelope.expect("the group is served"));
+    let (mut now, mut is_bad, mut degraded) = (Time::ZERO, true, 0);
+    loop {
+        while let Some(effect) = node.next(now) {
+            let report = node.pg_report(pg);
+            let is_whole = report.progress == PgProgress::default() && report.recovery.is_none();
+            assert!(!report.clean || is_whole, "{report:?}");
+            degraded = degraded.max(report.progress.degraded);
+            match effect {
+                Effect::Device(osd, submission) => {
+                    let is_read = submission.request.kind == RequestKind::Read;
+                    let fails = is_read && std::mem::take(&mut is_bad);
+                    let outcome = if fails { Outcome::Failed } else { Outcome::Done };
+                    node.happened(osd, Event::DeviceDone(submission.id, outcome));
+                }
+                Effect::Reply(reply) => assert!(reply.result.is_ok()),
+                effect => unreachable!("not of a read: {effect:?}"),
+            }
+        }
+        now = node.next_timer();
+        if now == Time::MAX {
+            break;
+        }
+        assert!(node.fire(now));
+    }
+    assert_eq!((degraded, node.pg_report(pg).clean), (1, true), "it was mended");
 }
 
 /// Of three OSDs the two that hold a group serve it until the third, which is to take one's place, has its objects.

@@ -188,6 +188,11 @@ impl CopyState<'_> {
     pub fn is_complete(&self) -> bool {
         !self.filling && !self.gaps && self.lacks.is_empty()
     }
+
+    /// Whether, besides, no object has lost pages.
+    pub fn is_whole(&self) -> bool {
+        self.is_complete() && self.damaged.is_empty()
+    }
 }
 
 /// What only the primary knows.

@@ -115,13 +115,9 @@ impl Findings {
                 None => self.warn(format!("{name} is down")),
             }
         }
-        let buffered = |osd: &&OsdRow| osd.up && osd.disk_mode == super::osds::BUFFERED;
-        for osd in osds.iter().filter(buffered) {
-            self.warn(format!(
-                "{}'s disk goes through the page cache: its file system has no direct I/O",
-                OsdId::new(osd.osd)
-            ));
-        }
+        let buffered = osds.iter().filter(|osd| osd.up && osd.disk_mode == super::osds::BUFFERED);
+        let names: Vec<String> = buffered.map(|osd| OsdId::new(osd.osd).to_string()).collect();
+        self.found.extend(without_direct_io(&names).map(|it| (HealthLevel::Warn, it)));
     }
 
     fn promises(&mut self, host: &HostNode) {
@@ -332,6 +328,19 @@ impl Findings {
     }
 }
 
+/// Which OSDs' disks go through the page cache; `None` if none of them does.
+fn without_direct_io(names: &[String]) -> Option<String> {
+    let (last, others) = names.split_last()?;
+    Some(if others.is_empty() {
+        format!("{last}'s disk goes through the page cache: its file system has no direct I/O")
+    } else {
+        let others = others.join(", ");
+        format!(
+            "the disks of {others} and {last} go through the page cache: their file systems have no direct I/O"
+        )
+    })
+}
+
 /// `1 PG is`, `3 copies are`
 fn are(count: impl Into<u64>, one: &str, single: &str, plural: &str) -> String {
     let count = count.into();
@@ -339,5 +348,30 @@ fn are(count: impl Into<u64>, one: &str, single: &str, plural: &str) -> String {
         (1, _) => format!("1 {one} {single}"),
         (_, Some(stem)) => format!("{count} {stem}ies {plural}"),
         (_, None) => format!("{count} {one}s {plural}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_direct_io;
+
+    /// A line for each OSD hid what else was found.
+    #[test]
+    fn disks_without_direct_io_are_one_finding() {
+        let said = |osds: u32| {
+            let names: Vec<String> = (0..osds).map(|osd| format!("osd.{osd}")).collect();
+            without_direct_io(&names)
+        };
+        assert_eq!(said(0), None);
+        assert_eq!(
+            said(1).as_deref(),
+            Some("osd.0's disk goes through the page cache: its file system has no direct I/O")
+        );
+        assert_eq!(
+            said(3).as_deref(),
+            Some(
+                "the disks of osd.0, osd.1 and osd.2 go through the page cache: their file systems have no direct I/O"
+            )
+        );
     }
 }
