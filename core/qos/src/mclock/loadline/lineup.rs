@@ -331,7 +331,7 @@ mod tests {
                     model.remove(&first);
                     keys[first.1 as usize] = None;
                 }
-                (1..4, Some(first)) => {
+                (1..=3, Some(first)) => {
                     let key = key.max(first.0);
                     lineup.put_back(key);
                     model.remove(&first);
