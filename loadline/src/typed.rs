@@ -72,17 +72,27 @@ fn left_out(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    let optional = [
-        ("ceph", "ceph", cfg!(feature = "ceph")),
-        ("serve", "guest", cfg!(feature = "guest")),
-        ("boot", "guest", cfg!(feature = "guest")),
-        ("kv", "kv", cfg!(feature = "kv")),
-        ("top", "top", cfg!(feature = "top")),
-    ];
-    let (_, feature, _) = optional.iter().find(|(name, _, built)| name == typed && !built)?;
+    let before = std::env::args().skip(1).take_while(|argument| argument != typed);
+    let above = before.filter(|argument| !argument.starts_with('-')).last().unwrap_or_default();
+    let feature = feature_of(&above, typed).filter(|feature| !is_built(feature))?;
     Some(format!(
         "`{typed}` is left out of this build, which is without the feature `{feature}`: build with `cargo build --release --package loadline`"
     ))
+}
+
+/// The feature that a command comes with, by the command that it stands below: elsewhere it is a verb in no build.
+fn feature_of(above: &str, typed: &str) -> Option<&'static str> {
+    match (above, typed) {
+        ("", "ceph") => Some("ceph"),
+        ("", "kv") => Some("kv"),
+        ("", "top") => Some("top"),
+        ("drive", "serve" | "boot") => Some("guest"),
+        _ => None,
+    }
+}
+
+fn is_built(feature: &str) -> bool {
+    env!("LOADLINE_FEATURES").split(' ').any(|built| built == feature)
 }
 
 /// The parser's own sentences without the help below them.
@@ -92,4 +102,18 @@ fn in_one_line(error: &clap::Error) -> String {
     let sentences = sentences.split("\n\nFor more information").next().unwrap_or(sentences);
     let words = sentences.strip_prefix("error: ").unwrap_or(sentences).split_whitespace();
     words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who typed `osd top` in a build without `top` was told to build with it, and met the same question there.
+    #[test]
+    fn a_verb_is_left_out_only_where_another_build_has_it() {
+        assert_eq!(feature_of("", "top"), Some("top"));
+        assert_eq!(feature_of("osd", "top"), None);
+        assert_eq!(feature_of("drive", "boot"), Some("guest"));
+        assert_eq!(feature_of("", "boot"), None);
+    }
 }

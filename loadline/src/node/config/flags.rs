@@ -1,6 +1,7 @@
 //! `loadline serve` as it is typed without a file.
 
 use super::file::{FileValue, NbdTyped, NodeFile, OsdTyped};
+use super::meant::{FieldFault, check_count};
 use crate::node::reach::default_dir;
 use clap::Args;
 use loadline_base::Bytes;
@@ -56,6 +57,11 @@ impl ServeArgs {
     pub(crate) fn with_osds(&self, osds: u32) -> Option<ServeArgs> {
         let is_counted = self.config.is_none() && self.osds.is_none();
         is_counted.then(|| ServeArgs { osds: Some(osds), ..self.clone() })
+    }
+
+    /// Whether as many OSDs as are asked for make a node.
+    pub(super) fn check_osds(&self) -> Result<(), FieldFault> {
+        self.osds.map_or(Ok(()), |osds| check_count(osds as usize))
     }
 }
 

@@ -267,12 +267,20 @@ fn typed<T>(typed: Option<Typed<T>>, default: T) -> T {
     typed.map_or(default, |typed| typed.0)
 }
 
-fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, FieldFault> {
-    if !(1..=OsdSet::OSDS_MAX as usize).contains(&typed.len()) {
-        let reason =
-            format!("{} OSDs make no node; it takes 1 to {}", typed.len(), OsdSet::OSDS_MAX);
-        return Err(FieldFault::new("osds", reason));
+/// Whether so many OSDs make a node.
+pub(super) fn check_count(osds: usize) -> Result<(), FieldFault> {
+    let most = OsdSet::OSDS_MAX;
+    match (1..=most as usize).contains(&osds) {
+        true => Ok(()),
+        false => {
+            let reason = format!("{osds} OSDs make no node; it takes 1 to {most}");
+            Err(FieldFault::new("osds", reason))
+        }
     }
+}
+
+fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, FieldFault> {
+    check_count(typed.len())?;
     let mut osds: Vec<OsdConfig> = Vec::new();
     for osd in typed {
         let path = dir.join(&osd.path);

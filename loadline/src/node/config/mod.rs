@@ -100,8 +100,10 @@ impl NodeConfig {
     pub(crate) fn from_args(args: ServeArgs) -> Result<NodeConfig, Failure> {
         match &args.config {
             Some(path) => NodeConfig::read(path),
-            None => NodeFile::from(args)
-                .meant(Path::new(""))
+            // Asked before each is looked for in the folder: it would be looked for as often.
+            None => args
+                .check_osds()
+                .and_then(|()| NodeFile::from(args).meant(Path::new("")))
                 .map_err(|fault| Failure::Input(fault.of_flags())),
         }
     }

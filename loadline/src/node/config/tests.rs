@@ -182,6 +182,9 @@ fn a_folder_with_osds_needs_no_more_flags() {
     let dir = format!("--dir={}", folder.path().display());
     let none = flags(&[&dir]).unwrap_err();
     assert!(none.contains("--osds: 0 OSDs make no node; it takes 1 to 64"), "{none}");
+    // It was looked for half a minute and more where all of them would lie.
+    let many = flags(&[&dir, "--osds=999999999"]).unwrap_err();
+    assert!(many.contains("--osds: 999999999 OSDs make no node; it takes 1 to 64"), "{many}");
     for name in ["osd.0", "osd.1", "osd.3"] {
         std::fs::write(folder.path().join(name), "").unwrap();
     }
