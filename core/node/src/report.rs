@@ -7,7 +7,8 @@ use loadline_cluster::images::ImageId;
 use loadline_cluster::{IssuedOp, Outage, PgState, PoolId};
 use loadline_osd::{
     Aside, AsideFor, DamageCounts, GateReport, OpWait, Osd, OsdId, OsdSet, PgId, PgProgress,
-    Received, RecoveryState, ScrubKind, ScrubRecord, SnapshotNo, TrackedCapacity, TrimState, Waits,
+    Received, RecoveryState, ScrubHeld, ScrubKind, ScrubRecord, SnapshotNo, TrackedCapacity,
+    TrimState, Waits,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -84,6 +85,8 @@ pub struct ScrubReport {
     pub runs: bool,
     /// Until when it rests, if it is ahead of its pace.
     pub rests_until: Option<WallTime>,
+    /// Why none is begun although its time has come.
+    pub held_back: Option<ScrubHeld>,
     /// Objects and former states of objects that there are to be compared.
     pub states: u64,
 }
@@ -133,6 +136,7 @@ impl Node {
             record,
             runs: osd.scrubs(pg).is_some(),
             rests_until: osd.scrub_rests_until(now, pg),
+            held_back: osd.scrub_held_back(now, pg),
             states: osd.states_to_scrub(pg),
         }
     }

@@ -5,6 +5,7 @@ use crate::delay::OpDelay;
 use crate::directive::{Directive, Notice};
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
 use crate::message::{Data, Envelope, KeyPut, PutEnd};
+use crate::scrub::MachineLoad;
 use crate::waits::Stage;
 use loadline_base::{Span, Time};
 use loadline_device::Outcome;
@@ -29,6 +30,8 @@ pub enum Event {
     Timer(Timer),
     /// Carry out a step of a benchmark of this shape. One step at a time.
     Bench(BenchShape, BenchStep),
+    /// The machine tells how busy it is, from time to time.
+    MachineLoad(MachineLoad),
     /// The owner of the map says what to do.
     Directive(Directive),
 }

@@ -99,7 +99,7 @@ impl Osd {
     pub fn step(&mut self, now: Time, event: Event, fx: &mut Effects) {
         let is_heard = match event {
             Event::Message(_) | Event::Put(_) => self.life.takes_part,
-            Event::Directive(_) => true,
+            Event::Directive(_) | Event::MachineLoad(_) => true,
             _ => self.is_alive(),
         };
         if !is_heard {
@@ -125,6 +125,7 @@ impl Osd {
             Event::IoDone(life, done) => self.io_done(now, life, done, fx),
             Event::Timer(timer) => self.timer(now, timer, fx),
             Event::Bench(shape, step) => self.begin_bench(now, shape, step),
+            Event::MachineLoad(load) => self.machine_load_told(now, load),
             Event::Directive(directive) => self.directed(now, directive, fx),
         }
         self.submit(now, fx);

@@ -103,7 +103,10 @@ fn table(pgs: &[ScrubRow]) -> String {
     let ago = |at: Option<u64>| at.map_or_else(|| NONE.to_owned(), |at| duration(at) + " ago");
     let row = |row: &ScrubRow| {
         let state = match (&row.under_way, row.runs) {
-            (None, _) => NONE.to_owned(),
+            (None, _) => match &row.held_back {
+                Some(why) => format!("due, held back: {why}"),
+                None => NONE.to_owned(),
+            },
             (Some(kind), false) => match row.rests_ns {
                 Some(rests) => {
                     format!(

@@ -21,6 +21,8 @@ mod disk;
 #[cfg(feature = "engine")]
 mod engine;
 mod event_loop;
+#[cfg(feature = "engine")]
+mod machine_load;
 mod memory;
 mod new_store;
 

@@ -20,8 +20,8 @@ use loadline_cluster::{
 use loadline_device::Outcome;
 use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
-    Data, Effect, Envelope, Event, OpKind, Osd, OsdId, OsdOptions, OsdSet, PgId, PgProgress,
-    Policy, Reply, TraceSpan, Waits,
+    Data, Effect, Envelope, Event, MachineLoad, OpKind, Osd, OsdId, OsdOptions, OsdSet, PgId,
+    PgProgress, Policy, Reply, TraceSpan, Waits,
 };
 use loadline_store::paged::{self, IoDone};
 use loadline_store::{ObjectNo, RequestId};
@@ -296,6 +296,15 @@ impl<W: Workload> Sim<W> {
         }
         sim.wait_until(|sim| sim.node().cluster().is_serving());
         Ok(sim)
+    }
+
+    /// From now on the machine is so busy; at the start it is idle.
+    pub fn set_machine_load(&mut self, load: MachineLoad) {
+        let osds: Vec<OsdId> = self.machine.node.cluster().map().osds().ids().collect();
+        for osd in osds {
+            self.machine.node.happened(osd, Event::MachineLoad(load));
+        }
+        self.carry_out();
     }
 
     /// Has the map's owner do something, and carries out what follows.

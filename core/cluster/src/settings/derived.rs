@@ -161,6 +161,8 @@ impl Settings {
             backoff_ppm: ppm("osd_scrub_backoff_ratio"),
             hours: window(["osd_scrub_begin_hour", "osd_scrub_end_hour"]),
             week_days: window(["osd_scrub_begin_week_day", "osd_scrub_end_week_day"]),
+            load_threshold_milli: (view.number(osd, "osd_scrub_load_threshold") * 1e3).round()
+                as u32,
             no_shallow: self.flag(osd, "noscrub"),
             no_deep: self.flag(osd, "nodeep-scrub"),
             during_recovery: self.flag(osd, "osd_scrub_during_recovery"),

@@ -495,6 +495,13 @@ fn scrub_schedule() -> Vec<OptionSpec> {
         count("osd_scrub_end_hour", 23, "the first hour after those; the same hour: all day"),
         count("osd_scrub_begin_week_day", 6, "the first such day of the week; 0 is Sunday"),
         count("osd_scrub_end_week_day", 6, "the first day after those; the same day: all week"),
+        OptionSpec::float(
+            "osd_scrub_load_threshold",
+            0.5,
+            0.0..=1_000.0,
+            "scrubs begin by the clock while the machine's load per processor is lower, or below the day's mean and falling",
+            "scrub.md 2.2",
+        ),
         flag(
             "osd_scrub_during_recovery",
             "scrubs begin by the clock while the OSD recovers something",

@@ -16,6 +16,7 @@ mod compare;
 mod copy;
 mod found;
 mod kind;
+mod load;
 mod map;
 mod options;
 mod pace;
@@ -28,13 +29,15 @@ mod schedule;
 pub use chunk::ChunkBounds;
 pub use found::{InconsistentState, ScrubError, ScrubErrorCounts, ScrubErrors};
 pub use kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
+pub use load::MachineLoad;
 pub use map::{ScanAsked, ScannedState, ScrubMap, ScrubMessage, ScrubRange};
 pub use options::{ScrubOptions, ScrubReading, ScrubSlots};
 pub use record::{ScrubFindings, ScrubProgress, ScrubRecord};
-pub use schedule::{ScrubSchedule, ScrubWindow};
+pub use schedule::{ScrubHeld, ScrubSchedule, ScrubWindow};
 
 use crate::ids::{OsdId, PgId};
 use crate::recovery::Reserver;
+use load::LoadSeen;
 use loadline_base::Time;
 use run::ScrubRun;
 use scan::RangeScan;
@@ -59,6 +62,8 @@ pub(crate) struct Scrub {
     tick_at: Option<Time>,
     /// Groups for which a member had no slot, and until when they wait.
     refused: BTreeMap<PgId, Time>,
+    /// How busy the machine is.
+    load: LoadSeen,
 }
 
 impl Scrub {
@@ -72,12 +77,13 @@ impl Scrub {
             number: 0,
             tick_at: None,
             refused: BTreeMap::new(),
+            load: LoadSeen::default(),
         }
     }
 
-    /// Stops as a crash does: only what a disk will tell again is known afterwards.
+    /// Stops as a crash does: only what a disk will tell again is known afterwards, and what the machine has told.
     pub(crate) fn crash(&mut self, options: &ScrubOptions) {
-        *self = Scrub { number: self.number, ..Scrub::new(options) };
+        *self = Scrub { number: self.number, load: self.load, ..Scrub::new(options) };
     }
 
     fn next_number(&mut self) -> u32 {

@@ -7,10 +7,12 @@
 use super::Scrub;
 use super::compare::bad_copies;
 use super::kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
+use super::load::MachineLoad;
 use super::map::{ScrubMap, ScrubMessage};
 use super::options::{ScrubOptions, ScrubSlots};
 use super::record::{ScrubFindings, ScrubProgress, ScrubRecord};
 use super::run::{ScrubPhase, ScrubRun, WriteMeets};
+use super::schedule::ScrubHeld;
 use crate::access::{AccessKind, ObjectRange, Update};
 use crate::commit::Commit;
 use crate::disk::keep_scrubs;
@@ -205,7 +207,7 @@ impl Osd {
         let has_turn = self.next_scrub_from(today) <= today;
         let due = due.filter(|(_, record)| has_turn || schedule.is_late(record, today));
         let due = due.filter_map(|(pg, record)| {
-            let kind = schedule.due(*pg, record, today)?;
+            let kind = schedule.due(*pg, record, (today, &self.scrub.load))?;
             Some((schedule.target(*pg, record.last.max(record.since)?), *pg, kind))
         });
         if let Some((_, pg, kind)) = due.min_by_key(|(target, pg, _)| (*target, *pg)) {
@@ -214,6 +216,20 @@ impl Osd {
             self.want_scrub(now, pg, ScrubRequest { kind, is_requested: false, repairs });
             self.begin_scrub(now, pg, fx);
         }
+    }
+
+    /// The machine tells how busy it is.
+    pub(crate) fn machine_load_told(&mut self, now: Time, load: MachineLoad) {
+        self.scrub.load.told(now, load);
+    }
+
+    /// Why the clock does not begin the scrub of a group that this OSD leads and whose time has come; `None` if its time has not come, or
+    /// nothing but its turn stands against it.
+    pub fn scrub_held_back(&self, now: Time, pg: PgId) -> Option<ScrubHeld> {
+        self.primary(pg)?;
+        let record = self.scrub_record(pg).filter(|record| record.under_way.is_none())?;
+        let today = self.options.clock.at(now);
+        self.options.scrub.schedule.held_back(pg, record, (today, &self.scrub.load))
     }
 
     /// What the clock has begun and may not begin any more is ended.

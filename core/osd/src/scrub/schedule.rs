@@ -3,6 +3,7 @@
 //! All that is drawn is drawn from the group and the stamp of its last scrub, so nothing has to be kept, and a restart draws the same.
 
 use super::kind::ScrubKind;
+use super::load::LoadSeen;
 use super::record::ScrubRecord;
 use crate::ids::PgId;
 use loadline_base::{Span, WallTime, mix64};
@@ -41,6 +42,37 @@ impl ScrubWindow {
     }
 }
 
+/// Why the clock does not begin the scrub of a group whose time has come. One past its deadline is begun all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScrubHeld {
+    /// It is none of the hours, or days, in which scrubs begin.
+    Hours,
+    /// The machine is too busy.
+    Load {
+        /// Processes that ran, or could, for each processor in the last minute; in thousandths.
+        minute_milli: u32,
+        /// Below so many one would begin (`osd_scrub_load_threshold`).
+        threshold_milli: u32,
+    },
+}
+
+impl std::fmt::Display for ScrubHeld {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let per_processor = |milli: u32| f64::from(milli) / 1_000.0;
+        match *self {
+            ScrubHeld::Hours => f.write_str(
+                "outside the hours of osd_scrub_begin_hour to osd_scrub_end_hour and the week days",
+            ),
+            ScrubHeld::Load { minute_milli, threshold_milli } => write!(
+                f,
+                "load {:.2} per processor, osd_scrub_load_threshold {:.2}",
+                per_processor(minute_milli),
+                per_processor(threshold_milli)
+            ),
+        }
+    }
+}
+
 /// When scrubs are begun by the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrubSchedule {
@@ -60,6 +92,9 @@ pub struct ScrubSchedule {
     pub hours: ScrubWindow,
     /// The same of days of the week, Sunday being 0 (`osd_scrub_begin_week_day`, `osd_scrub_end_week_day`).
     pub week_days: ScrubWindow,
+    /// None is begun while the machine has so many processes to run for each processor, in thousandths, unless it has fewer than usual
+    /// and ever fewer (`osd_scrub_load_threshold`).
+    pub load_threshold_milli: u32,
     /// Shallow ones are not begun (`noscrub`).
     pub no_shallow: bool,
     /// Deep ones are not begun (`nodeep-scrub`).
@@ -126,11 +161,46 @@ impl ScrubSchedule {
     }
 
     /// How a group is to be scrubbed now, if it is.
-    pub(super) fn due(&self, pg: PgId, record: &ScrubRecord, now: WallTime) -> Option<ScrubKind> {
+    pub(super) fn due(
+        &self,
+        pg: PgId,
+        record: &ScrubRecord,
+        (now, load): (WallTime, &LoadSeen),
+    ) -> Option<ScrubKind> {
+        self.comes(pg, record, now)
+            .filter(|comes| comes.is_late || self.forbids(now, load).is_none())
+            .map(|comes| comes.kind)
+    }
+
+    /// Why the scrub of a group is not begun whose time has come.
+    pub(super) fn held_back(
+        &self,
+        pg: PgId,
+        record: &ScrubRecord,
+        (now, load): (WallTime, &LoadSeen),
+    ) -> Option<ScrubHeld> {
+        let waits = self.comes(pg, record, now).is_some_and(|comes| !comes.is_late);
+        self.forbids(now, load).filter(|_| waits)
+    }
+
+    /// Which scrub of a group it is time for, whether or not one may begin now.
+    fn comes(&self, pg: PgId, record: &ScrubRecord, now: WallTime) -> Option<ComingScrub> {
         let last = record.last.max(record.since)?;
         let is_late = self.deadline(last).is_some_and(|deadline| deadline <= now);
-        let is_due = self.target(pg, last) <= now && self.is_permitted(now) || is_late;
-        if is_due { self.kind(pg, record, now) } else { None }
+        let is_due = self.target(pg, last) <= now || is_late;
+        let kind = self.kind(pg, record, now).filter(|_| is_due)?;
+        Some(ComingScrub { kind, is_late })
+    }
+
+    /// What stands against every scrub that is not past its deadline.
+    fn forbids(&self, now: WallTime, load: &LoadSeen) -> Option<ScrubHeld> {
+        let threshold_milli = self.load_threshold_milli;
+        if !self.is_permitted(now) {
+            return Some(ScrubHeld::Hours);
+        }
+        let minute_milli = load.minute_milli();
+        (!load.permits(threshold_milli))
+            .then_some(ScrubHeld::Load { minute_milli, threshold_milli })
     }
 
     /// Which kind a scrub of the group is, if one is allowed.
@@ -165,13 +235,22 @@ impl ScrubSchedule {
     }
 }
 
+/// A scrub for which it is time.
+struct ComingScrub {
+    kind: ScrubKind,
+    /// It is past its deadline.
+    is_late: bool,
+}
+
 fn draw(pg: PgId, last: WallTime, what: u64) -> u64 {
     mix64(u64::from(pg.get()) ^ mix64(last.unix_nanos() ^ mix64(what)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::load::MachineLoad;
     use super::*;
+    use loadline_base::Time;
 
     const PG: PgId = PgId::new(7);
 
@@ -193,10 +272,16 @@ mod tests {
             backoff_ppm: 660_000,
             hours: ScrubWindow::default(),
             week_days: ScrubWindow::default(),
+            load_threshold_milli: 500,
             no_shallow: false,
             no_deep: false,
             during_recovery: false,
         }
+    }
+
+    /// What is due on an idle machine.
+    fn due(schedule: &ScrubSchedule, record: &ScrubRecord, now: u64) -> Option<ScrubKind> {
+        schedule.due(PG, record, (at(now), &LoadSeen::default()))
     }
 
     fn record(last: u64, deep: u64) -> ScrubRecord {
@@ -261,12 +346,32 @@ mod tests {
     fn a_deadline_holds_at_any_hour() {
         let never = ScrubWindow { begin: 3, end: 4 };
         let schedule = ScrubSchedule { hours: never, ..schedule() };
-        let due = |now| schedule.due(PG, &record(0, 0), at(now));
-        assert_eq!(due(6 * DAY + 5 * HOUR), None);
-        assert_eq!(due(6 * DAY + 3 * HOUR), Some(ScrubKind::Shallow));
-        assert_eq!(due(7 * DAY + 5 * HOUR), Some(ScrubKind::Deep));
+        let due_at = |now| due(&schedule, &record(0, 0), now);
+        assert_eq!(due_at(6 * DAY + 5 * HOUR), None);
+        assert_eq!(due_at(6 * DAY + 3 * HOUR), Some(ScrubKind::Shallow));
+        assert_eq!(due_at(7 * DAY + 5 * HOUR), Some(ScrubKind::Deep));
         let open = ScrubSchedule { most: Span::ZERO, ..schedule };
-        assert_eq!(open.due(PG, &record(0, 0), at(90 * DAY + 5 * HOUR)), None);
+        assert_eq!(due(&open, &record(0, 0), 90 * DAY + 5 * HOUR), None);
+    }
+
+    #[test]
+    fn a_busy_machine_holds_back_what_is_not_past_its_deadline() {
+        let mut busy = LoadSeen::default();
+        let load = MachineLoad { minute_milli: 830, quarter_hour_milli: 800 };
+        busy.told(Time::ZERO, load);
+        let (schedule, record) = (schedule(), record(0, 0));
+        let why = |now| schedule.held_back(PG, &record, (at(now), &busy));
+        let is_due = |now| schedule.due(PG, &record, (at(now), &busy)).is_some();
+        assert_eq!((why(DAY / 2), is_due(DAY / 2)), (None, false), "its time has not come");
+        let held = ScrubHeld::Load { minute_milli: 830, threshold_milli: 500 };
+        assert_eq!((why(2 * DAY), is_due(2 * DAY)), (Some(held), false));
+        assert_eq!((why(7 * DAY), is_due(7 * DAY)), (None, true));
+        assert_eq!(held.to_string(), "load 0.83 per processor, osd_scrub_load_threshold 0.50");
+        let patient = ScrubSchedule { load_threshold_milli: 831, ..schedule };
+        assert!(patient.due(PG, &record, (at(2 * DAY), &busy)).is_some());
+        let hours = ScrubWindow { begin: 3, end: 4 };
+        let night = ScrubSchedule { hours, ..schedule };
+        assert_eq!(night.held_back(PG, &record, (at(2 * DAY), &busy)), Some(ScrubHeld::Hours));
     }
 
     #[test]
@@ -275,7 +380,7 @@ mod tests {
             let schedule = ScrubSchedule { no_shallow, no_deep, ..schedule() };
             let mut record = record(20 * DAY, if deep_due { 0 } else { 19 * DAY });
             record.findings.counts.deep = errors;
-            schedule.due(PG, &record, at(22 * DAY))
+            due(&schedule, &record, 22 * DAY)
         };
         use ScrubKind::{Deep, Shallow};
         assert_eq!(kind(false, false, true, 0), Some(Deep));
@@ -287,6 +392,6 @@ mod tests {
         assert_eq!(kind(false, false, false, 1), Some(Deep), "what a deep one found, it looks at");
         assert_eq!(kind(false, true, false, 1), None);
         let all_deep = ScrubSchedule { early_deep_ppm: 1_000_000, ..schedule() };
-        assert_eq!(all_deep.due(PG, &record(20 * DAY, 19 * DAY), at(22 * DAY)), Some(Deep));
+        assert_eq!(due(&all_deep, &record(20 * DAY, 19 * DAY), 22 * DAY), Some(Deep));
     }
 }

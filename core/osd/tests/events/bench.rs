@@ -75,6 +75,7 @@ pub(crate) fn options() -> OsdOptions {
                 backoff_ppm: 0,
                 hours: ScrubWindow::default(),
                 week_days: ScrubWindow::default(),
+                load_threshold_milli: 500,
                 no_shallow: false,
                 no_deep: false,
                 during_recovery: false,

@@ -63,6 +63,7 @@ impl HostNode {
         let images: Vec<&Image> = self.node.cluster().images().list().collect();
         self.health.note_second(self.now, end, &images);
         self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
+        self.tell_machine_load();
         self.note_changes();
         self.mend_disks();
         self.take_out_the_absent();

@@ -7,10 +7,11 @@ use super::health::HealthMeter;
 use super::mail::Mail;
 use super::settings::NodeSettings;
 use crate::Loop;
+use crate::machine_load::machine_load;
 use loadline_base::{Agenda, Time};
 use loadline_cluster::settings::LeftOut;
 use loadline_node::Node;
-use loadline_osd::OsdId;
+use loadline_osd::{Event, OsdId};
 
 /// What this world has set the clock for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,14 @@ impl HostNode {
         self.settings.levels.start(osd);
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
         self.node.change(self.now, |cluster, fx| cluster.renew_osd(osd, policy, options, fx));
+    }
+
+    /// Tells every OSD how busy this machine is. Where that is not known, none ever hears of it.
+    pub(super) fn tell_machine_load(&mut self) {
+        let Some(load) = machine_load() else { return };
+        for osd in self.disks.of.ids() {
+            self.node.happened(osd, Event::MachineLoad(load));
+        }
     }
 
     /// Gives every OSD the settings in force, between two events.

@@ -5,7 +5,8 @@ use crate::scrub::scrub_report;
 use loadline_base::{Span, Time};
 use loadline_node::ScrubReport;
 use loadline_osd::{
-    ChunkBounds, OsdId, OsdOptions, Policy, ScrubKind, ScrubRecord, ScrubRequest, ScrubSchedule,
+    ChunkBounds, MachineLoad, OsdId, OsdOptions, Policy, ScrubHeld, ScrubKind, ScrubRecord,
+    ScrubRequest, ScrubSchedule,
 };
 use loadline_store::ObjectNo;
 use loadline_store::paged::LogMode;
@@ -181,6 +182,41 @@ fn scrubs_beside_recovery(during_recovery: bool) -> u64 {
 fn while_something_is_recovered_no_scrub_begins_unless_it_may() {
     let (without, with) = (scrubs_beside_recovery(false), scrubs_beside_recovery(true));
     assert!(with > without, "{with} and {without}");
+}
+
+/// A machine with more to do than the threshold allows: the clock begins nothing and says why, an operator's scrub goes on, and what is past its
+/// deadline is begun all the same. A higher threshold lets all begin again.
+#[test]
+fn a_busy_machine_keeps_the_clock_from_scrubs_and_no_operator() {
+    let busy = MachineLoad { minute_milli: 900, quarter_hour_milli: 800 };
+    let set_up = |most: Span, load_threshold_milli: u32| {
+        move |options: &mut OsdOptions| {
+            let schedule = &mut options.scrub.schedule;
+            (schedule.most, schedule.load_threshold_milli) = (most, load_threshold_milli);
+            options.scrub.is_paced = false;
+        }
+    };
+    let mut judged = node(set_up(Span::ZERO, 500));
+    judged.node().set_machine_load(busy);
+    pass(&mut judged, 20);
+    let before = ended(&mut judged);
+    let looks = watch(&mut judged, 20);
+    assert_eq!(ended(&mut judged), before, "none is begun");
+    let held = Some(ScrubHeld::Load { minute_milli: 900, threshold_milli: 500 });
+    let last = looks.last().expect("there are looks");
+    assert!(last.iter().all(|report| report.held_back == held), "{last:?}");
+    let pg = judged.node().map().pgs().map(|(pg, _)| pg).next().expect("there are groups");
+    let asked = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+    judged.node().change(|cluster, fx| cluster.scrub(pg, asked, fx));
+    pass(&mut judged, 2);
+    assert_eq!(ended(&mut judged), before + 1, "an operator's is");
+    configure(&mut judged, set_up(Span::ZERO, 901));
+    pass(&mut judged, 40);
+    let begun = ended(&mut judged);
+    assert!(begun > before + last.len() as u64, "all are begun: {begun}");
+    configure(&mut judged, set_up(Span::from_secs(12), 500));
+    pass(&mut judged, 40);
+    assert!(ended(&mut judged) > begun, "what is past its deadline is begun");
 }
 
 /// Objects of one copy rot: few are replaced unasked, many are told and left.

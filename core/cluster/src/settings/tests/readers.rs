@@ -171,6 +171,7 @@ const EFFECTS: &[(&str, &str, &str)] = &[
     ("osd_scrub_end_", "core/osd/src/scrub/schedule.rs", "hours_pass_midnight_and_days_the_end_of_the_week"),
     ("osd_scrub_event_cost", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
     ("osd_scrub_interval_randomize_ratio", "core/osd/src/scrub/schedule.rs", "targets_are_spread_over_half_of_the_least_interval"),
+    ("osd_scrub_load_threshold", "worlds/sim/tests/node/scrub_schedule.rs", "a_busy_machine_keeps_the_clock_from_scrubs_and_no_operator"),
     ("osd_scrub_max_interval", "core/osd/src/scrub/schedule.rs", "a_deadline_holds_at_any_hour"),
     ("osd_scrub_max_preemptions", "core/osd/tests/events/scrub.rs", "writes_break_a_chunk_off_so_often_and_then_wait"),
     ("osd_scrub_min_interval", "worlds/sim/tests/node/scrub_schedule.rs", "every_group_is_scrubbed_in_its_time"),

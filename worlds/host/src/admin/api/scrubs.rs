@@ -64,6 +64,9 @@ pub struct ScrubRow {
     /// How long it rests because it is ahead of its pace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rests_ns: Option<u64>,
+    /// Why the clock does not begin one although its time has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<String>,
     /// Objects and former states of objects that it has compared.
     pub objects_scrubbed: u64,
     /// Since the last one of any kind ended.

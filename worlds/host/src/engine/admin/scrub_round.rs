@@ -5,7 +5,7 @@ use crate::admin::api::ScrubRound;
 use crate::engine::host_node::HostNode;
 use loadline_base::{Span, WallTime};
 use loadline_node::ScrubReport;
-use loadline_osd::{OsdId, ScrubKind, ScrubSchedule};
+use loadline_osd::{OsdId, ScrubHeld, ScrubKind, ScrubSchedule};
 use std::collections::BTreeMap;
 
 /// What is counted of all placement groups that are served.
@@ -16,6 +16,7 @@ struct RoundSoFar {
     /// What stands against deep scrubs of those that are left, whatever the rate.
     is_forbidden: bool,
     has_hours: bool,
+    is_busy: bool,
 }
 
 impl RoundSoFar {
@@ -44,6 +45,7 @@ impl RoundSoFar {
         let late_in = late.since(today).nanos();
         round.late_in_ns = Some(round.late_in_ns.map_or(late_in, |other| other.min(late_in)));
         self.is_forbidden |= schedule.no_deep;
+        self.is_busy |= matches!(report.held_back, Some(ScrubHeld::Load { .. }));
         self.has_hours |= !schedule.is_permitted_always();
     }
 
@@ -64,34 +66,41 @@ impl RoundSoFar {
         };
         let is_too_slow = round.takes_ns.is_some_and(|takes| takes > round.interval_ns);
         if is_too_late || is_too_slow || round.pgs_left > 0 && self.is_forbidden {
-            round.wants = Some(wants(round, self.is_forbidden, self.has_hours));
+            round.wants = Some(match self.is_forbidden {
+                true => resumed(round),
+                false => wants(round, self.has_hours, self.is_busy),
+            });
         }
         self.round
     }
 }
 
-fn wants(round: &ScrubRound, is_forbidden: bool, has_hours: bool) -> String {
+fn resumed(round: &ScrubRound) -> String {
     let pgs = round.pgs_left;
-    if is_forbidden {
-        return format!(
-            "nodeep-scrub is set and {pgs} PGs are due; `loadline scrub resume` lets them go on"
-        );
-    }
+    format!("nodeep-scrub is set and {pgs} PGs are due; `loadline scrub resume` lets them go on")
+}
+
+fn wants(round: &ScrubRound, has_hours: bool, is_busy: bool) -> String {
+    let pgs = round.pgs_left;
     let days = |nanos: u64| Span::from_nanos(nanos).as_secs_f64() / 86_400.0;
     let hours = match has_hours {
         true => "more hours (osd_scrub_begin_hour, osd_scrub_end_hour and week days), ",
+        false => "",
+    };
+    let load = match is_busy {
+        true => "a machine that is less busy or a higher osd_scrub_load_threshold, ",
         false => "",
     };
     let remedy = "more PGs at a time (osd_max_scrubs), a profile that leaves background work more (osd_mclock_profile), or a longer osd_deep_scrub_interval";
     let interval = days(round.interval_ns);
     match round.takes_ns {
         Some(takes) => format!(
-            "at {:.1} objects/s a round of all PGs takes {:.1} of {interval:.1} days, {pgs} are due; what would help: {hours}{remedy}",
+            "at {:.1} objects/s a round of all PGs takes {:.1} of {interval:.1} days, {pgs} are due; what would help: {hours}{load}{remedy}",
             round.states_per_s,
             days(takes)
         ),
         None => format!(
-            "{pgs} PGs are due and none has been scrubbed deeply within {interval:.1} days and three quarters of that; what would help: {hours}OSDs that are up and PGs that are clean, {remedy}"
+            "{pgs} PGs are due and none has been scrubbed deeply within {interval:.1} days and three quarters of that; what would help: {hours}{load}OSDs that are up and PGs that are clean, {remedy}"
         ),
     }
 }
@@ -135,6 +144,7 @@ mod tests {
             backoff_ppm: 0,
             hours: ScrubWindow::default(),
             week_days: ScrubWindow::default(),
+            load_threshold_milli: 500,
             no_shallow: false,
             no_deep: false,
             during_recovery: false,
@@ -189,6 +199,10 @@ mod tests {
         };
         let found = says(&schedule(), 9 * DAY, &slow);
         assert!(found.contains("osd_max_scrubs") && !found.contains("hour"), "{found}");
+        assert!(!found.contains("osd_scrub_load_threshold"), "{found}");
+        let load = ScrubHeld::Load { minute_milli: 900, threshold_milli: 500 };
+        let busy = [slow[0].clone(), ScrubReport { held_back: Some(load), ..slow[1].clone() }];
+        assert!(says(&schedule(), 9 * DAY, &busy).contains("osd_scrub_load_threshold"));
         let hours = ScrubSchedule { hours: ScrubWindow { begin: 1, end: 2 }, ..schedule() };
         assert!(says(&hours, 9 * DAY, &slow).contains("osd_scrub_begin_hour"));
         let paused = ScrubSchedule { no_deep: true, ..schedule() };

@@ -64,7 +64,8 @@ impl HostNode {
     }
 
     fn scrub_row(&self, pg: PgId, today: WallTime) -> ScrubRow {
-        let ScrubReport { record, runs, rests_until, .. } = self.node.scrub_report(self.now, pg);
+        let ScrubReport { record, runs, rests_until, held_back, .. } =
+            self.node.scrub_report(self.now, pg);
         let ScrubRecord { last, last_deep, last_clean, duration, findings, under_way, .. } = record;
         let since = |at: Option<WallTime>| at.map(|at| today.since(at).nanos());
         ScrubRow {
@@ -72,6 +73,7 @@ impl HostNode {
             under_way: under_way.as_ref().map(|it| it.request.kind.name().to_owned()),
             runs,
             rests_ns: rests_until.map(|until| until.since(today).nanos()),
+            held_back: held_back.map(|why| why.to_string()),
             objects_scrubbed: under_way.as_ref().map_or(0, |it| it.objects),
             last_ns: since(last),
             last_deep_ns: since(last_deep),
