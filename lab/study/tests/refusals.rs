@@ -111,7 +111,7 @@ fn wrong_settings_of_the_command_line() {
     };
     check("scale", "--set scale: takes key=value");
     check("scael=1", "did you mean `scale`?");
-    check("scale=0", "--set scale=0: `scale` must be a number more than 0");
+    check("scale=0", "--set scale=0: `scale` must be a number from 0.000001 to 10");
     check("osds=1", "--set osds=1: `osds` must be from 2 to 64");
     check("baseline=fast", "--set baseline=fast: expected a time");
     check("drive=nvme-p370", "did you mean `nvme-p3700`?");
