@@ -170,9 +170,9 @@ impl Osd {
         fx.world.push(Effect::Timer(self.id, at, Timer::ScrubTick));
     }
 
-    /// A second is over. One of a life that has ended does nothing.
+    /// A second is over, or more: a real clock is never on time. One of a life that has ended does nothing.
     pub(crate) fn scrub_tick(&mut self, now: Time, fx: &mut Effects) {
-        if self.scrub.tick_at != Some(now) {
+        if self.scrub.tick_at.is_none_or(|at| at > now) {
             return;
         }
         self.scrub.tick_at = None;

@@ -88,6 +88,20 @@ fn copies_that_are_alike_are_compared_chunk_by_chunk() {
     is_over(&bench);
 }
 
+/// On a real clock a timer fires late. A look that did was taken for one of an earlier life: none followed it, and no scrub began by the clock.
+#[test]
+fn a_look_that_comes_late_is_a_look() {
+    let refuses = within(|scrub| scrub.slots = ScrubSlots::OrRefused(Span::from_secs(300)));
+    let mut bench = copies(2, &[1], refuses);
+    for number in 1..3 {
+        ask(&mut bench, PG, ScrubKind::Shallow);
+        assert_eq!(bench.run(), [""; 0], "it waits for a look");
+        bench.now += Span::from_millis(1_300);
+        assert_eq!(lines(&bench.run(), "scrub found 0"), 1, "look {number}");
+        is_over(&bench);
+    }
+}
+
 #[test]
 fn a_shallow_scrub_reads_nothing_and_says_nothing_of_what_a_deep_one_has_found() {
     let mut bench = copies(2, &[1, 2], options());
