@@ -4,10 +4,9 @@ use crate::commit::Kept;
 use crate::directive::{Directive, Notice};
 use crate::event::Effects;
 use crate::ids::PgId;
-use crate::item::Item;
 use crate::message::Activation;
 use crate::osd::Osd;
-use crate::pg::{CopyReport, Leaving, Primary};
+use crate::pg::{CopyReport, Primary};
 use loadline_base::Time;
 
 impl Osd {
@@ -33,7 +32,7 @@ impl Osd {
                 }
             }
             Directive::ShareImages(tenants) => self.share_images(now, tenants, fx),
-            Directive::SetBackfillFull(is_full) => self.set_backfill_full(is_full, fx),
+            Directive::SetBackfillFull(is_full) => self.set_backfill_full(now, is_full, fx),
             directive if self.is_alive() => self.directed_alive(now, directive, fx),
             _ => {}
         }
@@ -75,6 +74,10 @@ impl Osd {
     }
 
     fn activate(&mut self, now: Time, id: PgId, activation: &Activation, fx: &mut Effects) {
+        // A copy that was leaving comes back, and needs no slot for it.
+        if let Some(pg) = self.pg_mut(id) {
+            pg.stay();
+        }
         self.end_interval(now, id, fx);
         self.place(id, activation.index_in_pool);
         let (this, objects) = (self.id, self.count(id));
@@ -115,12 +118,8 @@ impl Osd {
 
     fn retire(&mut self, now: Time, id: PgId, fx: &mut Effects) {
         self.deactivate(now, id, fx);
-        if let Some(pg) = self.pg_mut(id)
-            && pg.leaving.is_none()
-        {
-            // From the first deletion on, nothing may be concluded from what is still here.
-            (pg.leaving, pg.filling) = (Some(Leaving::default()), true);
-            self.enqueue(now, Item::Delete(id, 1), fx);
+        if self.pg(id).is_some_and(|pg| pg.leaving.is_none()) {
+            self.begin_deletion(now, id, fx);
         }
     }
 }

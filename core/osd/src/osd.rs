@@ -211,7 +211,7 @@ impl Osd {
         let longest = self.delay_until_executed(now, &running);
         let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
-            Item::Delete(pg, _) => return self.run_delete(now, pg),
+            Item::Delete(pg, _) => return self.run_delete(now, pg, fx),
             Item::Scrub(item) => return self.execute_scrub(now, item, running.keeps, fx),
             Item::Trim(item) => return self.execute_trim(now, item, fx),
             Item::Put(put) => return self.execute_put(now, put),

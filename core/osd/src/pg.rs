@@ -44,10 +44,23 @@ pub(crate) struct Pg {
 /// A copy that goes, object by object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Leaving {
-    /// When its deletion goes on, while it sleeps.
-    pub wake: Option<Time>,
-    /// States of objects that the present transaction removes.
+    pub stage: DeletionStage,
+    /// States of objects that the last transaction has removed.
     pub states: u32,
+}
+
+/// What the deletion of a copy waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DeletionStage {
+    /// One of the OSD's local slots.
+    #[default]
+    NoSlot,
+    /// Its turn in the queue.
+    Queued,
+    /// Its transaction.
+    Writing,
+    /// This time, while it sleeps.
+    Sleeping(Time),
 }
 
 impl Pg {

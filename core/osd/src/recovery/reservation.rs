@@ -65,7 +65,12 @@ impl Osd {
         self.local_changed(now, &changes, fx);
     }
 
-    fn local_changed(&mut self, now: Time, changes: &[ReserverChange], fx: &mut Effects) {
+    pub(super) fn local_changed(
+        &mut self,
+        now: Time,
+        changes: &[ReserverChange],
+        fx: &mut Effects,
+    ) {
         for change in changes {
             match *change {
                 ReserverChange::Granted(pg) => {
@@ -73,7 +78,9 @@ impl Osd {
                     if let Some(Reservation::Local(kind)) = waits {
                         self.ask_remote(now, pg, kind, fx);
                     }
+                    self.deletion_slot_granted(now, pg, fx);
                 }
+                // A deletion sees it when its transaction is written.
                 ReserverChange::Preempted(pg) => self.suspend_recovery(now, pg, Pause::Revoked, fx),
             }
         }
@@ -144,8 +151,9 @@ impl Osd {
     /// Whether this OSD's disk has too little room for backfills (`mon_osd_backfillfull_ratio`). Those that fill it lose their
     /// slots; they are refused from then on and try again after `osd_backfill_retry_interval`. Recovery by log, which brings
     /// little, goes on.
-    pub(crate) fn set_backfill_full(&mut self, is_full: bool, fx: &mut Effects) {
-        if is_full && !self.recovery.is_backfill_full {
+    pub(crate) fn set_backfill_full(&mut self, now: Time, is_full: bool, fx: &mut Effects) {
+        let was_full = std::mem::replace(&mut self.recovery.is_backfill_full, is_full);
+        if is_full && !was_full {
             let backfills = |(pg, (primary, kind)): (&PgId, &(OsdId, RecoveryKind))| {
                 (*kind == RecoveryKind::Backfill).then_some((*pg, *primary))
             };
@@ -160,7 +168,9 @@ impl Osd {
                 self.release_remote(pg, fx);
             }
         }
-        self.recovery.is_backfill_full = is_full;
+        if is_full != was_full {
+            self.ask_again_for_deletion_slots(now, fx);
+        }
     }
 
     fn release_remote(&mut self, pg: PgId, fx: &mut Effects) {
@@ -259,7 +269,10 @@ impl Osd {
         self.forget_trim(now, pg, fx);
         self.release_remote(pg, fx);
         self.recovery.admission.forget(pg);
-        self.release_slots(now, pg, fx);
+        // A copy that leaves takes part in nothing, and goes on leaving.
+        if self.pg(pg).is_none_or(|here| here.leaving.is_none()) {
+            self.release_slots(now, pg, fx);
+        }
         // What is put comes behind what the next interval does, and would be taken for that.
         self.store.give_up_puts(pg, None);
         self.end_doubts(now, pg);

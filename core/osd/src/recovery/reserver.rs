@@ -80,6 +80,11 @@ impl Reserver {
         self.slots.saturating_sub(self.granted.len())
     }
 
+    /// The placement groups that hold a slot or wait for one.
+    pub(crate) fn claimants(&self) -> impl Iterator<Item = PgId> {
+        self.granted.iter().chain(&self.waiting).map(|claim| claim.pg)
+    }
+
     /// Whether nobody holds a slot or waits for one.
     pub fn is_idle(&self) -> bool {
         self.granted.is_empty() && self.waiting.is_empty()

@@ -196,7 +196,7 @@ impl Osd {
     /// Begins the scrub of the group that is due for the longest, if nothing stands against it.
     fn begin_due_scrub(&mut self, now: Time, fx: &mut Effects) {
         let schedule = self.options.scrub.schedule;
-        let recovers = self.recovery.unfinished().is_some() && !schedule.during_recovery;
+        let recovers = self.recovers() && !schedule.during_recovery;
         if schedule.is_off() || recovers || !self.may_begin_scrub(now) {
             return;
         }

@@ -12,6 +12,7 @@ mod log_order;
 mod lost;
 mod ops;
 mod recovery;
+mod removal;
 mod scrub;
 mod service;
 mod snapshots;

@@ -11,6 +11,7 @@ mod lies;
 mod lost;
 mod puts;
 mod regressions;
+mod removal;
 mod scrub;
 mod scrub_schedule;
 mod starts;
