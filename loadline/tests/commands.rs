@@ -65,11 +65,12 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
         "--jobs: takes a number of at least 1",
     );
     check(&["study", "run", "none.toml"], "none.toml: cannot be read");
+    check(&["study", "run", ""], "an empty name: there is no study");
+    check(&["study", "run", "."], "it is a folder: give a file in it");
     check(&["study", "run", "recovery-nvme", "--on", "ram:"], "takes files:DIR or devices:");
     let nowhere = ["study", "run", "recovery-nvme", "--on", "files:none"];
     check(&nowhere, "--on files:none: none is not there; make the folder first");
     check(&[&nowhere[..], &["--jobs", "2"]].concat(), "real runs go one after the other");
-    check(&[&nowhere[..], &["--trace"]].concat(), "traces are of the simulated world");
     check(&["study", "run", "recovery-nvme", "--client", "fio"], "--on <DISKS>");
     let store = ["study", "run", "checkpoint-extreme", "--on", "files:."];
     check(&store, "drive and its processor are modelled after the published node's");
@@ -301,6 +302,8 @@ fn errors_have_a_form_for_programs() {
     };
     check(&["study", "run", "recovery-nvm", "--json"], 2, "did you mean `recovery-nvme`?");
     check(&["status", "--dir", "none", "--json"], 1, "no node answers at none/admin.sock");
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    check(&["status", "--dir", "file", "--json"], 1, "file is a file; a node has a folder");
     check(&["study", "run", "recovery-nvme", "--repeat", "-3", "--json"], 2, "`-3` is negative");
     check(&["stduy", "--json"], 2, "unrecognized subcommand 'stduy'");
     check(&["study", "show", "--json"], 2, "required arguments were not provided");

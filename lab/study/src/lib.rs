@@ -97,4 +97,4 @@ pub use shelf::Shelf;
 pub use stopwatch::Stopwatch;
 pub use study::Study;
 pub use summary::summary_json;
-pub use trace::chrome_trace;
+pub use trace::{chrome_trace, chrome_trace_of};

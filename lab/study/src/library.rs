@@ -104,7 +104,13 @@ impl Library {
         own.map(built_in_source).ok_or_else(|| {
             let names = self.names(shelf);
             let reason = unknown(shelf.noun(), name, names.iter().map(String::as_str));
-            InputError::new(name, reason)
+            match Path::new(name).is_dir() {
+                _ if name.is_empty() => InputError::new("an empty name", reason),
+                true => {
+                    InputError::new(name, format!("{reason}; it is a folder: give a file in it"))
+                }
+                false => InputError::new(name, reason),
+            }
         })
     }
 

@@ -82,7 +82,7 @@ pub struct TracedStage {
     pub work: String,
     /// The stage, e.g. `queue`.
     pub stage: String,
-    /// When it began, in nanoseconds of simulated time.
+    /// When it began, in nanoseconds of the run's clock.
     pub start_ns: u64,
     /// When it ended.
     pub end_ns: u64,

@@ -25,23 +25,35 @@ const PROCESSES_PER_SETUP: u32 = 100;
 
 /// The traced ops of every setup: a process per setup and OSD, a track per kind of work, and each stage as a
 /// complete event. Each op also stands as a whole, in a process of its setup's own. Times are microseconds of
-/// simulated time.
+/// the run's clock.
 pub fn chrome_trace(runs: &[(Job, &RunRecord)]) -> Value {
     let mut events = Vec::new();
     let answers = runs.iter().filter(|(job, _)| job.purpose == RunPurpose::Answer);
     for (job, record) in answers.filter(|(_, record)| !record.trace.is_empty()) {
-        setup_events(job.setup as u32 * PROCESSES_PER_SETUP, record, &mut events);
+        let base = job.setup as u32 * PROCESSES_PER_SETUP;
+        stage_events(base, &record.setup, &record.trace, &mut events);
     }
+    trace_of(&events)
+}
+
+/// The same of ops that were traced on a running node, such as those of an image of this name.
+pub fn chrome_trace_of(name: &str, stages: &[TracedStage]) -> Value {
+    let mut events = Vec::new();
+    stage_events(0, name, stages, &mut events);
+    trace_of(&events)
+}
+
+fn trace_of(events: &[Value]) -> Value {
     json!({ "displayTimeUnit": "ms", "traceEvents": events })
 }
 
-fn setup_events(base: u32, record: &RunRecord, events: &mut Vec<Value>) {
-    events.push(process_name(base, &format!("{}: client ops", record.setup)));
+fn stage_events(base: u32, name: &str, stages: &[TracedStage], events: &mut Vec<Value>) {
+    events.push(process_name(base, &format!("{name}: client ops")));
     let mut tracks: BTreeMap<(u32, &str), u32> = BTreeMap::new();
-    for stage in &record.trace {
+    for stage in stages {
         let process = base + 1 + stage.osd;
         if !tracks.keys().any(|(known, _)| *known == process) {
-            events.push(process_name(process, &format!("{}: osd.{}", record.setup, stage.osd)));
+            events.push(process_name(process, &format!("{name}: osd.{}", stage.osd)));
         }
         let next = tracks.len() as u32 + 1;
         let track = *tracks.entry((process, &stage.work)).or_insert(next);
@@ -53,7 +65,7 @@ fn setup_events(base: u32, record: &RunRecord, events: &mut Vec<Value>) {
         }
         events.push(complete(&stage.stage, &stage.work, process, track, stage));
     }
-    for (op, whole) in whole_ops(&record.trace) {
+    for (op, whole) in whole_ops(stages) {
         events.push(complete(&format!("op {op}"), "op", base, op + 1, &whole));
     }
 }

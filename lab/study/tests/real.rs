@@ -55,13 +55,29 @@ fn run(out: &Path, order: Order) -> StudyResult {
     session.conclude().unwrap()
 }
 
+/// How many ops the trace of a run shows; each of them has been in every stage.
+fn traced_ops(out: &Path) -> usize {
+    let trace = fs::read_to_string(out.join("trace.json")).expect("a trace was asked for");
+    let trace: serde_json::Value = serde_json::from_str(&trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let of = |stage: &str| events.iter().filter(|event| event["name"] == stage).count();
+    let ops = events.iter().filter(|event| event["cat"] == "op").count();
+    for stage in ["queue", "worker", "window", "device"] {
+        assert_eq!(of(stage), 3 * ops, "{stage}: a write is on three copies");
+    }
+    assert_eq!(of("replicas"), ops);
+    ops
+}
+
 /// Two of the three copies of each object are on OSDs that were there, the third is put where the returned OSD has its
 /// share: of 64 placement groups three quarters want it.
 #[test]
 fn a_tiny_study_runs_on_real_files_and_leaves_none() {
     let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let order = || order(inputs(on_files(disks.path()), ClientKind::Own, &[]), "baseline,WPQ(BST)");
+    let on = || inputs(on_files(disks.path()), ClientKind::Own, &[]);
+    let order = || Order { trace: Some(2), ..order(on(), "baseline,WPQ(BST)") };
     let result = run(out.path(), order());
+    assert_eq!(traced_ops(out.path()), 6, "three of each setup");
     assert_eq!((result.world.as_str(), result.setups.len()), ("host", 2));
     let (baseline, wpq) = (&result.setups[0], &result.setups[1]);
     let of = |setup: &SetupResult, key: &str| setup.figure(key).unwrap();
@@ -116,6 +132,7 @@ fn setups_follow_each_other_on_devices_and_leave_them_empty() {
 fn fio_can_be_the_client() {
     let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let order = order(inputs(on_files(disks.path()), ClientKind::Fio, &[]), "baseline");
+    let order = Order { trace: Some(5), ..order };
     let mut session = match open(out.path(), order) {
         Ok(session) => session,
         Err(refused) => {
@@ -129,6 +146,7 @@ fn fio_can_be_the_client() {
     assert!(of("client/iops") > 0.0);
     assert!(of("client/clat_ms/p99") >= of("client/clat_ms/p50"));
     assert!(result.drive.facts.iter().any(|fact| fact.name == "fio"));
+    assert_eq!(traced_ops(out.path()), 3);
     assert_eq!(fs::read_dir(disks.path()).unwrap().count(), 0, "the files are gone");
 }
 

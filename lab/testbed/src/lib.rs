@@ -117,10 +117,8 @@ pub trait Testbed {
     /// drive is known. OSDs that share a drive share this.
     fn drive_busy(&mut self, osd: OsdId) -> Result<Option<Span>, Stop>;
 
-    /// Stages of traced ops; empty where none can be traced.
-    fn take_trace(&mut self) -> Vec<TraceSpan> {
-        Vec::new()
-    }
+    /// Stages of the ops that were to be traced.
+    fn take_trace(&mut self) -> Result<Vec<TraceSpan>, Stop>;
 
     /// What it stands on, where that is known only now.
     fn facts(&mut self) -> Option<MachineFacts> {

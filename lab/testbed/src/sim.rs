@@ -447,7 +447,7 @@ impl Testbed for Simulated {
         Ok(Some(self.sim.drive_busy(osd)))
     }
 
-    fn take_trace(&mut self) -> Vec<TraceSpan> {
-        self.sim.take_trace()
+    fn take_trace(&mut self) -> Result<Vec<TraceSpan>, Stop> {
+        Ok(self.sim.take_trace())
     }
 }

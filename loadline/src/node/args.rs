@@ -3,8 +3,9 @@
 use super::reach::NodeArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use loadline_base::{Bytes, Span};
-use loadline_host::admin::api::{OsdMove, SnapshotName, WatchSeconds, Who};
+use loadline_host::admin::api::{OsdMove, SnapshotName, TracedOps, WatchSeconds, Who};
 use loadline_osd::OsdId;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 #[derive(Debug, Args)]
@@ -435,8 +436,28 @@ pub(crate) struct WhyArgs {
     /// Watch it for so long, `1s` to `1h`, rounded up to whole seconds
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     pub(crate) watch: WatchArg,
+    /// Also write each stage of the first ops into this file, for Perfetto and Chrome
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// How many ops --trace shows, 1 to 1000
+    #[arg(long, value_name = "N", default_value = "100", requires = "trace")]
+    pub(crate) trace_ops: TracedArg,
     #[command(flatten)]
     pub(crate) node: NodeArgs,
+}
+
+/// How many ops to show one by one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TracedArg(pub(crate) TracedOps);
+
+impl FromStr for TracedArg {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<TracedArg, &'static str> {
+        let ops = text.parse().ok().filter(|ops| *ops > 0);
+        let ops = ops.and_then(TracedOps::new).map(TracedArg);
+        ops.ok_or("expected a number from 1 to 1000")
+    }
 }
 
 /// How long to watch, as it is typed: `10s`.

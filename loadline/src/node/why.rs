@@ -4,11 +4,40 @@ use super::args::WhyArgs;
 use super::milliseconds;
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::{Command, ImageWaits, ReasonShare, StageShare};
+use loadline_host::admin::api::{Command, ImageWaits, OpSpan, ReasonShare, StageShare, TracedOps};
+use loadline_study::{TracedStage, chrome_trace_of, write_whole};
+use std::path::Path;
 
 pub(crate) fn carry_out(args: WhyArgs) -> Result<(), Failure> {
-    let WhyArgs { image, watch, node } = args;
-    node.show(&Command::ImageWhy { image, seconds: watch.0 }, in_words)
+    let WhyArgs { image, watch, trace, trace_ops, node } = args;
+    let traced = trace.as_ref().map_or_else(TracedOps::default, |_| trace_ops.0);
+    let command = Command::ImageWhy { image, seconds: watch.0, traced };
+    let waits: ImageWaits = node.connect()?.ask(&command)?;
+    if let Some(path) = &trace {
+        write_trace(path, &waits)?;
+    }
+    if node.json() {
+        return show::json(&serde_json::to_value(&waits).expect("an answer is plain data"));
+    }
+    let mut text = in_words(&waits);
+    if let Some(path) = trace {
+        text += &format!("\ntrace: {} (ui.perfetto.dev opens it)\n", path.display());
+    }
+    show::text(&text)
+}
+
+fn write_trace(path: &Path, waits: &ImageWaits) -> Result<(), Failure> {
+    let stage = |span: &OpSpan| TracedStage {
+        op: span.op,
+        osd: span.osd,
+        work: span.work.clone(),
+        stage: span.stage.clone(),
+        start_ns: span.start_ns,
+        end_ns: span.end_ns,
+    };
+    let stages: Vec<TracedStage> = waits.traced.iter().map(stage).collect();
+    let trace = chrome_trace_of(&waits.image, &stages).to_string();
+    write_whole(path, &trace).map_err(|error| Failure::unwritable(path, &error))
 }
 
 fn in_words(waits: &ImageWaits) -> String {

@@ -87,10 +87,6 @@ impl Intent {
             let reason = "real runs go one after the other: leave --jobs out";
             return Err(InputError::new("--jobs", reason).into());
         }
-        if is_real && args.trace {
-            let reason = "traces are of the simulated world: leave --on or --trace out";
-            return Err(InputError::new("--trace", reason).into());
-        }
         let cores = if is_real { 1 } else { Host::here().cores };
         let workers = args.jobs.unwrap_or(cores);
         let folder = match &args.out {

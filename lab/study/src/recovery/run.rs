@@ -309,7 +309,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         let mut record = RunRecord {
             counted,
             device_requests: self.bed.device_requests()?,
-            trace: self.bed.take_trace().iter().map(traced_stage).collect(),
+            trace: self.bed.take_trace()?.iter().map(traced_stage).collect(),
             real: self.bed.facts(),
             ..RunRecord::of(self.job, setup.name())
         };

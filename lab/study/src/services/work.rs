@@ -119,6 +119,7 @@ impl ServicesStudy {
             settings: setup.osds.stored.clone(),
             placement_seed: job.placement_seed,
             seed: job.seed,
+            traced: job.trace.map(|first| first..first + TRACED_OPS),
         }
     }
 }

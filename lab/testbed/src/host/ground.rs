@@ -226,6 +226,7 @@ mod tests {
             settings: SettingsChange::default(),
             placement_seed: 1,
             seed: 1,
+            traced: None,
         })
     }
 

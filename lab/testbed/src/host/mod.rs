@@ -17,12 +17,12 @@ use crate::{
 };
 use guest::Guest;
 use loadline_base::{Bytes, Span, Time};
-use loadline_cluster::images::ImageQos;
+use loadline_cluster::images::{ImageId, ImageQos};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::Medium;
 use loadline_host::{DirectAnswer, DirectAsk, DirectCounts, DirectImage, DirectServices};
 use loadline_load::{BlockImage, Load, LoadRecord, Loads};
-use loadline_osd::{ClientId, OsdId, OsdService, Waits};
+use loadline_osd::{ClientId, OsdId, OsdService, TraceSpan, Waits};
 use loadline_store::ObjectNo;
 use node::RunningNode;
 use spec::TICK;
@@ -120,9 +120,10 @@ impl Hosted {
         Ok(self.guest.now())
     }
 
-    /// Where an image's objects begin. Where images are told apart the map tells of them, with what they are promised and allowed.
+    /// Where an image's objects begin. Where images are told apart the map tells of them, with what they are promised and allowed; those
+    /// that fio reaches by name are there already.
     fn first_object(&mut self, image: &TestImage) -> Result<ObjectNo, Stop> {
-        if !has_images(&self.spec.images) {
+        if !has_images(&self.spec.images) && self.spec.place.client == ClientKind::Own {
             return Ok(ObjectNo(0));
         }
         let asked = DirectImage {
@@ -268,6 +269,9 @@ impl Testbed for Hosted {
     }
 
     fn start_load(&mut self, heed: &mut Heed<'_>) -> Result<Time, Stop> {
+        if let Some((ops, place)) = self.spec.traced.clone().zip(self.places.first()) {
+            self.guest.ask(DirectAsk::Trace(ImageId::of(place.first).0, ops))?;
+        }
         match self.spec.place.client {
             ClientKind::Own => {
                 let images = self.spec.images.iter().zip(&self.places).zip(1..);
@@ -338,6 +342,13 @@ impl Testbed for Hosted {
 
     fn drive_busy(&mut self, osd: OsdId) -> Result<Option<Span>, Stop> {
         Ok(machine::drive_busy(&self.spec.place.disks, osd))
+    }
+
+    fn take_trace(&mut self) -> Result<Vec<TraceSpan>, Stop> {
+        self.guest.question(DirectAsk::Traced, |answer| match answer {
+            DirectAnswer::Traced(spans) => Some(spans),
+            _ => None,
+        })
     }
 
     fn facts(&mut self) -> Option<MachineFacts> {

@@ -7,6 +7,7 @@ use loadline_cluster::settings::SettingsChange;
 use loadline_device::Medium;
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
+use std::ops::Range;
 
 /// What a node is made of.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct HostedSpec {
     pub placement_seed: u64,
     /// Of the load and of what is written.
     pub seed: u64,
+    /// Which ops of the first image have their stages traced, counted from the beginning of its load.
+    pub traced: Option<Range<u64>>,
 }
 
 /// A small recovery lasts a second or two.

@@ -135,7 +135,9 @@ fn why_an_image_waits_is_told_in_a_sentence() {
             }
         });
         let why = node.json(&["why", "vol0", "--for", "1s"]);
-        let text = node.says(&["why", "vol0", "--for", "1s"]);
+        let trace = node.file("trace.json");
+        let trace_to = ["--trace", trace.to_str().unwrap(), "--trace-ops", "5"];
+        let text = node.says(&[&["why", "vol0", "--for", "1s"][..], &trace_to].concat());
         watched.store(true, std::sync::atomic::Ordering::Relaxed);
         let ops = why["ops"].as_u64().unwrap();
         let open = why["open"].as_u64().unwrap();
@@ -148,6 +150,11 @@ fn why_an_image_waits_is_told_in_a_sentence() {
         assert!((all - 1.0).abs() < 1e-6, "{why}");
         assert!(text.contains(" ops of vol0 ended in 1 s"), "{text}");
         assert!(text.contains("waited longest in"), "{text}");
+        let trace: Value = serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        assert_eq!(events.iter().filter(|event| event["cat"] == "op").count(), 5, "{trace}");
+        let stages = events.iter().filter(|event| event["name"] == "device").count();
+        assert_eq!(stages, 10, "each of five writes is on two copies");
     });
     node.refuses(&["why", "none"], 2, "there is no image `none`");
     let ran = node.run(&["why", "vol0", "--for", "2h"]);

@@ -68,7 +68,9 @@ impl Client {
                 Ok(Client { socket, stream, received, limit: QUESTION_LIMIT })
             }
             Err(error) => Err(match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                io::ErrorKind::NotFound
+                | io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::NotADirectory => {
                     ClientError::NobodyAnswers { socket: socket.into() }
                 }
                 _ => ClientError::Io { socket: socket.into(), error },
@@ -200,6 +202,9 @@ impl fmt::Display for ClientError {
         match self {
             ClientError::NobodyAnswers { socket } => {
                 let folder = socket.parent().unwrap_or(Path::new("."));
+                if folder.is_file() {
+                    return write!(f, "{} is a file; a node has a folder", folder.display());
+                }
                 write!(
                     f,
                     "no node answers at {}: start one with `loadline serve --dir {}`",

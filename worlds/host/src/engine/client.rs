@@ -3,10 +3,12 @@
 use super::Engine;
 use super::client_ops::{NewOp, Waiter};
 use super::host_node::HostNode;
+use super::op_trace::OpTrace;
 use loadline_base::SlotId;
 use loadline_cluster::Target;
 use loadline_cluster::images::ImageId;
-use loadline_osd::{ClientId, Reply};
+use loadline_osd::{ClientId, Reply, TraceSpan};
+use std::ops::Range;
 
 impl Engine {
     /// Begins a command that is made of these ops.
@@ -28,15 +30,33 @@ impl Engine {
 
     fn issue(&mut self, client: ClientId, command: SlotId, op: NewOp) {
         let NewOp { kind, pool, object, offset, length, at, data } = op;
+        let image = ImageId::of(object).0;
+        let traced = self.watches.wants_trace(image);
         let target =
-            Target { client, kind, traced: false, background: false, pool, object, offset, length };
+            Target { client, kind, traced, background: false, pool, object, offset, length };
         let HostNode { node, now, health, .. } = &mut self.host;
-        health.issued(ImageId::of(object).0);
+        health.issued(image);
         let (id, envelope) = node.cluster_mut().issue(*now, &target, data);
+        self.watches.issued(image, id);
         self.clients.issued(id.slot, command, at, length);
         if let Some(envelope) = envelope {
             node.send(envelope);
         }
+    }
+
+    /// A stage of an op that somebody wants to see has ended.
+    pub(super) fn traced(&mut self, span: TraceSpan) {
+        self.watches.traced(span);
+    }
+
+    /// The client in this process wants to see these ops of an image, the next one being the first.
+    pub(super) fn begin_direct_trace(&mut self, image: ImageId, ops: Range<u64>) {
+        self.watches.begin_direct_trace(OpTrace::begin(image, ops));
+    }
+
+    /// What it has to see until now.
+    pub(super) fn end_direct_trace(&mut self) -> Vec<TraceSpan> {
+        self.watches.end_direct_trace()
     }
 
     /// An op has its reply.

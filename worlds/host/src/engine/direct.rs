@@ -144,6 +144,11 @@ impl Engine {
             DirectAsk::Waits => {
                 self.direct.tell(DirectAnswer::Waits(Box::new(self.host.node.waits())));
             }
+            DirectAsk::Trace(image, ops) => self.begin_direct_trace(image, ops),
+            DirectAsk::Traced => {
+                let traced = self.end_direct_trace();
+                self.direct.tell(DirectAnswer::Traced(traced));
+            }
             DirectAsk::Values(option) => {
                 let values = self.host.values_in_force(&option);
                 self.direct.tell(DirectAnswer::Values(values));

@@ -9,8 +9,9 @@ use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::images::{ImageId, ImageQos};
 use loadline_cluster::{Cluster, MapChange, PoolId, PoolSpec};
 use loadline_node::PoolScrub;
-use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, PgProgress, Waits};
+use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, PgProgress, TraceSpan, Waits};
 use loadline_store::ObjectNo;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
@@ -92,6 +93,10 @@ pub enum DirectAsk {
     ResetWaits,
     /// Who waited where; answered by [`DirectAnswer::Waits`].
     Waits,
+    /// Keep the stages of these ops of an image, the next one being the first; not answered.
+    Trace(ImageId, Range<u64>),
+    /// Those stages, until now; answered by [`DirectAnswer::Traced`], once.
+    Traced,
     /// The value in force of an option, for every OSD; answered by [`DirectAnswer::Values`].
     Values(String),
     /// How disks and sockets are reached; answered by [`DirectAnswer::Modes`].
@@ -121,6 +126,8 @@ pub enum DirectAnswer {
     Service(Time, Vec<OsdService>),
     /// Who waited where since the reset.
     Waits(Box<Waits>),
+    /// Stages of the ops that were to be traced.
+    Traced(Vec<TraceSpan>),
     /// Each OSD's value as text.
     Values(Vec<String>),
     /// How disks and sockets are reached.

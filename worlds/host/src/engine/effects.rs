@@ -21,7 +21,7 @@ impl Engine {
                     self.replied(Reply { answered: self.host.now, ..reply });
                 }
                 Effect::Benched(osd, ended) => self.benched(osd, ended),
-                Effect::Trace(_) => {}
+                Effect::Trace(span) => self.traced(span),
                 effect => {
                     unreachable!("not of OSDs on disks in a world without delays: {effect:?}")
                 }

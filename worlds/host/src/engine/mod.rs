@@ -29,6 +29,7 @@ mod images;
 mod live;
 mod mail;
 mod nbd;
+mod op_trace;
 mod opening;
 mod room;
 mod settings;

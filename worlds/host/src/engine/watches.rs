@@ -2,12 +2,13 @@
 //! reason of their longest wait; without a watch nothing is.
 
 use super::admin::Ticket;
+use super::op_trace::OpTrace;
 use crate::ConnId;
 use crate::admin::api::{ReasonShare, StageShare, WaitFigures};
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::ImageId;
-use loadline_osd::{OpWait, OsdId, Reply, WaitHistogram};
+use loadline_osd::{OpId, OpWait, OsdId, Reply, TraceSpan, WaitHistogram};
 use std::collections::BTreeMap;
 
 /// The stages of an op that has ended, in their order.
@@ -19,6 +20,8 @@ const REASONS_MAX: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     under_way: Vec<ImageWatch>,
+    /// What the client in this process wants to see op by op.
+    direct: Option<OpTrace>,
 }
 
 /// One.
@@ -30,6 +33,7 @@ pub(super) struct ImageWatch {
     pub since: Time,
     pub until: Time,
     pub seen: ImageSeen,
+    pub trace: OpTrace,
 }
 
 /// What a watch has seen.
@@ -150,6 +154,38 @@ impl Watches {
                 watch.seen.ended(issued, reply);
             }
         }
+    }
+
+    /// The traces of all who watch, and of the client in this process.
+    fn traces(&mut self) -> impl Iterator<Item = &mut OpTrace> {
+        self.under_way.iter_mut().map(|watch| &mut watch.trace).chain(&mut self.direct)
+    }
+
+    /// Whether somebody wants to see the next op of an image by itself.
+    #[inline]
+    pub(super) fn wants_trace(&mut self, image: ImageId) -> bool {
+        self.traces().any(|trace| trace.wants_next(image))
+    }
+
+    /// That op has been issued.
+    #[inline]
+    pub(super) fn issued(&mut self, image: ImageId, op: OpId) {
+        self.traces().for_each(|trace| trace.issued(image, op));
+    }
+
+    /// A stage of an op that somebody wants to see has ended.
+    pub(super) fn traced(&mut self, span: TraceSpan) {
+        self.traces().for_each(|trace| trace.note(span));
+    }
+
+    /// The client in this process wants to see these ops, in place of others that it wanted before.
+    pub(super) fn begin_direct_trace(&mut self, trace: OpTrace) {
+        self.direct = Some(trace);
+    }
+
+    /// What it has to see until now; it asks once.
+    pub(super) fn end_direct_trace(&mut self) -> Vec<TraceSpan> {
+        self.direct.take().map_or_else(Vec::new, |trace| trace.spans().to_vec())
     }
 
     /// Somebody watches from now on.

@@ -154,6 +154,25 @@ impl WatchSeconds {
     }
 }
 
+/// How many ops of an image are shown stage by stage while somebody watches it; by default none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TracedOps(u32);
+
+impl TracedOps {
+    /// More than anybody looks at one by one.
+    pub const MAX: u32 = 1000;
+
+    /// So many, up to [`TracedOps::MAX`].
+    pub fn new(ops: u32) -> Option<TracedOps> {
+        (ops <= TracedOps::MAX).then_some(TracedOps(ops))
+    }
+
+    /// As a number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
 /// The disk of an OSD that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

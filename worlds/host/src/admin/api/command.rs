@@ -2,7 +2,7 @@
 
 use super::{
     BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow, SizeAsked,
-    ValueAsked, ValueLevel, WatchSeconds, Who,
+    TracedOps, ValueAsked, ValueLevel, WatchSeconds, Who,
 };
 use crate::admin::route::verbs;
 use loadline_osd::OsdId;
@@ -48,9 +48,10 @@ verbs! {
     /// The slowest of the ops that ended lately, the slowest first.
     OpHistory: Get ["ops" "history"] -> OpDump, "`ops`", "dump history";
 
-    /// What the ops of an image wait for: watches them for so many seconds, 1 to 3600, and sums their reasons up.
-    ImageWhy { image: String, seconds: WatchSeconds }: Get ["image" image "why" seconds]
-        -> ImageWaits, "a `sentence`, its `stages` and its `reasons`", "why";
+    /// What the ops of an image wait for: watches them for so many seconds, 1 to 3600, and sums their reasons up. With `traced=N` it tells
+    /// the stages of the first N ops too, 1000 at most.
+    ImageWhy { image: String, seconds: WatchSeconds, traced: TracedOps }: Get ["image" image "why" seconds] ? traced
+        -> ImageWaits, "a `sentence`, its `stages` and its `reasons`, and what was `traced`", "why";
 
     /// All pools.
     PoolList: Get ["pool"] -> Pools, "`pools`", "pool list";

@@ -149,6 +149,26 @@ pub struct ImageWaits {
     pub stages: Vec<StageShare>,
     /// What ops waited for longest, those in flight too, by the time that it took in all.
     pub reasons: Vec<ReasonShare>,
+    /// Stages of the first ops, as many as were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traced: Vec<OpSpan>,
+}
+
+/// One stage of one op on one OSD.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpSpan {
+    /// The op.
+    pub op: u32,
+    /// Where.
+    pub osd: u32,
+    /// As which kind of work.
+    pub work: String,
+    /// `queue`, `worker`, `window`, `device` or `replicas`.
+    pub stage: String,
+    /// Since when, by the node's clock.
+    pub start_ns: u64,
+    /// Until when.
+    pub end_ns: u64,
 }
 
 /// Durations of several ops.

@@ -15,14 +15,14 @@ mod tables;
 
 pub use asked::{
     BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow, SizeAsked,
-    SnapshotName, ValueAsked, ValueLevel, WatchSeconds, Who,
+    SnapshotName, TracedOps, ValueAsked, ValueLevel, WatchSeconds, Who,
 };
 pub use command::Command;
 #[cfg(test)]
 pub(super) use command::VERBS;
 pub use dump::{
-    BenchResult, ImageWaits, KeptOutRow, OpDump, OpRow, OpStage, OpWaitRow, QueueDump, QueueTags,
-    QueuedItem, ReasonShare, ShardQueue, StageShare, WaitFigures, WaitReason,
+    BenchResult, ImageWaits, KeptOutRow, OpDump, OpRow, OpSpan, OpStage, OpWaitRow, QueueDump,
+    QueueTags, QueuedItem, ReasonShare, ShardQueue, StageShare, WaitFigures, WaitReason,
 };
 pub use live::{
     LiveClass, LiveImage, LiveNow, LiveOsd, LiveScrub, LiveSecond, LiveStep, LiveView, QueuedClass,

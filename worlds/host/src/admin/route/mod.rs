@@ -4,7 +4,7 @@
 mod path;
 pub(super) mod verbs;
 
-use super::api::{AdminRefusal, Command, ValueLevel};
+use super::api::{AdminRefusal, Command};
 use path::RequestTarget;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -56,11 +56,11 @@ impl HttpRequest {
         HttpRequest { body: serde_json::to_vec(body).expect("a body is plain data"), ..self }
     }
 
-    /// The same at a level; the stored one needs no words.
-    pub(super) fn at(self, level: &ValueLevel) -> HttpRequest {
-        match level {
-            ValueLevel::Stored => self,
-            ValueLevel::Runtime => self.asking(LEVEL_QUERY),
+    /// The same with an argument in its query, unless that is the usual one.
+    pub(super) fn at(self, argument: Option<String>) -> HttpRequest {
+        match argument {
+            None => self,
+            Some(query) => self.asking(&query),
         }
     }
 
@@ -76,9 +76,6 @@ impl HttpRequest {
 
 /// The query of a command that may cost what it costs.
 const MEANT: &str = "yes=true";
-
-/// The query of what concerns the running OSD alone.
-const LEVEL_QUERY: &str = "level=runtime";
 
 /// What a command changes, as a request in one line; `None` if it only asks.
 pub(crate) fn change(command: &Command) -> Option<String> {

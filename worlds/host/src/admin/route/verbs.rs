@@ -1,8 +1,10 @@
 //! How a verb is declared, and what follows from it: the variant of [`Command`](crate::admin::api::Command), the request that
 //! stands for it, the way back, and its row in `docs/admin.md`.
 
-use super::{LEVEL_QUERY, RoutedRequest};
-use crate::admin::api::{AdminRefusal, OsdMove, ScrubHow, ValueLevel, WatchSeconds, Who};
+use super::RoutedRequest;
+use crate::admin::api::{
+    AdminRefusal, OsdMove, ScrubHow, TracedOps, ValueLevel, WatchSeconds, Who,
+};
 use loadline_osd::{OsdId, OsdSet};
 use serde::de::DeserializeOwned;
 
@@ -29,10 +31,10 @@ macro_rules! verbs {
         impl Command {
             /// The request that stands for it.
             pub(in crate::admin) fn request(&self) -> $crate::admin::route::HttpRequest {
-                use $crate::admin::route::{HttpRequest, Method, verbs::Segment};
+                use $crate::admin::route::{HttpRequest, Method, verbs::{InQuery, Segment}};
                 match self {
                     $(Command::$verb $({ $($arg),+ })? => {
-                        HttpRequest::new(Method::$method, &[$(verbs!(@text $segment)),+]) $(.at($query))? $(.with($body))?
+                        HttpRequest::new(Method::$method, &[$(verbs!(@text $segment)),+]) $(.at($query.query()))? $(.with($body))?
                     })+
                     Command::Meant(command) => command.request().meant(),
                 }
@@ -90,6 +92,12 @@ pub(in crate::admin) trait Segment {
     fn text(&self) -> String;
 }
 
+/// An argument that is the query.
+pub(in crate::admin) trait InQuery {
+    /// `name=value`; what goes without saying has none.
+    fn query(&self) -> Option<String>;
+}
+
 /// An argument from where it stands in a request.
 pub(in crate::admin) trait Read<Source>: Sized {
     fn read(source: Source, asked: &RoutedRequest<'_>) -> Result<Self, AdminRefusal>;
@@ -107,6 +115,15 @@ impl<T: DeserializeOwned> Read<InBody> for T {
     }
 }
 
+/// The query of what concerns the running OSD alone.
+const LEVEL_QUERY: &str = "level=runtime";
+
+impl InQuery for ValueLevel {
+    fn query(&self) -> Option<String> {
+        (*self == ValueLevel::Runtime).then(|| LEVEL_QUERY.to_owned())
+    }
+}
+
 /// A DELETE has no body, so the level stands in its query; the stored one needs no words.
 impl Read<Query> for ValueLevel {
     fn read(_: Query, asked: &RoutedRequest<'_>) -> Result<ValueLevel, AdminRefusal> {
@@ -116,6 +133,23 @@ impl Read<Query> for ValueLevel {
             Some(other) => Err(AdminRefusal::bad(format!("the query `{other}` is not understood"))
                 .wants("`level=stored` or `level=runtime`")),
         }
+    }
+}
+
+impl InQuery for TracedOps {
+    fn query(&self) -> Option<String> {
+        (self.get() > 0).then(|| format!("traced={}", self.get()))
+    }
+}
+
+impl Read<Query> for TracedOps {
+    fn read(_: Query, asked: &RoutedRequest<'_>) -> Result<TracedOps, AdminRefusal> {
+        let Some(query) = asked.query() else { return Ok(TracedOps::default()) };
+        let ops = query.strip_prefix("traced=").and_then(|number| number.parse().ok());
+        ops.and_then(TracedOps::new).ok_or_else(|| {
+            AdminRefusal::bad(format!("the query `{query}` is not understood"))
+                .wants(format!("`traced=` and a number of ops up to {}", TracedOps::MAX))
+        })
     }
 }
 

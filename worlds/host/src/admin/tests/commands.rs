@@ -3,7 +3,7 @@
 use super::{asked, received};
 use crate::admin::api::{
     BenchAsked, Command, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow,
-    SizeAsked, VERBS, ValueAsked, ValueLevel, WatchSeconds, Who,
+    SizeAsked, TracedOps, VERBS, ValueAsked, ValueLevel, WatchSeconds, Who,
 };
 use loadline_osd::OsdId;
 use proptest::prelude::*;
@@ -59,6 +59,11 @@ fn pg_commands(pg: &str) -> Vec<Command> {
     commands
 }
 
+fn why(image: String, seconds: u32, traced: u32) -> Command {
+    let (seconds, traced) = (WatchSeconds::new(seconds).unwrap(), TracedOps::new(traced).unwrap());
+    Command::ImageWhy { image, seconds, traced }
+}
+
 fn image_commands(name: &str, other: &str) -> Vec<Command> {
     let (image, snapshot) = (|| name.to_owned(), || other.to_owned());
     let to = || NameAsked { name: other.into() };
@@ -75,7 +80,8 @@ fn image_commands(name: &str, other: &str) -> Vec<Command> {
     vec![
         Command::ImageList,
         Command::ImageInfo { image: image() },
-        Command::ImageWhy { image: image(), seconds: WatchSeconds::new(10).unwrap() },
+        why(image(), 10, 0),
+        why(image(), 3600, 1000),
         Command::ImageCreate { asked: plain },
         Command::ImageCreate { asked: full },
         Command::ImageResize { image: image(), to: SizeAsked { size_bytes: 0 } },

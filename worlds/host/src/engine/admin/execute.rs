@@ -96,8 +96,8 @@ impl Engine {
             Command::Live => now(self.live()),
             Command::Ops => now(self.host.ops_in_flight()),
             Command::OpHistory => now(self.host.op_history()),
-            Command::ImageWhy { image, seconds } => {
-                self.watch(ticket, &image, seconds)?;
+            Command::ImageWhy { image, seconds, traced } => {
+                self.watch(ticket, &image, seconds, traced)?;
                 Ok(CommandOutcome::Later)
             }
             Command::PoolList => now(self.host.pool_list()),

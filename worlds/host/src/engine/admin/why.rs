@@ -1,12 +1,14 @@
 //! Why an image waits: begins a watch, and puts what it has seen in a sentence and tables.
 
 use super::Ticket;
-use crate::admin::api::{AdminAnswer, AdminRefusal, ImageWaits, WatchSeconds};
+use crate::admin::api::{AdminAnswer, AdminRefusal, ImageWaits, OpSpan, TracedOps, WatchSeconds};
 use crate::engine::Engine;
 use crate::engine::host_node::{Alarm, HostNode};
+use crate::engine::op_trace::OpTrace;
 use crate::engine::watches::{ImageSeen, ImageWatch};
 use loadline_base::Span;
 use loadline_cluster::images::ImageId;
+use loadline_osd::TraceSpan;
 
 impl Engine {
     /// Begins to watch an image for somebody.
@@ -15,6 +17,7 @@ impl Engine {
         ticket: Ticket,
         image: &str,
         seconds: WatchSeconds,
+        traced: TracedOps,
     ) -> Result<(), AdminRefusal> {
         let image = self.host.node.cluster().images().image(image)?;
         let (image, name) = (image.id, image.name.clone());
@@ -22,7 +25,8 @@ impl Engine {
         let until = since + Span::from_secs(u64::from(seconds.get()));
         self.host.alarms.push(until, Alarm::Watch);
         let seen = ImageSeen::default();
-        self.watches.begin(ImageWatch { ticket, image, name, since, until, seen });
+        let trace = OpTrace::begin(image, 0..u64::from(traced.get()));
+        self.watches.begin(ImageWatch { ticket, image, name, since, until, seen, trace });
         Ok(())
     }
 
@@ -41,7 +45,7 @@ impl Engine {
 impl HostNode {
     /// What a watch has seen, with the ops that are still in flight.
     fn told(&self, watch: ImageWatch) -> ImageWaits {
-        let ImageWatch { image, name, since, mut seen, .. } = watch;
+        let ImageWatch { image, name, since, mut seen, trace, .. } = watch;
         let mut waited = seen.time();
         let open = self.node.cluster().open_ops();
         let of_image = open.into_iter().filter(|issued| ImageId::of(issued.op.object).0 == image);
@@ -62,9 +66,21 @@ impl HostNode {
             sentence: String::new(),
             stages: seen.stage_shares(),
             reasons: seen.shares(waited),
+            traced: trace.spans().iter().map(op_span).collect(),
         };
         answer.sentence = sentence(&answer);
         answer
+    }
+}
+
+fn op_span(span: &TraceSpan) -> OpSpan {
+    OpSpan {
+        op: span.op.get(),
+        osd: span.osd.get(),
+        work: span.work.name().to_owned(),
+        stage: span.stage.name().to_owned(),
+        start_ns: span.start.nanos(),
+        end_ns: span.end.nanos(),
     }
 }
 
