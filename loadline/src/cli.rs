@@ -146,8 +146,26 @@ pub(crate) enum StudyCommand {
     Run(RunArgs),
     /// Write the report again from a study's folder alone
     Report(ReportArgs),
+    /// Write the tables of a study's folder for programs
+    #[cfg(feature = "parquet")]
+    Export(ExportArgs),
     /// Two results of one study side by side
     Compare(CompareArgs),
+}
+
+#[cfg(feature = "parquet")]
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The study's folder
+    pub(crate) folder: PathBuf,
+    /// As Parquet files; its CSV files are in `csv` already
+    #[arg(long, required = true)]
+    pub(crate) parquet: bool,
+    /// Where to put them; by default `parquet` in the study's folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
 }
 
 #[derive(Debug, Args)]

@@ -87,6 +87,7 @@ fn feature_of(above: &str, typed: &str) -> Option<&'static str> {
         ("", "kv") => Some("kv"),
         ("", "top") => Some("top"),
         ("drive", "serve" | "boot") => Some("guest"),
+        ("study", "export") => Some("parquet"),
         _ => None,
     }
 }

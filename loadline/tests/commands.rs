@@ -75,6 +75,8 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     let store = ["study", "run", "checkpoint-extreme", "--on", "files:."];
     check(&store, "drive and its processor are modelled after the published node's");
     check(&["study", "report", "."], "holds no study");
+    check(&["study", "export", ".", "--parquet"], "holds no study");
+    check(&["study", "export", "."], "--parquet");
     check(&["profile", "show", "balancd"], "did you mean `balanced`?");
     check(&["profile", "show", "balanced", "--preset", "reif"], "did you mean `reef`?");
     check(&["profile", "show", "balanced", "--dir", "."], "a node shows the profile in force");

@@ -38,6 +38,11 @@ fn a_job_file_is_the_client_of_a_study() {
     assert!(again.status.success());
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again["setups"], result["setups"], "the folder alone gives the same");
+
+    let tables = loadline(folder.path(), &["study", "export", "out", "--parquet", "--json"]);
+    let tables: Value = serde_json::from_slice(&tables.stdout).unwrap();
+    let results = std::fs::read(folder.path().join(tables["files"][0].as_str().unwrap())).unwrap();
+    assert!(results.starts_with(b"PAR1") && results.ends_with(b"PAR1"), "{tables}");
 }
 
 #[test]

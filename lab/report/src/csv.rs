@@ -1,75 +1,40 @@
 //! CSV files: one line per second of each setup, one per checkpoint, and one table of all setups.
 
-use crate::reservation::service_csv;
-use crate::sheet::Sheet;
-use loadline_study::{Series, SetupResult, ShownIn, StudyResult};
-use std::fmt::Write;
+use crate::tables::{DataTable, ResultTables, TableCell};
+use loadline_study::StudyResult;
 
 /// Every file with its name.
 pub(crate) fn files(result: &StudyResult) -> Vec<(String, String)> {
-    let columns = Sheet::of(result.kind).columns;
-    let mut files = vec![("results.csv".to_owned(), results_csv(result))];
-    for (place, setup) in result.setups.iter().enumerate() {
-        let name = format!("{place:02}-{}", file_stem(setup.name()));
-        files.push((format!("{name}.csv"), series_csv(columns, &setup.series)));
-        if !setup.series.service.is_empty() {
-            files.push((format!("{name}-service.csv"), service_csv(&setup.series)));
-        }
-        if !setup.series.checkpoints.is_empty() {
-            files.push((format!("{name}-checkpoints.csv"), checkpoints_csv(&setup.series)));
+    let ResultTables { results, setups } = ResultTables::of(result);
+    let mut files = vec![("results.csv".to_owned(), text(&results))];
+    for (place, setup) in setups.iter().enumerate() {
+        let name = format!("{place:02}-{}", file_stem(&setup.setup));
+        let parts =
+            [("-service", setup.service.as_ref()), ("-checkpoints", setup.checkpoints.as_ref())];
+        files.push((format!("{name}.csv"), text(&setup.seconds)));
+        for (part, table) in parts {
+            files.extend(table.map(|table| (format!("{name}{part}.csv"), text(table))));
         }
     }
     files
 }
 
-/// The course of one setup; a value that does not exist is an empty field.
-fn series_csv(columns: &[&str], series: &Series) -> String {
-    let mut out = format!("t_s,{}\n", columns.join(","));
-    for (row, t_s) in series.t_s.iter().enumerate() {
-        let cell = |column: &&str| text(series.column(column).get(row).copied().flatten());
-        let cells: Vec<String> = columns.iter().map(cell).collect();
-        writeln!(out, "{t_s},{}", cells.join(",")).expect("writing to a string");
+/// A value that does not exist is an empty field.
+fn text(table: &DataTable) -> String {
+    let mut out = table.columns.join(",") + "\n";
+    for row in &table.rows {
+        let cells: Vec<String> = row.iter().map(cell).collect();
+        out += &(cells.join(",") + "\n");
     }
     out
 }
 
-fn checkpoints_csv(series: &Series) -> String {
-    let mut out = "t_s,reason,pages,duration_ms\n".to_owned();
-    for point in &series.checkpoints {
-        let (t_s, reason) = (point.t_s, &point.reason);
-        writeln!(out, "{t_s},{reason},{},{}", point.pages, point.duration_ms)
-            .expect("writing to a string");
+fn cell(cell: &TableCell) -> String {
+    match cell {
+        TableCell::Text(text) => quoted(text),
+        TableCell::Number(value) => value.to_string(),
+        TableCell::Nothing => String::new(),
     }
-    out
-}
-
-/// All setups: each figure of the table and the page, ours and published.
-fn results_csv(result: &StudyResult) -> String {
-    let figures = || result.kind.figures().iter().filter(|figure| figure.seen != ShownIn::Data);
-    let mut out = "setup,preset".to_owned();
-    for figure in figures() {
-        let name = figure.label().replace([' ', '/', '.', ',', '+'], "_");
-        write!(out, ",{name},{name}_published").expect("writing to a string");
-    }
-    out.push('\n');
-    let cells = |setup: &SetupResult, out: &mut String| {
-        for figure in figures() {
-            let theirs = setup.published.get(figure.key).map(|figure| figure.value);
-            let ours = text(setup.figure(figure.key));
-            write!(out, ",{ours},{}", text(theirs)).expect("writing to a string");
-        }
-    };
-    for setup in &result.setups {
-        write!(out, "{},{}", quoted(setup.name()), quoted(&setup.setup.preset))
-            .expect("writing to a string");
-        cells(setup, &mut out);
-        out.push('\n');
-    }
-    out
-}
-
-fn text(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
 }
 
 fn quoted(text: &str) -> String {
@@ -89,7 +54,7 @@ pub(crate) fn file_stem(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_study::{Configuration, Figures};
+    use loadline_study::{Configuration, Figures, SetupResult};
 
     #[test]
     fn names_become_file_names() {
@@ -108,7 +73,9 @@ mod tests {
             figures: Figures::default().with([("client/iops", 5.0), ("client/clat_ms/max", 9.0)]),
             ..Default::default()
         };
-        let text = results_csv(&StudyResult { setups: vec![setup], ..Default::default() });
+        let result = StudyResult { setups: vec![setup], ..Default::default() };
+        let (name, text) = files(&result).remove(0);
+        assert_eq!(name, "results.csv");
         let [head, row] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
         assert!(head.starts_with("setup,preset,client_IOPS,client_IOPS_published,"), "{head}");
         assert!(head.ends_with(",first_rate_objects_s_published"), "{head}");
@@ -117,14 +84,17 @@ mod tests {
         assert_eq!(row.split(',').count() - 1, heads, "the name has a comma of its own");
     }
 
+    /// Every class in every second, and what a class is not told of is an empty field.
     #[test]
-    fn a_second_without_completions_is_an_empty_field() {
-        let mut series = Series { t_s: vec![0.0, 1.0], ..Default::default() };
-        series.put("iops", [100.0, 0.0]);
-        series.columns.insert("mean".to_owned(), vec![Some(5.5), None]);
-        series.put("left", [3.0]);
-        let text = series_csv(&["iops", "mean", "left", "rate"], &series);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1..], ["0,100,5.5,3,", "1,0,,,"]);
+    fn a_value_that_does_not_exist_is_an_empty_field() {
+        let number = TableCell::Number;
+        let rows = vec![
+            vec![number(0.0), number(5.5), TableCell::Text("log".to_owned())],
+            vec![number(1.0), TableCell::Nothing, TableCell::Text("a,b".to_owned())],
+        ];
+        assert_eq!(
+            text(&DataTable::of(&["t_s", "mean_ms", "reason"], rows)),
+            "t_s,mean_ms,reason\n0,5.5,log\n1,,\"a,b\"\n"
+        );
     }
 }

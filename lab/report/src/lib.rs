@@ -11,15 +11,20 @@ mod csv;
 mod frontier;
 mod page;
 mod palette;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod repeats;
 mod reservation;
 mod sheet;
 mod svg;
+mod tables;
 mod terminal;
 mod wrap;
 mod write;
 
 pub use answer::{answer_for_programs, answer_text};
+#[cfg(feature = "parquet")]
+pub use parquet::write_parquet;
 pub use reservation::reservation_text;
 pub use terminal::{terminal_table, told};
 pub use write::{ReportError, write_report};

@@ -5,13 +5,13 @@ use crate::charts::{Chart, Drawing};
 use crate::csv::file_stem;
 use crate::palette::{Look, looks};
 use crate::svg::{LineChart, SetupLine};
+use crate::tables::{DataTable, TableCell};
 use crate::wrap::wrapped;
 use loadline_draw::number::{percent, plain};
 use loadline_study::{
     ClassService, ImageResult, PromiseResult, ReservationResult, Reserved, Series, SetupResult,
     StudyResult, WorstSecond,
 };
-use std::fmt::Write;
 
 /// One sentence for each setup beside whose clients something else went on.
 pub(crate) fn reservation_sentences(result: &StudyResult) -> Vec<String> {
@@ -203,26 +203,34 @@ fn reserved_rows(series: &Series) -> impl Iterator<Item = (&ClassService, &Reser
 }
 
 /// Every class on every OSD in every second.
-pub(crate) fn service_csv(series: &Series) -> String {
-    let mut out =
-        "t_s,class,osd,iops,cost_units,reserved_units,wanted_units,owed_units,short_units\n"
-            .to_owned();
-    for row in &series.service {
-        for (second, (iops, units)) in row.iops.iter().zip(&row.units).enumerate() {
-            write!(out, "{second},{},{},{iops},{units}", row.class, row.osd)
-                .expect("writing to a string");
-            let cells = row.reserved.as_ref().map_or_else(
-                || ",,,,".to_owned(),
-                |reserved| {
-                    let Reserved { units, wanted, owed, short } = reserved;
-                    format!(",{units},{},{},{}", wanted[second], owed[second], short[second])
-                },
-            );
-            out.push_str(&cells);
-            out.push('\n');
+pub(crate) fn service_rows(series: &Series) -> DataTable {
+    let number = TableCell::Number;
+    let mut rows = Vec::new();
+    for of in &series.service {
+        for (second, (iops, units)) in of.iops.iter().zip(&of.units).enumerate() {
+            let reserved = match &of.reserved {
+                None => vec![TableCell::Nothing; 4],
+                Some(Reserved { units, wanted, owed, short }) => {
+                    [*units, wanted[second], owed[second], short[second]].map(number).to_vec()
+                }
+            };
+            let (second, osd) = (number(second as f64), number(f64::from(of.osd)));
+            let class = TableCell::Text(of.class.clone());
+            rows.push([vec![second, class, osd, number(*iops), number(*units)], reserved].concat());
         }
     }
-    out
+    let columns = [
+        "t_s",
+        "class",
+        "osd",
+        "iops",
+        "cost_units",
+        "reserved_units",
+        "wanted_units",
+        "owed_units",
+        "short_units",
+    ];
+    DataTable::of(&columns, rows)
 }
 
 #[cfg(test)]
@@ -274,12 +282,16 @@ mod tests {
         let reserved =
             Reserved { units: 100.0, wanted: vec![50.0], owed: vec![25.0], short: vec![4.0] };
         let service = vec![row("client", Some(reserved)), row("background_recovery", None)];
-        let text = service_csv(&Series { service, ..Default::default() });
-        let lines: Vec<&str> = text.lines().skip(1).collect();
-        assert_eq!(
-            lines,
-            ["0,client,1,10,20.5,100,50,25,4", "0,background_recovery,1,10,20.5,,,,"]
-        );
+        let table = service_rows(&Series { service, ..Default::default() });
+        let class = |name: &str| TableCell::Text(name.to_owned());
+        let number = TableCell::Number;
+        assert_eq!(table.columns.len(), 9);
+        let counted = [number(1.0), number(10.0), number(20.5)];
+        let told = [number(100.0), number(50.0), number(25.0), number(4.0)];
+        let row =
+            |name, told: &[TableCell]| [&[number(0.0), class(name)], &counted[..], told].concat();
+        let untold = vec![TableCell::Nothing; 4];
+        assert_eq!(table.rows, [row("client", &told), row("background_recovery", &untold)]);
     }
 
     #[test]

@@ -27,6 +27,10 @@ pub enum ReportError {
     /// The page could not be put together.
     #[error("cannot put the page together: {0}")]
     Page(#[from] askama::Error),
+    /// A table could not be put into a file for programs.
+    #[cfg(feature = "parquet")]
+    #[error("cannot put a table into a Parquet file: {0}")]
+    Table(#[from] parquet::errors::ParquetError),
 }
 
 /// Writes `report.html`, `plots/*.svg` and `csv/*.csv` into `folder`, over what stood there before.
@@ -57,7 +61,11 @@ pub fn write_report(
 }
 
 fn write(path: &Path, text: &str) -> Result<(), ReportError> {
-    write_whole(path, text).map_err(|source| unwritable(path, source))
+    write_bytes(path, text.as_bytes())
+}
+
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
+    write_whole(path, bytes).map_err(|source| unwritable(path, source))
 }
 
 fn unwritable(path: &Path, source: std::io::Error) -> ReportError {

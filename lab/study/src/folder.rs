@@ -192,11 +192,11 @@ impl RunFolder {
 ///
 /// # Errors
 /// The system's, if it could not be written.
-pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let draft = path.with_added_extension("draft");
     let write = || -> io::Result<()> {
         let mut file = File::create(&draft)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(content.as_ref())?;
         file.sync_all()?;
         fs::rename(&draft, path)
     };

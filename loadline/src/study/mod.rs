@@ -2,6 +2,8 @@
 
 mod compare;
 mod dry;
+#[cfg(feature = "parquet")]
+mod export;
 mod new;
 mod progress;
 mod report;
@@ -23,6 +25,8 @@ pub(crate) fn carry_out(command: StudyCommand) -> Result<(), Failure> {
         StudyCommand::New(args) => new::carry_out(&args),
         StudyCommand::Run(args) => run::carry_out(&args),
         StudyCommand::Report(args) => report::carry_out(&args),
+        #[cfg(feature = "parquet")]
+        StudyCommand::Export(args) => export::carry_out(&args),
         StudyCommand::Compare(args) => compare::carry_out(&args),
     }
 }

@@ -1,0 +1,19 @@
+//! `loadline study export`
+
+use crate::cli::ExportArgs;
+use crate::failure::Failure;
+use crate::show;
+use loadline_report::write_parquet;
+use loadline_study::{RunFolder, Session};
+use serde_json::json;
+
+pub(super) fn carry_out(args: &ExportArgs) -> Result<(), Failure> {
+    let result = Session::reopen(RunFolder::at(&args.folder))?.conclude()?;
+    let folder = args.out.clone().unwrap_or_else(|| args.folder.join("parquet"));
+    let files = write_parquet(&folder, &result)?;
+    let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    if args.json.json {
+        return show::json(&json!({ "files": files }));
+    }
+    show::text(&(files.join("\n") + "\n"))
+}
