@@ -8,7 +8,7 @@ use crate::message::{Before, ClientOp, Data, OpKind};
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
-use loadline_store::paged::{Answer, Edit, Exceeded, LostEnds, OwnPages, Wait};
+use loadline_store::paged::{Answer, Edit, Exceeded, LostEnds, OwnPages, PastDamage, Wait};
 use loadline_store::{ObjectNo, Version};
 
 /// What is done to an object's bytes.
@@ -64,7 +64,7 @@ pub(crate) struct Access {
     /// What is to be kept together with it.
     pub edits: Vec<Edit>,
     /// See [`Update::past_damage`].
-    pub past_damage: Option<Vec<Edit>>,
+    pub past_damage: Option<PastDamage>,
     pub class: ClassTag,
     pub token: Commit,
 }
@@ -93,6 +93,8 @@ pub(crate) struct AccessDone {
 pub(crate) enum AccessFailure {
     /// The bytes are damaged or cannot be read here; another copy may have them.
     Unreadable,
+    /// Bytes around what an update writes are, and no other copy was to carry it out: their pages are as they were, and everything else is done.
+    Left,
     /// There is no room.
     NoSpace,
     /// It is larger than the store takes. The OSD cuts its work to fit, so this is a bug, and no reason to take the disk for damaged.
@@ -105,7 +107,7 @@ impl AccessFailure {
     /// What it means for the OSD, where nobody else can help.
     pub(crate) fn fault(self) -> DiskFault {
         match self {
-            AccessFailure::Unreadable => DiskFault::Unreadable,
+            AccessFailure::Unreadable | AccessFailure::Left => DiskFault::Unreadable,
             AccessFailure::NoSpace => DiskFault::Full,
             AccessFailure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
             AccessFailure::Stopped => DiskFault::Unwritable,
@@ -121,9 +123,8 @@ pub(crate) struct Update {
     /// What must have happened on the disk before, on its own.
     pub first: Vec<Edit>,
     pub edits: Vec<Edit>,
-    /// Other copies carry it out as well: what cannot be read around it here does not keep the rest from being written. These are kept together
-    /// with it then.
-    pub past_damage: Option<Vec<Edit>>,
+    /// What cannot be read around it here does not keep the rest from being written.
+    pub past_damage: Option<PastDamage>,
 }
 
 impl Update {

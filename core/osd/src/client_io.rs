@@ -19,7 +19,7 @@ use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
-use loadline_store::paged::{Edit, LostEnds};
+use loadline_store::paged::{Edit, LostEnds, PastDamage};
 
 impl Osd {
     /// A worker carries out a client's op.
@@ -70,7 +70,8 @@ impl Osd {
         self.ops.get_mut(tag).expect("it has begun").copies = matches!(before, Before::Copy { .. });
         let mut update = self.replicate(op, before, &data, tag, others, fx);
         if others.is_empty() {
-            update.past_damage = None;
+            // Everything else of it must be on the disk: what comes behind is carried out on what is known here of the object since.
+            update.past_damage = update.past_damage.map(|_| PastDamage::Leave);
         }
         update.touch = AccessKind::of(op.kind, before, data);
         let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
@@ -149,7 +150,7 @@ impl Osd {
         let touch = AccessKind::Nothing;
         let is_durable = self.is_durable();
         let here = self.pg(pg).expect("it was written to");
-        let past_damage = is_durable.then(|| vec![here.note_damage(pg, object)]);
+        let past_damage = is_durable.then(|| PastDamage::Lose(vec![here.note_damage(pg, object)]));
         (created, Update { touch, version, first, edits, past_damage })
     }
 

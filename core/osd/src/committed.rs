@@ -174,13 +174,17 @@ impl Osd {
         failure: AccessFailure,
         fx: &mut Effects,
     ) {
-        self.counters.damage.found += u64::from(failure == AccessFailure::Unreadable);
+        let is_damage = matches!(failure, AccessFailure::Unreadable | AccessFailure::Left);
+        self.counters.damage.found += u64::from(is_damage);
         match (failure, token) {
             (AccessFailure::Unreadable, Commit::Read(tag, ..)) => {
                 self.read_failed(now, tag, object, fx)
             }
             (AccessFailure::Unreadable, Commit::Op(tag, ..)) => {
                 self.own_update_failed(now, (pg, object), tag, fx);
+            }
+            (AccessFailure::Left, Commit::Op(tag, ..)) if self.ops.get_mut(tag).is_some() => {
+                self.refuse_update(now, object, tag, fx);
             }
             (AccessFailure::Unreadable, Commit::Replica(primary, tag, ..)) => {
                 self.update_missed(now, primary, (pg, object), tag, fx);

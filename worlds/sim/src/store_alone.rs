@@ -9,7 +9,7 @@ use loadline_device::{Outcome, Request};
 use loadline_osd::OsdId;
 use loadline_store::RequestId;
 use loadline_store::paged::{
-    Completion, Doubt, Edit, Io, IoDone, LostEnds, Op, OpLane, Options, Outbox, PagedStore,
+    Completion, Doubt, Io, IoDone, LostEnds, Op, OpLane, Options, Outbox, PagedStore, PastDamage,
     StoreDevice,
 };
 use std::collections::VecDeque;
@@ -89,9 +89,9 @@ impl SimStore {
     }
 
     /// Hands an update to the store that goes past damage (see [`PagedStore::submit_past_damage`]).
-    pub fn submit_past_damage(&mut self, op: Op<u64>, note: Vec<Edit>) {
+    pub fn submit_past_damage(&mut self, op: Op<u64>, past: PastDamage) {
         let now = self.now();
-        self.machine.store.submit_past_damage(now, op, note, &mut self.machine.out);
+        self.machine.store.submit_past_damage(now, op, past, &mut self.machine.out);
         self.carry_out();
     }
 

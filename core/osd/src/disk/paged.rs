@@ -471,6 +471,7 @@ impl Paged {
         let held = Some(longest_wait(now, &stages, &commit));
         let token = commit;
         let lost = stages.lost;
+        let result = if stages.is_left { Err(AccessFailure::Left) } else { result };
         OpEnded::Access(AccessDone {
             pg,
             object,

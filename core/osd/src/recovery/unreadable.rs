@@ -292,14 +292,25 @@ impl Osd {
             return self.stop(DiskFault::Unreadable, fx);
         }
         if !self.can_pull(pg, object) {
-            let op = self.ops.get_mut(tag).expect("it was found").op;
-            self.tell_refused(now, &op, object, fx);
-            return self.end_op(now, tag, Err(AccessFailure::Unreadable), fx);
+            return self.refuse_update(now, object, tag, fx);
         }
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
         primary.note_missing(this, object);
         let asker = RecoverySender { osd: this, interval, urgency: Urgency::default() };
         self.update_missed(now, asker, (pg, object), tag, fx);
+    }
+
+    /// No copy has all of an update.
+    pub(crate) fn refuse_update(
+        &mut self,
+        now: Time,
+        object: ObjectNo,
+        tag: WriteTag,
+        fx: &mut Effects,
+    ) {
+        let op = self.ops.get_mut(tag).expect("it is under way").op;
+        self.tell_refused(now, &op, object, fx);
+        self.end_op(now, tag, Err(AccessFailure::Unreadable), fx);
     }
 
     /// A copy has noted that it missed an update.

@@ -319,6 +319,20 @@ pub struct Stages {
     pub longest: LongestWait,
     /// What of it was lost, because it [went past damage](super::PagedStore::submit_past_damage).
     pub lost: LostEnds,
+    /// A part of it was [left](PastDamage::Leave).
+    pub is_left: bool,
+}
+
+/// What becomes of an update that changes a part of a page of data, where the rest of that page cannot be read. Everything else of it is carried
+/// out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PastDamage {
+    /// Other copies have it as well: a page that is damaged is *lost* from then on, as a bad block is. What was lost is in the update's
+    /// [stages](Stages::lost), and these edits are kept together with it. Before a page is lost that the device may read some day the update
+    /// waits for its owner's [word](super::PagedStore::go_past).
+    Lose(Vec<Edit>),
+    /// Nobody else has it: the page stays what it was, and the update does [nothing to it](Stages::is_left).
+    Leave,
 }
 
 /// The ragged ends of an update of an object that were lost with the pages they are in, because what stands around them could not be read.
@@ -366,6 +380,7 @@ impl Stages {
             throttled: Span::ZERO,
             longest: LongestWait::from(now),
             lost: LostEnds::default(),
+            is_left: false,
         }
     }
 }

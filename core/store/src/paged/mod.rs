@@ -36,7 +36,7 @@ mod wait;
 
 pub use api::{
     Answer, Ask, Cause, Completion, Damage, Doubt, Edit, Io, IoDone, IoId, LostEnds, ObjectId, Op,
-    OpError, OpLane, Outbox, OwnPages, Payload, Ranges, Reread, Stages, StoreDevice,
+    OpError, OpLane, Outbox, OwnPages, PastDamage, Payload, Ranges, Reread, Stages, StoreDevice,
 };
 pub use bounds::{Bound, Exceeded, StoreLimits};
 pub use format::{FormatPiece, Formatting, format};

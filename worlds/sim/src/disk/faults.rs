@@ -75,6 +75,10 @@ impl FaultPlan {
         self.unreadable.push((range, trouble));
     }
 
+    pub(super) fn end_failing_reads(&mut self) {
+        self.unreadable.clear();
+    }
+
     pub(super) fn fail_write(&mut self, nth: u64) {
         assert!(nth > 0, "the next write is number 1");
         self.failing_writes.insert(self.writes + nth);

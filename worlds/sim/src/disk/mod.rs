@@ -28,7 +28,7 @@
 //! again does, or a power cut, which decides.
 //!
 //! **A write that fails** has changed some of its sectors and not others. **A read that fails** returns nothing; a
-//! range that was told to fail is readable again where it has been written since.
+//! range that was told to fail is readable again where it has been written since, or when the test says so.
 //!
 //! **A discarded sector** reads as its old content or as zeros; which of the two is settled when the discard is
 //! answered, and stays.

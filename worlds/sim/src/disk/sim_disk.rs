@@ -299,6 +299,11 @@ impl SimDisk {
         self.faults.fail_reads(range, trouble);
     }
 
+    /// Everything can be read again.
+    pub fn end_failing_reads(&mut self) {
+        self.faults.end_failing_reads();
+    }
+
     /// Makes the `nth` write from now fail; 1 is the next.
     pub fn fail_write(&mut self, nth: u64) {
         self.faults.fail_write(nth);

@@ -16,3 +16,4 @@ mod scrub;
 mod scrub_schedule;
 mod starts;
 mod swarm;
+mod troubled;

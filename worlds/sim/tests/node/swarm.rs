@@ -183,7 +183,7 @@ fn an_interval_without_members_is_on_nobody_s_disk() {
 
 /// Where long searches begin: at a seed that somebody says, or at 1,000.
 #[expect(clippy::disallowed_methods, reason = "a long search begins where somebody says")]
-fn many_seeds(count: u64) -> impl Iterator<Item = u64> {
+pub(crate) fn many_seeds(count: u64) -> impl Iterator<Item = u64> {
     let seed = std::env::var("LOADLINE_SEED").ok().and_then(|text| text.parse().ok());
     let first = seed.unwrap_or(1_000u64);
     (first..first + count).inspect(|seed| println!("seed {seed}"))

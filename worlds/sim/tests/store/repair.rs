@@ -6,8 +6,8 @@ use loadline_device::ClassTag;
 use loadline_sim::disk::Trouble;
 use loadline_store::contract::ContractWorld;
 use loadline_store::paged::{
-    Answer, Ask, Damage, Edit, LostEnds, ObjectId, Op, OpError, OpLane, Options, Payload,
-    Protection,
+    Answer, Ask, Damage, Edit, LostEnds, ObjectId, Op, OpError, OpLane, Options, PastDamage,
+    Payload, Protection,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 
@@ -85,7 +85,7 @@ const NOTE: &[u8] = b"note";
 fn begin_past(world: &mut Simulated, ask: Ask) {
     let op = Op { ask, lane: Some(OpLane(1)), class: ClassTag(7), token: 0 };
     let note = vec![Edit::Put { key: NOTE.to_vec(), value: vec![1] }];
-    world.host().submit_past_damage(op, note);
+    world.host().submit_past_damage(op, PastDamage::Lose(note));
     while world.host().step() {}
 }
 
@@ -170,6 +170,46 @@ fn what_goes_past_a_rotten_page_leaves_everything_else_good() {
     for protection in [Protection::Checkpoint, Protection::Log] {
         check_past(protection, false);
         check_past(protection, true);
+    }
+}
+
+/// Who has no other copy is refused a write into a bad page, and has the rest of it: what comes behind is made with that in mind. Nothing of it was
+/// there, though what had come with it was taken for done.
+#[test]
+fn what_nobody_else_has_is_left_and_everything_else_is_carried_out() {
+    let mut world = fresh(Options { cache: Bytes::from_mib(1), ..Options::default() }, false, 4096);
+    let data = Payload::Pattern { seed: 4, offset: 0, length: LENGTH };
+    assert_eq!(ask(&mut world, write(0, data)), Ok(Answer::Done));
+    assert!(ask(&mut world, Ask::Checkpoint).is_ok());
+    world.crash();
+    let mut model = loadline_store::paged::api::pattern(4, 0, LENGTH);
+    let first = 7 * 4096;
+    let place = place_of(&mut world, first);
+    world.host().disks_mut().data.fail_reads(place..place + 4096, Trouble::Always);
+    // From the middle of that page beyond the object's end.
+    let (from, to) = (first + 100, LENGTH + 300);
+    let to_there = Edit::Write {
+        object: object(),
+        offset: from,
+        data: Payload::Bytes(vec![7; (to - from) as usize]),
+        version: Version(2),
+    };
+    let beside = Edit::Put { key: NOTE.to_vec(), value: vec![1] };
+    let ask_it = Ask::Transaction(vec![to_there, beside]);
+    let op = Op { ask: ask_it, lane: Some(OpLane(1)), class: ClassTag(7), token: 0 };
+    world.host().submit_past_damage(op, PastDamage::Leave);
+    while world.host().step() {}
+    assert_eq!(world.host().take_doubts(), [], "there is nobody to be asked");
+    let done = world.host().ended_mut().pop().expect("the op ends");
+    assert!(done.result.is_ok() && done.stages.is_left && !done.stages.lost.any());
+    world.host().disks_mut().data.end_failing_reads();
+    model.resize(to as usize, 0);
+    model[first as usize + 4096..].fill(7);
+    for _ in 0..2 {
+        assert!(is_noted(&mut world));
+        let whole = Ask::Read { object: object(), offset: 0, length: to };
+        assert_eq!(ask(&mut world, whole), Ok(Answer::Bytes(Some(model.clone()))));
+        world.crash();
     }
 }
 

@@ -25,7 +25,7 @@ pub use rereading::REREAD_PAGES;
 pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{
-    Answer, Ask, Cause, Edit, IoDone, IoId, LostEnds, Op, OpError, OpLane, Outbox, Stages,
+    Answer, Ask, Cause, IoDone, IoId, LostEnds, Op, OpError, OpLane, Outbox, PastDamage, Stages,
 };
 use super::bounds::{Room, StoreLimits, limits};
 use super::ids::{Child, StoreId};
@@ -117,7 +117,7 @@ impl<T: Copy> PagedStore<T> {
         &mut self,
         now: Time,
         op: Op<T>,
-        (promise, past): (LogMode, Option<Vec<Edit>>),
+        (promise, past): (LogMode, Option<PastDamage>),
         out: &mut Outbox<T>,
     ) {
         self.now = now;
@@ -170,7 +170,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Takes an op. Answers whether it waits for its turn.
-    fn take(&mut self, op: Op<T>, promise: LogMode, past: Option<Vec<Edit>>) -> bool {
+    fn take(&mut self, op: Op<T>, promise: LogMode, past: Option<PastDamage>) -> bool {
         self.metrics.totals.ops += 1;
         if let Some(answer) = self.answer_at_once(&op) {
             self.ops.end(op.token, Stages::at(self.now), Ok(answer));
@@ -183,20 +183,16 @@ impl<T: Copy> PagedStore<T> {
         false
     }
 
-    /// The same as [`submit`](Self::submit), for who has other copies: where an update changes a part of a page of data that is damaged, that page
-    /// is *lost* from then on, as a bad block is, and the rest of the update is carried out. What was lost is in its
-    /// [stages](crate::paged::Stages::lost), and these edits are kept together with it.
-    ///
-    /// A page that the device does not read may be read some day. Before such a one is lost the update waits for its owner's
-    /// [word](Self::go_past).
+    /// The same as [`submit`](Self::submit), for an update that bytes around what it writes do not keep from being carried out, though they cannot be
+    /// read: `past` says what becomes of the pages that they are in.
     pub fn submit_past_damage(
         &mut self,
         now: Time,
         op: Op<T>,
-        note: Vec<Edit>,
+        past: PastDamage,
         out: &mut Outbox<T>,
     ) {
-        self.enter(now, op, (self.options.log_mode, Some(note)), out);
+        self.enter(now, op, (self.options.log_mode, Some(past)), out);
     }
 
     /// The owner's word to a [doubt](crate::paged::Doubt): others have these parts of the update, so the pages that they are in are lost here. Every

@@ -1,6 +1,6 @@
 //! An op on its way through the store.
 
-use super::super::api::{Ask, Edit, LostEnds, Op, OpError, OpLane, Ranges, Stages};
+use super::super::api::{Ask, LostEnds, Op, OpError, OpLane, PastDamage, Ranges, Stages};
 use super::super::change::{Change, LostPage};
 use super::super::contents::{Carried, DataPage, QueryFindings};
 use super::super::ids::{Lsn, PageNo};
@@ -64,8 +64,8 @@ pub(super) struct RunningOp<T> {
     pub wait: Wait,
     /// When it may be answered, if it is an update.
     pub promise: LogMode,
-    /// A page of data that cannot be read does not keep it from being carried out; what is kept together with it then.
-    pub past: Option<Vec<Edit>>,
+    /// A page of data that cannot be read does not keep it from being carried out; what becomes of that page then.
+    pub past: Option<PastDamage>,
     /// The throttle has let it pass.
     pub admitted: bool,
     /// How long it stood behind others of its lane.

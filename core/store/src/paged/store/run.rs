@@ -4,7 +4,7 @@ use super::PagedStore;
 use super::op::{BadPage, KeptPages, Looking, OpWork, PassedPage, RunningOp};
 use super::plan::{Lack, Plan, UpdateVerdict};
 use super::prepare;
-use crate::paged::api::{Answer, Ask, Damage, LostEnds, OpError};
+use crate::paged::api::{Answer, Ask, Damage, LostEnds, OpError, PastDamage};
 use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::change::{Change, FilledRun, LostPage};
 use crate::paged::contents::{self, DataPage, Miss, QueryFindings};
@@ -165,8 +165,8 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    /// An op needs what it cannot have. An update that goes past damage loses the pages that are damaged, and goes by those that may be read
-    /// another time.
+    /// An op needs what it cannot have. An update that goes past damage leaves such pages as they are; or it loses those that are damaged, and goes
+    /// by those that may be read another time.
     fn missed(&mut self, mut running: RunningOp<T>, error: OpError) {
         let bad = std::mem::take(&mut running.journey().bad_pages);
         let goes_past = running.past.is_some() && !running.is_begun();
@@ -179,6 +179,10 @@ impl<T: Copy> PagedStore<T> {
             let OpWork::Changes(changes) = &mut running.work else { unreachable!("it changes") };
             let all = std::mem::take(changes).into_iter();
             *changes = all.flat_map(|change| change.without(&passed.page)).collect();
+            if running.past == Some(PastDamage::Leave) {
+                running.stages.is_left = true;
+                continue;
+            }
             running.stages.lost = running.stages.lost.or(passed.ends);
             running.journey().passed.push(passed);
         }
@@ -232,8 +236,9 @@ impl<T: Copy> PagedStore<T> {
             let LostPage { object, index, .. } = page;
             let runs = vec![FilledRun::lost(place.first)];
             changes.push(Change::Place { object, version, index, runs });
-            let note = past.as_mut().map(std::mem::take).unwrap_or_default();
-            changes.extend(note.into_iter().map(prepare::change_of));
+            if let Some(PastDamage::Lose(note)) = past {
+                changes.extend(std::mem::take(note).into_iter().map(prepare::change_of));
+            }
         }
         Ok(())
     }

@@ -31,6 +31,13 @@ enum UnderWay {
     Job,
 }
 
+/// An op as it was issued.
+struct Issued {
+    what: UnderWay,
+    target: Target,
+    data: Data,
+}
+
 /// A node with its judge.
 pub(super) struct Judged {
     pub(super) rng: Rng,
@@ -41,7 +48,12 @@ pub(super) struct Judged {
     pub(super) copies: BTreeMap<String, Vec<u64>>,
     /// Cells of images under a write, as they will be.
     writing: BTreeMap<String, Vec<u64>>,
-    under_way: BTreeMap<(u32, u32), UnderWay>,
+    under_way: BTreeMap<(u32, u32), Issued>,
+    /// Whether disks may fail to read for a while. Who is refused something then asks again when they read.
+    pub(super) has_trouble: bool,
+    /// Ops that were refused: how many, and those that are to be asked again.
+    pub(super) refused: u64,
+    again: Vec<Issued>,
     /// The job of which a part is under way, the block after that part, and its ops without an answer.
     job: Option<(JobId, u64, usize)>,
     bytes: Vec<u8>,
@@ -85,6 +97,9 @@ impl Judged {
             copies: BTreeMap::new(),
             writing: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            has_trouble: false,
+            refused: 0,
+            again: Vec::new(),
             job: None,
             bytes: Vec::new(),
             held: Vec::new(),
@@ -189,20 +204,28 @@ impl Judged {
         (offset, length): (u32, u32),
         data: Data,
     ) {
-        let client = ClientId::new(0);
-        let target = Target {
-            client,
-            kind,
-            traced: false,
-            background: false,
-            pool: POOL,
-            object,
-            offset,
-            length,
-        };
-        let id = self.node().issue(&target, data);
-        self.under_way.insert(key(id), what);
+        let target = target(kind, object, (offset, length));
+        self.issue_it(Issued { what, target, data });
         self.take_replies();
+    }
+
+    /// Whether a write to a part of an image is refused.
+    pub(super) fn is_refused(&mut self, name: &str, offset: u64, bytes: Vec<u8>) -> bool {
+        let view = self.view(name);
+        let piece = split(&view, offset, bytes.len() as u64).next().expect("it is in the image");
+        let target = target(OpKind::Write, piece.object, (piece.offset, piece.length));
+        let id = self.node().issue(&target, Data::new(bytes));
+        let is_answered = |node: &Sim| !node.workload().replies.is_empty();
+        assert!(self.node().wait_until(is_answered), "it is answered");
+        let replies = std::mem::take(&mut self.node().workload_mut().replies);
+        let [reply] = &replies[..] else { panic!("one op was under way: {replies:?}") };
+        assert_eq!(reply.op, id);
+        reply.result.is_err()
+    }
+
+    fn issue_it(&mut self, op: Issued) {
+        let id = self.node().issue(&op.target, op.data.clone());
+        self.under_way.insert(key(id), op);
     }
 
     /// Begins the next part of a job, unless one is under way.
@@ -236,14 +259,30 @@ impl Judged {
 
     /// Lets the next thing happen. When nothing ever will, what is needed is on the OSD that is down.
     fn go_on(&mut self) {
+        if !self.again.is_empty() {
+            // What was looked for in vain is not looked for again at once.
+            let later = self.node().now() + PATIENCE;
+            self.node().run_until(later);
+            self.take_replies();
+            let again = std::mem::take(&mut self.again);
+            again.into_iter().for_each(|op| self.issue_it(op));
+        }
         self.waited += 1;
         assert!(self.waited < 1_000_000, "it goes on for ever: {}", self.state());
         let goes_on = self.node().step();
         let now = self.node().now();
         if !goes_on || now.since(self.heard) > PATIENCE {
             assert!(goes_on || self.down.is_some(), "nothing goes on: {}", self.state());
+            let helps = self.has_trouble || self.down.is_some();
+            assert!(
+                helps || now.since(self.heard) < PATIENCE * 10,
+                "nothing is answered: {}",
+                self.state()
+            );
             self.open_what_is_down();
-            self.heard = now;
+            self.end_trouble();
+            self.look();
+            self.heard = if helps { now } else { self.heard };
         }
         self.take_replies();
     }
@@ -251,10 +290,17 @@ impl Judged {
     fn take_replies(&mut self) {
         for reply in std::mem::take(&mut self.node().workload_mut().replies) {
             // A second reply to an op that was sent again.
-            let Some(what) = self.under_way.remove(&key(reply.op)) else { continue };
+            let Some(op) = self.under_way.remove(&key(reply.op)) else { continue };
             self.heard = reply.replied;
-            let data = reply.result.expect("no disk of this test is damaged");
-            match what {
+            let Ok(data) = reply.result else {
+                let is_excused = self.has_trouble || !self.again.is_empty();
+                assert!(is_excused, "no disk of this test is damaged");
+                self.refused += 1;
+                self.end_trouble();
+                self.again.push(op);
+                continue;
+            };
+            match op.what {
                 UnderWay::Update => {}
                 UnderWay::Ranges(at, offset) => {
                     for range in &data.ranges().expect("it was asked for").data {
@@ -277,7 +323,7 @@ impl Judged {
 
     /// Waits for everything that is under way.
     pub(super) fn drain(&mut self) {
-        while !self.under_way.is_empty() {
+        while !(self.under_way.is_empty() && self.again.is_empty()) {
             self.go_on();
         }
         self.copies.append(&mut self.writing);
@@ -306,6 +352,7 @@ impl Judged {
         let mut disks = node.crash(power, &mut self.rng);
         change(&mut disks, &mut self.rng);
         self.under_way.clear();
+        self.again.clear();
         self.job = None;
         self.boot(now, disks);
         for (name, new) in std::mem::take(&mut self.writing) {
@@ -342,8 +389,8 @@ impl Judged {
             let what = UnderWay::Ranges(piece.at, piece.offset);
             self.issue(what, kind, piece.object, range, Data::NONE);
         }
-        let is_read = |what: &UnderWay| matches!(what, UnderWay::Read(_) | UnderWay::Ranges(..));
-        while self.under_way.values().any(is_read) {
+        let is_read = |op: &Issued| matches!(op.what, UnderWay::Read(_) | UnderWay::Ranges(..));
+        while self.under_way.values().chain(&self.again).any(is_read) {
             self.go_on();
         }
         self.check_block_status(&view);
@@ -398,7 +445,7 @@ impl Judged {
         }
     }
 
-    fn check(&mut self, name: &str) {
+    pub(super) fn check(&mut self, name: &str) {
         let found = self.read(name);
         assert_eq!(found, self.copies[name], "{name}");
     }
@@ -418,6 +465,27 @@ impl Judged {
     pub(super) fn check_all(&mut self) {
         let names: BTreeSet<String> = self.copies.keys().cloned().collect();
         names.iter().for_each(|name| self.check(name));
+    }
+
+    /// All disks read again.
+    pub(super) fn end_trouble(&mut self) {
+        self.has_trouble = false;
+        for osd in (0..OSDS).map(OsdId::new) {
+            self.node().disk(osd).end_failing_reads();
+        }
+    }
+
+    /// What a node does every second, and an operator for OSDs that could not read their disks when those were opened.
+    pub(super) fn look(&mut self) {
+        let seed = self.rng.next_u64();
+        let node = self.node();
+        node.open_again();
+        node.heal_damaged(|osd| fresh_disk(seed ^ u64::from(osd.get()) << 8));
+        for osd in (0..OSDS).map(OsdId::new) {
+            if node.waits_for_disk(osd) == (0, false) && node.cluster().fault(osd).is_some() {
+                node.open(osd);
+            }
+        }
     }
 
     pub(super) fn open_what_is_down(&mut self) {
@@ -464,6 +532,11 @@ impl Judged {
         let differing = self.node().copies_that_differ();
         assert!(differing.is_empty(), "copies differ: {differing:?}");
     }
+}
+
+fn target(kind: OpKind, object: ObjectNo, (offset, length): (u32, u32)) -> Target {
+    let client = ClientId::new(0);
+    Target { client, kind, traced: false, background: false, pool: POOL, object, offset, length }
 }
 
 fn stamp_of(cell: &[u8]) -> u64 {

@@ -5,6 +5,7 @@ mod holes;
 mod judge;
 mod table;
 mod trims;
+mod troubled;
 
 use crate::judge::{OSDS, fresh_disk};
 use judge::Judged;
