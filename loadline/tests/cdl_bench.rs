@@ -79,6 +79,47 @@ fn a_modelled_drive_is_benchmarked_in_the_words_of_the_script() {
     }
 }
 
+/// Two seeds of a drive are one benchmark to chance; a drive that turns more slowly is another.
+#[test]
+fn two_benchmarks_are_held_against_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../drives/hdd-22tb-cdl.toml");
+    let slower = fs::read_to_string(built_in).unwrap().replace("rpm = 7200", "rpm = 5400");
+    fs::write(folder.join("slower.toml"), slower).unwrap();
+    for (outdir, drive, seed) in [
+        ("first", "hdd-22tb-cdl", "1"),
+        ("second", "hdd-22tb-cdl", "2"),
+        ("slower", "slower.toml", "1"),
+    ] {
+        let asked = format!(
+            "bench --dev sim:{drive} --outdir {outdir} --seed {seed} --ramptime 1 --runtime 120 --baseline --cdl-single \
+             --percentage 20 --dld 1 --qds"
+        );
+        check(folder, &[words(&asked), vec!["1 16"]].concat(), 0, "QD=16");
+    }
+    // Baseline, and with and without the limit, at two depths; five figures each.
+    let text = check(folder, &words("compare first second"), 0, "cdlsingle");
+    assert_eq!(text.lines().filter(|line| line.contains(" % ±")).count(), 30, "{text}");
+    assert!(text.contains("limit 1"), "{text}");
+    let json = check(
+        folder,
+        &words("compare first slower --json"),
+        1,
+        "figures lie farther apart than 5 %",
+    );
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let class = &json["classes"][0];
+    assert_eq!((&class["workload"], &class["depth"]), (&Value::from("baseline"), &Value::from(1)));
+    let mean = &class["figures"][1];
+    assert_eq!((&mean["name"], &mean["verdict"]), (&Value::from("mean"), &Value::from("beyond")));
+    // Half a turn more, of 8.3 and of 11.1 ms, is 1.4 ms of some 12.
+    let apart = mean["difference"].as_f64().unwrap();
+    assert!((0.08..0.16).contains(&apart), "{apart}");
+    check(folder, &words("compare first nothing"), 2, "no depth of any workload in common");
+    check(folder, &words("compare first second --within lots"), 2, "a number of percent");
+}
+
 #[test]
 fn what_cannot_be_run_is_said_in_one_sentence() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -5,6 +5,7 @@
 //! (cdl.md 3). This crate may not know clusters and studies.
 
 pub mod bench;
+mod compare;
 mod figures;
 mod folder;
 mod kept;
@@ -12,6 +13,7 @@ pub mod plot;
 pub mod stats;
 mod workload;
 
+pub use compare::{CompareError, ComparedClass, ComparedVerdict, ReadsFigure, compare};
 pub use figures::{NoFigures, ReadFigures, of_log};
 pub use folder::{BenchFolder, BenchFolderError};
 pub use workload::{PriorityMark, ReadPart, ReadWorkload};

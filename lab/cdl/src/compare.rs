@@ -1,0 +1,282 @@
+//! Two benchmarks beside each other: rate and latencies of each class of reads, and how much of their difference chance can make.
+
+use crate::folder::{BenchFolder, LAT_LOG};
+use crate::stats::{Collector, FinePercentile, LogScope, LogStatistics, fine_percentiles};
+use crate::workload::FOLDERS;
+use loadline_device::Priority;
+use loadline_fio::LogError;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// 97.5 % point of the normal distribution.
+const Z: f64 = 1.959_964;
+
+/// Percentiles that are compared; their names are those of the table.
+const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (95.0, "p95"), (99.0, "p99")];
+
+/// A figure of both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadsFigure {
+    /// What it is; its unit is ms, but for `reads/s`.
+    pub name: &'static str,
+    /// Of the first benchmark.
+    pub first: f64,
+    /// Of the second.
+    pub second: f64,
+    /// How far the two would lie apart by chance in 19 of 20 pairs of such runs, as a part of the first. Reads are taken for
+    /// independent, so it is the least that must be reckoned with.
+    pub chance: f64,
+}
+
+/// What a difference says about a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparedVerdict {
+    /// It is within.
+    Within,
+    /// It is not, and chance may be why: longer runs would tell.
+    Open,
+    /// It is not, and chance alone does not make it so.
+    Beyond,
+}
+
+/// The reads of one class at one depth of one workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedClass {
+    /// The workload's folder.
+    pub workload: &'static str,
+    /// Reads in flight.
+    pub depth: u32,
+    /// What they carried.
+    pub priority: Priority,
+    /// How many each benchmark has.
+    pub reads: (u64, u64),
+    /// Their figures.
+    pub figures: Vec<ReadsFigure>,
+}
+
+/// Why two benchmarks cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// A log cannot be opened.
+    #[error("{}: {source}", path.display())]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A log is none.
+    #[error("{}: {source}", path.display())]
+    Log {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        source: LogError,
+    },
+    /// No depth of any workload is in both.
+    #[error(
+        "{} and {} have no depth of any workload in common",
+        first.display(),
+        second.display()
+    )]
+    Nothing {
+        /// One folder.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+}
+
+impl ReadsFigure {
+    /// How much more the second has, as a part of the first.
+    pub fn difference(&self) -> f64 {
+        (self.second - self.first) / self.first.max(f64::MIN_POSITIVE)
+    }
+
+    /// Whether the two lie apart by no more than a part of the first.
+    pub fn verdict(&self, bound: f64) -> ComparedVerdict {
+        let apart = self.difference().abs();
+        if apart <= bound {
+            ComparedVerdict::Within
+        } else if apart <= bound + self.chance {
+            ComparedVerdict::Open
+        } else {
+            ComparedVerdict::Beyond
+        }
+    }
+}
+
+/// Compares what both folders have, in the order in which workloads run; a class that only one has counts as one without reads
+/// in the other.
+pub fn compare(
+    first: &BenchFolder,
+    second: &BenchFolder,
+) -> Result<Vec<ComparedClass>, CompareError> {
+    let mut found = Vec::new();
+    for workload in FOLDERS {
+        let others = second.depths(workload);
+        for depth in first.depths(workload).into_iter().filter(|depth| others.contains(depth)) {
+            let logs =
+                [first, second].map(|folder| log(&folder.step(workload, depth).join(LAT_LOG)));
+            let [one, other] = logs;
+            found.extend(classes(workload, depth, &one?, &other?));
+        }
+    }
+    if found.is_empty() {
+        let path = |folder: &BenchFolder| folder.root().to_owned();
+        return Err(CompareError::Nothing { first: path(first), second: path(second) });
+    }
+    Ok(found)
+}
+
+fn log(path: &Path) -> Result<LogStatistics, CompareError> {
+    let file = File::open(path)
+        .map_err(|source| CompareError::Unusable { path: path.to_owned(), source })?;
+    let mut collector = Collector::new(LogScope { fine: true, ..LogScope::default() });
+    collector.read(file).map_err(|source| CompareError::Log { path: path.to_owned(), source })?;
+    Ok(collector.finish())
+}
+
+fn classes(
+    workload: &'static str,
+    depth: u32,
+    first: &LogStatistics,
+    second: &LogStatistics,
+) -> Vec<ComparedClass> {
+    let mut words: Vec<u16> =
+        first.priorities.keys().chain(second.priorities.keys()).copied().collect();
+    words.sort_unstable();
+    words.dedup();
+    let class = |word: u16| {
+        let of = [first, second].map(|log| LoggedClass::of(log, word));
+        ComparedClass {
+            workload,
+            depth,
+            priority: Priority::from_word(word),
+            reads: (of[0].reads, of[1].reads),
+            figures: of[0].beside(&of[1]),
+        }
+    };
+    words.into_iter().map(class).collect()
+}
+
+/// What one log says of a class, and how exactly.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct LoggedClass {
+    reads: u64,
+    /// Name, value, and half the width of its 95 % interval.
+    figures: Vec<(&'static str, f64, f64)>,
+}
+
+impl LoggedClass {
+    fn of(log: &LogStatistics, word: u16) -> LoggedClass {
+        let Some(of) = log.priorities.get(&word) else { return LoggedClass::default() };
+        let (reads, all) = (of.ios() as f64, log.ios as f64);
+        let mean = of.fine.as_ref().map_or(0.0, |fine| fine.mean_ns() / 1e6);
+        let spread = Z * of.latencies.deviation().unwrap_or_default() / reads.sqrt();
+        let rate = reads * 1000.0 / log.runtime_ms.max(1) as f64;
+        // In a closed loop the rate is as uncertain as the mean; which class a read is of is chance besides.
+        let chosen = Z * ((1.0 - reads / all) / reads).sqrt();
+        let rate_spread = rate * (spread / mean.max(f64::MIN_POSITIVE)).hypot(chosen);
+        let percents = PERCENTILES.map(|(percent, _)| percent);
+        let percentiles = fine_percentiles(of, &percents);
+        let named = percentiles.iter().zip(PERCENTILES).map(|(found, (_, name))| {
+            let FinePercentile { latency_ns, interval_ns: (low, high), .. } = *found;
+            (name, latency_ns as f64 / 1e6, (high - low) as f64 / 2e6)
+        });
+        let figures =
+            [("reads/s", rate, rate_spread), ("mean", mean, spread)].into_iter().chain(named);
+        LoggedClass { reads: of.ios(), figures: figures.collect() }
+    }
+
+    fn beside(&self, other: &LoggedClass) -> Vec<ReadsFigure> {
+        let names = if self.figures.is_empty() { &other.figures } else { &self.figures };
+        let value = |figures: &[(&str, f64, f64)], name: &str| {
+            let found = figures.iter().find(|(own, ..)| *own == name);
+            found.map_or((0.0, 0.0), |(_, value, spread)| (*value, *spread))
+        };
+        let figure = |(name, ..): &(&'static str, f64, f64)| {
+            let (first, spread) = value(&self.figures, name);
+            let (second, other_spread) = value(&other.figures, name);
+            let chance = spread.hypot(other_spread) / first.max(f64::MIN_POSITIVE);
+            ReadsFigure { name, first, second, chance }
+        };
+        names.iter().map(figure).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A log of reads that last from `base_ms` on to a third more, every tenth of them with descriptor 1.
+    fn log_of(folder: &Path, base_ms: f64, reads: u32) -> BenchFolder {
+        let line = |index: u32| {
+            let nanos = base_ms * 1e6 * (1.0 + f64::from(index % 100) / 300.0);
+            let word = if index.is_multiple_of(10) { 0x4008 } else { 0 };
+            format!("{}, {}, 0, 131072, {word:#06x}\n", index * 10, nanos as u64)
+        };
+        let step = folder.join("cdlsingle/8");
+        fs::create_dir_all(&step).unwrap();
+        fs::write(step.join(LAT_LOG), (0..reads).map(line).collect::<String>()).unwrap();
+        BenchFolder::at(folder)
+    }
+
+    fn verdicts(base_ms: f64, reads: u32) -> Vec<(String, ComparedVerdict)> {
+        let place = tempfile::tempdir().unwrap();
+        let first = log_of(&place.path().join("first"), 20.0, reads);
+        let second = log_of(&place.path().join("second"), base_ms, reads);
+        let compared = compare(&first, &second).unwrap();
+        assert_eq!(compared.len(), 2, "no class, and descriptor 1");
+        let of = |class: &ComparedClass| {
+            let descriptor = class.priority.descriptor();
+            class
+                .figures
+                .iter()
+                .map(move |figure| (format!("{descriptor} {}", figure.name), figure.verdict(0.05)))
+                .collect::<Vec<_>>()
+        };
+        compared.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn latencies_that_lie_apart_are_told_from_those_that_do_not() {
+        let found = verdicts(20.4, 40_000);
+        assert!(found.iter().all(|(_, verdict)| *verdict == ComparedVerdict::Within), "{found:?}");
+        for (name, verdict) in verdicts(22.0, 40_000) {
+            let wanted = if name.ends_with("/s") {
+                ComparedVerdict::Within
+            } else {
+                ComparedVerdict::Beyond
+            };
+            assert_eq!(verdict, wanted, "{name}");
+        }
+    }
+
+    /// Fifty reads of a class, 7 % apart, say less than four thousand do.
+    #[test]
+    fn a_short_run_leaves_it_open() {
+        for (reads, wanted) in [(500, ComparedVerdict::Open), (40_000, ComparedVerdict::Beyond)] {
+            let found = verdicts(21.4, reads);
+            let limited = found.iter().find(|(name, _)| name == "1 mean");
+            assert_eq!(limited.map(|(_, verdict)| *verdict), Some(wanted), "{reads}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_class_of_one_run_alone_is_beyond() {
+        let place = tempfile::tempdir().unwrap();
+        let first = log_of(&place.path().join("first"), 20.0, 1000);
+        let step = place.path().join("second/cdlsingle/8");
+        fs::create_dir_all(&step).unwrap();
+        fs::write(step.join(LAT_LOG), "0, 20000000, 0, 131072, 0x0000\n".repeat(1000)).unwrap();
+        let second = BenchFolder::at(&place.path().join("second"));
+        let compared = compare(&first, &second).unwrap();
+        assert_eq!(compared[1].reads, (100, 0));
+        assert_eq!(compared[1].figures[0].verdict(0.05), ComparedVerdict::Beyond);
+        let nothing = BenchFolder::at(&place.path().join("third"));
+        assert!(matches!(compare(&first, &nothing), Err(CompareError::Nothing { .. })));
+    }
+}
