@@ -104,11 +104,12 @@ impl Cluster {
     pub fn may_open_again(&self, osd: OsdId) -> bool {
         let Some(durable) = &self.durable else { return false };
         let may_pass = |fault| match fault {
+            DiskFault::InDoubt => true,
+            _ if durable.disks.healing.opened_again.contains(osd) => false,
             DiskFault::Empty => self.is_serving() && durable.disks.stores.has_come(osd),
             _ => may_pass(fault),
         };
-        let is_untried = !durable.disks.healing.opened_again.contains(osd);
-        is_untried && self.stands_still_with(osd).is_some_and(may_pass)
+        self.stands_still_with(osd).is_some_and(may_pass)
     }
 
     /// A scrub has found a page of an OSD's store bad.
@@ -156,6 +157,9 @@ impl Cluster {
     /// If it may not be.
     pub fn open_again(&mut self, osd: OsdId) {
         assert!(self.may_open_again(osd), "{osd}'s disk may be opened again");
+        if self.stands_still_with(osd) == Some(DiskFault::InDoubt) {
+            return;
+        }
         self.durable().disks.healing.opened_again.insert(osd);
     }
 

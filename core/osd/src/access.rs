@@ -107,7 +107,8 @@ impl AccessFailure {
     /// What it means for the OSD, where nobody else can help.
     pub(crate) fn fault(self) -> DiskFault {
         match self {
-            AccessFailure::Unreadable | AccessFailure::Left => DiskFault::Unreadable,
+            AccessFailure::Unreadable => DiskFault::Unreadable,
+            AccessFailure::Left => DiskFault::InDoubt,
             AccessFailure::NoSpace => DiskFault::Full,
             AccessFailure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
             AccessFailure::Stopped => DiskFault::Unwritable,

@@ -161,6 +161,9 @@ pub enum DiskFault {
     Unwritable,
     /// The device could not read what other copies need.
     Unreadable,
+    /// It could not read what stands around an update whose interval has ended since, so nobody says what becomes of it. The disk has
+    /// nothing of it, and is as good as it was.
+    InDoubt,
     /// A page of the store's own making is bad on the disk.
     Rotten(PageNo),
     /// The disk is full.
@@ -199,6 +202,9 @@ impl std::fmt::Display for DiskFault {
             ),
             DiskFault::Unwritable => f.write_str("the device could not write"),
             DiskFault::Unreadable => f.write_str("an object that other copies need cannot be read"),
+            DiskFault::InDoubt => f.write_str(
+                "an update that could not be read around had no end when its interval had",
+            ),
             DiskFault::Rotten(page) => {
                 write!(f, "a scrub has found {page} of its store bad on the disk")
             }

@@ -6,10 +6,11 @@
 //! from there. What nobody has nobody does: those pages stay what they were on every copy, and the client is refused.
 //!
 //! Nothing of such an update is on the copy's disk while it waits: a crash makes it one that has not come. Where the interval ends first nobody
-//! will answer; then the copy lacks the object, whose bytes stay here.
+//! will answer, and that is what is made of it: the OSD opens its disk once more. (The copy lacked the object from then on, whose bytes were
+//! all here; where no other copy had that last write, nobody could give the object any more.)
 
-use crate::access::ObjectRange;
 use crate::commit::{Commit, RecoverySender};
+use crate::directive::DiskFault;
 use crate::disk::DoubtedUpdate;
 use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
@@ -33,7 +34,7 @@ impl Osd {
                 {
                     self.send(primary.osd, pg, Message::WriteDoubted(tag, ends), fx);
                 }
-                _ => self.end_doubts(now, pg),
+                _ => self.end_doubts(pg, fx),
             }
         }
     }
@@ -88,18 +89,11 @@ impl Osd {
         );
     }
 
-    /// Nobody answers any more about updates of a placement group: the copy lacks their objects.
-    pub(crate) fn end_doubts(&mut self, now: Time, pg: PgId) {
-        if !self.is_durable() {
-            return;
-        }
-        for object in self.store.paged().forsake_doubts(now, pg) {
-            let Some(here) = self.pg_mut(pg) else { continue };
-            here.lacks.insert(object);
-            here.unreadable.insert(object);
-            let edits = here.save_missed(pg, object);
-            let place = ObjectRange { pg, object, offset: 0, length: 0 };
-            self.keep_all(now, &place, edits, Commit::Nothing);
+    /// Nobody answers any more about updates of a placement group. Nothing of them is done, nor of what came behind, and none of that was
+    /// acknowledged: this OSD has not had it. It begins anew from its disk, which tells so.
+    pub(crate) fn end_doubts(&mut self, pg: PgId, fx: &mut Effects) {
+        if self.is_durable() && self.store.paged().has_doubts(pg) {
+            self.stop(DiskFault::InDoubt, fx);
         }
     }
 }

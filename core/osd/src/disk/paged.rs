@@ -429,20 +429,10 @@ impl Paged {
         }
     }
 
-    /// Nothing is done of the updates of a placement group that are in doubt. Answers of which objects they are; nobody hears of their end.
-    pub(crate) fn forsake_doubts(&mut self, now: Time, pg: PgId) -> Vec<ObjectNo> {
-        let Some(store) = self.store.as_mut() else { return Vec::new() };
-        let mut its = Vec::new();
-        for doubts in [&mut self.under_way.doubts, &mut self.out.doubts] {
-            its.extend(doubts.extract_if(.., |doubt| doubt.token.pg == pg));
-        }
-        let mut objects = Vec::new();
-        for Doubt { token, slot, .. } in its {
-            objects.push(token.object);
-            let token = StoreToken { commit: Commit::Nothing, ..token };
-            store.forsake_doubt(now, slot, token, &mut self.out);
-        }
-        objects
+    /// Whether updates of a placement group wait for a word.
+    pub(crate) fn has_doubts(&self, pg: PgId) -> bool {
+        let mut all = self.under_way.doubts.iter().chain(&self.out.doubts);
+        all.any(|doubt| doubt.token.pg == pg)
     }
 
     /// An op has ended.

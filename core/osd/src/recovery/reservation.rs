@@ -275,7 +275,7 @@ impl Osd {
         }
         // What is put comes behind what the next interval does, and would be taken for that.
         self.store.give_up_puts(pg, None);
-        self.end_doubts(now, pg);
+        self.end_doubts(pg, fx);
         let Some(here) = self.pg_mut(pg) else { return };
         let Some(primary) = here.primary.take() else { return };
         for _ in &primary.recovering {

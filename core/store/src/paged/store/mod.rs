@@ -206,16 +206,6 @@ impl<T: Copy> PagedStore<T> {
         self.hand_over(out);
     }
 
-    /// The owner's word that nothing is to be done of an update that is in doubt. It ends with this token.
-    pub fn forsake_doubt(&mut self, now: Time, slot: SlotId, token: T, out: &mut Outbox<T>) {
-        self.now = now;
-        if self.fault.is_none() {
-            self.forsake(slot, token);
-            self.upkeep();
-        }
-        self.hand_over(out);
-    }
-
     /// Lets no op that is in this lane now sleep for the throttle, whose charge stands: those after it sleep for what they make dirty. It
     /// is for an op that was promised to go now, and for those that have to go before it.
     pub fn hurry(&mut self, now: Time, lane: OpLane, out: &mut Outbox<T>) {

@@ -251,16 +251,6 @@ impl<T: Copy> PagedStore<T> {
         (journey.survey, journey.found) = (Looking::NotYet, QueryFindings::default());
     }
 
-    /// Nothing is done of an update that waited for a word; it ends as one of nothing.
-    pub(super) fn forsake(&mut self, slot: SlotId, token: T) {
-        let mut running = self.ops.release(slot);
-        self.take_own_back(&mut running);
-        (running.token, running.past) = (token, None);
-        running.work = OpWork::Changes(Vec::new());
-        running.journey().passed.clear();
-        self.ops.wake(running);
-    }
-
     /// Whether an update must wait: for a transaction that is carried out in part, because nobody else may change what it finds, or
     /// for a query in parts.
     pub(super) fn is_held_back(&self, running: &RunningOp<T>) -> bool {
