@@ -112,8 +112,13 @@ impl Osd {
             primary.ops.handing_over = !primary.untouched;
             let hands_over = primary.ops.handing_over;
             self.release_slots(now, pg, fx);
-            if hands_over {
-                self.hand_over_if_idle(pg, fx);
+            match hands_over {
+                true => self.hand_over_if_idle(pg, fx),
+                // The interval goes on, and with it what has waited for the group to be whole.
+                false => {
+                    self.begin_scrubs(now, fx);
+                    self.begin_trim(now, pg, fx);
+                }
             }
             return true;
         }

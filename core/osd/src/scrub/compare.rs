@@ -107,6 +107,12 @@ pub(crate) fn bad_copies(
     (bad, has_good)
 }
 
+/// Whether nothing else is wrong with any copy than that not all of its bytes can be read.
+pub(crate) fn are_unreadable_alone(states: &[InconsistentState]) -> bool {
+    let all = states.iter().flat_map(|state| state.bad.iter().map(|(_, errors)| *errors));
+    all.into_iter().all(|errors| errors == ScrubErrors::one(ScrubError::Read))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

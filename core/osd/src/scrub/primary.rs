@@ -5,7 +5,7 @@
 //! when its OSD looks, and is refused.
 
 use super::Scrub;
-use super::compare::bad_copies;
+use super::compare::{are_unreadable_alone, bad_copies};
 use super::kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
 use super::load::MachineLoad;
 use super::map::{ScrubMap, ScrubMessage};
@@ -27,6 +27,14 @@ use loadline_base::{Span, Time};
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A copy of an object that is to be replaced.
+struct ToReplace {
+    osd: OsdId,
+    object: ObjectNo,
+    /// What can be read of it is right.
+    may_lend: bool,
+}
 
 /// Between two looks whose time has come.
 const TICK: Span = Span::from_secs(1);
@@ -543,8 +551,11 @@ impl Osd {
             // What was replaced is looked at once more: until then nobody says that all is well.
             let again = ScrubRequest { repairs: false, kind: ScrubKind::Deep, ..request };
             self.want_scrub(now, pg, again);
-            for (osd, object) in to_repair {
-                self.note_wrong(pg, osd, object);
+            for ToReplace { osd, object, may_lend } in to_repair {
+                match may_lend {
+                    true => self.note_unreadable(pg, osd, object),
+                    false => self.note_wrong(pg, osd, object),
+                }
                 self.counters.scrub.repaired += 1;
             }
             self.begin_repair(now, pg, fx);
@@ -553,8 +564,9 @@ impl Osd {
         self.begin_trim(now, pg, fx);
     }
 
-    /// Which copies of which objects are to be replaced, and whether some have none that is good.
-    fn what_to_repair(&self, pg: PgId, findings: &ScrubFindings) -> (Vec<(OsdId, ObjectNo)>, bool) {
+    /// Which copies of which objects are to be replaced, and whether some have none that is good. Those of which each copy can only not be read
+    /// everywhere may still be put together.
+    fn what_to_repair(&self, pg: PgId, findings: &ScrubFindings) -> (Vec<ToReplace>, bool) {
         let primary = self.primary(pg).expect("it leads what it scrubs");
         let members: BTreeSet<OsdId> = primary.members().iter().collect();
         let mut objects = BTreeMap::<ObjectNo, Vec<_>>::new();
@@ -563,10 +575,12 @@ impl Osd {
         }
         let (mut all, mut has_failed) = (Vec::new(), false);
         for (object, states) in objects {
-            match bad_copies(&members, &states) {
-                (bad, true) => all.extend(bad.into_iter().map(|osd| (osd, object))),
-                (_, false) => has_failed = true,
-            }
+            let (bad, has_good) = bad_copies(&members, &states);
+            let may_lend = !has_good && are_unreadable_alone(&states);
+            has_failed |= !has_good;
+            // Where several may lend, the primary's is taken for unreadable, as when a client reads it: the others follow when they are asked.
+            let all_bad = bad.into_iter().map(|osd| ToReplace { osd, object, may_lend });
+            all.extend(all_bad.filter(|it| has_good || may_lend && it.osd == self.id));
         }
         (all, has_failed)
     }

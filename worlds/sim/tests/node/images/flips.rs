@@ -230,10 +230,10 @@ fn record(judged: &mut Judged) -> ScrubRecord {
 const SHALLOW: ScrubRequest = ScrubRequest { kind: ScrubKind::Shallow, repairs: false, ..REPAIR };
 const DEEP: ScrubRequest = ScrubRequest { repairs: false, ..REPAIR };
 
-/// One copy is bad, and then two are in different pages. Only a deep scrub sees it, and the third copy replaces both.
+/// Two copies are bad in different pages, and then all three. Only a deep scrub sees it; no copy is whole in the end, and one is put together.
 #[test]
 fn copies_that_are_bad_in_different_pages_are_made_whole() {
-    for cells in [&[(1, 0)][..], &[(1, 0), (2, 1)]] {
+    for cells in [&[(1, 0), (2, 1)][..], &[(1, 0), (2, 1), (3, 2)]] {
         let mut judged = image(5);
         let mut flipped = Flipped::default();
         flip_cells(&mut judged, cells);
