@@ -39,6 +39,8 @@ pub(crate) enum Commit {
     Scrubbed(ScrubRead),
     /// What is known of a group's scrubs.
     ScrubKept,
+    /// Digests that a scrub has recorded.
+    DigestsKept,
     /// What the owner of the map will rely on; it is to be made durable before it is told.
     Keeping(Kept),
     /// The same, durable.
@@ -115,7 +117,9 @@ impl Commit {
             | Commit::Mend(_, MendAccess::Fill, _) => (Work::Push, None),
             Commit::Put(_) => (Work::ClientOp, None),
             Commit::Deleted => (Work::PgDelete, None),
-            Commit::Scrubbed(_) | Commit::ScrubKept => (Work::ScrubEvent, None),
+            Commit::Scrubbed(_) | Commit::ScrubKept | Commit::DigestsKept => {
+                (Work::ScrubEvent, None)
+            }
             Commit::Keeping(_)
             | Commit::Kept(_)
             | Commit::Synced(_)

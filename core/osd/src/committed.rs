@@ -96,7 +96,7 @@ impl Osd {
                 self.history_stored(asker, pg, (object, label), fx);
             }
             (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
-            (Commit::ScrubKept, Ok(_)) => {}
+            (Commit::ScrubKept | Commit::DigestsKept, Ok(_)) => {}
             (Commit::Keeping(kept), Ok(_)) => self.make_durable(now, pg, Commit::Kept(kept)),
             (Commit::Kept(kept), Ok(_)) => self.tell_kept(pg, kept, fx),
             (Commit::Synced(number), Ok(_)) => fx.owner.push(Notice::Synced(number)),
@@ -217,6 +217,8 @@ impl Osd {
             ) => {
                 self.refuse_push(now, asker, pg, object, fx);
             }
+            // The next deep scrub records them again, and tells what it cannot read.
+            (AccessFailure::Unreadable | AccessFailure::NoSpace, Commit::DigestsKept) => {}
             _ => self.stop_for(failure, fx),
         }
     }

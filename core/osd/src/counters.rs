@@ -38,6 +38,8 @@ pub struct ScrubCounts {
     pub read_bytes: u64,
     /// Scrubs of groups that this OSD led to their end.
     pub ended: u64,
+    /// Digests of states of objects that were recorded here.
+    pub recorded: u64,
     /// Copies of objects that it had replaced.
     pub repaired: u64,
     /// Chunks that a write broke off.

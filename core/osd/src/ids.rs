@@ -110,6 +110,16 @@ impl OsdSet {
         OsdSet(1 << osd.get())
     }
 
+    /// A bit for each, the first OSD's the lowest.
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The set of these bits.
+    pub(crate) fn of_bits(bits: u64) -> OsdSet {
+        OsdSet(bits)
+    }
+
     /// The OSDs that are in this set or in the other.
     pub fn with(self, other: OsdSet) -> OsdSet {
         OsdSet(self.0 | other.0)

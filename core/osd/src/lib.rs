@@ -86,10 +86,10 @@ pub use policy::{OsdOptions, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};
 pub use report::{OpProgress, RecoveryState};
 pub use scrub::{
-    ChunkBounds, InconsistentState, MachineLoad, ScanAsked, ScannedState, ScrubError,
-    ScrubErrorCounts, ScrubErrors, ScrubFindings, ScrubHeld, ScrubItem, ScrubKind, ScrubMap,
-    ScrubMessage, ScrubOptions, ScrubProgress, ScrubRange, ScrubReading, ScrubRecord, ScrubRequest,
-    ScrubSchedule, ScrubSlots, ScrubStep, ScrubWindow,
+    ChunkBounds, InconsistentState, MachineLoad, RecordedDigest, ScanAsked, ScannedState,
+    ScrubError, ScrubErrorCounts, ScrubErrors, ScrubFindings, ScrubHeld, ScrubItem, ScrubKind,
+    ScrubMap, ScrubMessage, ScrubOptions, ScrubProgress, ScrubRange, ScrubReading, ScrubRecord,
+    ScrubRequest, ScrubSchedule, ScrubSlots, ScrubStep, ScrubWindow,
 };
 pub use service::{OsdService, ServedClass};
 pub use snapshots::{Ancestor, FormerState, Lineage, SnapshotNo, Views, image_of};

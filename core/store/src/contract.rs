@@ -6,7 +6,9 @@
 //! world opens a store, steps it, and lets it crash.
 
 use crate::objects::{CollectionId, ObjectNo, Version};
-use crate::paged::{Answer, Ask, Bound, Edit, ObjectId, Op, OpError, OpLane, Payload, Ranges};
+use crate::paged::{
+    Answer, Ask, Bound, Edit, NOTE, ObjectDigest, ObjectId, Op, OpError, OpLane, Payload, Ranges,
+};
 use crate::{ObjectMeta, paged::api::pattern};
 use loadline_device::ClassTag;
 
@@ -143,6 +145,13 @@ fn ranges_of_objects_read_as_they_were_written(world: &mut impl ContractWorld) {
     assert!(classes.contains(&CLASS), "an object's data goes to the device in its op's class");
 }
 
+fn digest(answer: &Result<Answer, OpError>) -> ObjectDigest {
+    match answer {
+        Ok(Answer::Digest(Some(digest))) => digest.clone(),
+        other => panic!("no digest: {other:?}"),
+    }
+}
+
 fn clones_go_their_own_ways(world: &mut impl ContractWorld) {
     let clone = ObjectId { snapshot: 5, ..object(1) };
     let bytes = Payload::Pattern { seed: 1, offset: 0, length: 150_000 };
@@ -151,6 +160,15 @@ fn clones_go_their_own_ways(world: &mut impl ContractWorld) {
     change(world, vec![Edit::Clone { from: object(1), to: clone }]);
     let same = ask(world, Ask::Digest(object(1)));
     assert_eq!(ask(world, Ask::Digest(clone)), same);
+    let before = digest(&same);
+    let note = (vec![NOTE, b'x'], b"seen".to_vec());
+    let (name, value) = note.clone();
+    change(world, vec![Edit::SetAttribute { object: object(1), name, value }]);
+    let noted = digest(&ask(world, Ask::Digest(object(1))));
+    assert_eq!(noted, ObjectDigest { notes: vec![note], ..before }, "a note is no part of it");
+    change(world, vec![Edit::Clone { from: object(1), to: clone }]);
+    let same = ask(world, Ask::Digest(clone));
+    assert_eq!(digest(&same), noted);
     change(
         world,
         vec![

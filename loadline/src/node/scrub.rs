@@ -132,6 +132,14 @@ fn table(pgs: &[ScrubRow]) -> String {
     show::table(["PG", "now", "last", "last deep", "took", "errors"], &[1], &rows)
 }
 
+/// Of no copy.
+const NONE_COUNTS: &str = "none";
+
+fn copies(osds: &[u32]) -> String {
+    let names: Vec<String> = osds.iter().map(|osd| format!("osd.{osd}")).collect();
+    if names.is_empty() { NONE_COUNTS.to_owned() } else { names.join(" ") }
+}
+
 fn found(found: &InconsistentStates) -> String {
     let InconsistentStates { inconsistent, states, .. } = found;
     if states.is_empty() {
@@ -144,13 +152,14 @@ fn found(found: &InconsistentStates) -> String {
             format!("{:#x}{snapshot}", row.object),
             row.image.clone().unwrap_or_else(|| NONE.to_owned()),
             row.offset_bytes.map_or_else(|| NONE.to_owned(), size),
-            row.selected_osd.map_or_else(|| "none".to_owned(), |osd| format!("osd.{osd}")),
+            row.selected_osd.map_or_else(|| NONE_COUNTS.to_owned(), |osd| format!("osd.{osd}")),
+            row.as_recorded.as_ref().map_or_else(|| NONE.to_owned(), |osds| copies(osds)),
             row.bad.iter().map(bad).collect::<Vec<_>>().join(", "),
         ]
     };
-    let rows: Vec<[String; 5]> = states.iter().map(row).collect();
-    let head = ["object", "image", "begins at", "good copy", "bad copies"];
-    let table = show::table(head, &[1, 3, 4], &rows);
+    let rows: Vec<[String; 6]> = states.iter().map(row).collect();
+    let head = ["object", "image", "begins at", "good copy", "as recorded", "bad copies"];
+    let table = show::table(head, &[1, 3, 4, 5], &rows);
     match *inconsistent - states.len() as u64 {
         0 => table,
         more => format!("{table}and {more} more\n"),

@@ -28,6 +28,7 @@ pub(crate) fn transactions(edits: Vec<Edit>, bytes_max: usize) -> Vec<Vec<Edit>>
             + match &edit {
                 Edit::Put { key, value } => key.len() + value.len(),
                 Edit::Delete { key } => key.len(),
+                Edit::SetAttribute { name, value, .. } => name.len() + value.len(),
                 _ => 0,
             };
         if !last.is_empty() && bytes + own > bytes_max {

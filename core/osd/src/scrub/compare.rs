@@ -3,9 +3,13 @@
 //! Of the copies of a state with which nothing is wrong by itself, those in the newest version may count. Among these it is one whose bytes
 //! most of them have, and of several such the primary's, or else the one of the lowest number. The field's rule is the same but for
 //! the majority: it takes the primary's there.
+//!
+//! Where an earlier deep scrub has recorded what the bytes were in that version, only a copy that is so may count, however many are alike
+//! otherwise. If none is, all of them have changed without a write.
 
 use super::found::{InconsistentState, ScrubError, ScrubErrors};
 use super::map::{ScannedState, ScrubMap};
+use super::recorded::RecordedDigest;
 use crate::ids::OsdId;
 use crate::snapshots::SnapshotNo;
 use loadline_store::ObjectNo;
@@ -30,7 +34,10 @@ pub(crate) fn compare(primary: OsdId, maps: &ScrubMaps) -> Vec<InconsistentState
 fn are_alike(maps: &ScrubMaps) -> bool {
     let Some((_, first)) = maps.first_key_value() else { return true };
     let is_good = first.states.values().all(|state| state.errors.is_empty());
-    is_good && maps.values().all(|map| map.states == first.states && map.pasts == first.pasts)
+    let is_as_recorded = |it: &ScannedState| it.recorded.is_none() || it.recorded == it.digest;
+    is_good
+        && first.states.values().all(is_as_recorded)
+        && maps.values().all(|map| map.states == first.states && map.pasts == first.pasts)
 }
 
 fn compare_state(
@@ -44,13 +51,25 @@ fn compare_state(
     let good = |osd: &OsdId| of(*osd).is_some_and(|it| it.errors.is_empty());
     let good: Vec<OsdId> = maps.keys().copied().filter(good).collect();
     let is_nowhere = maps.keys().all(|osd| of(*osd).is_none());
+    let newest = good.iter().filter_map(|osd| Some(of(*osd)?.meta.version)).max();
+    let newest: Vec<OsdId> =
+        good.into_iter().filter(|osd| of(*osd).map(|it| it.meta.version) == newest).collect();
+    let recorded = |osd: OsdId| of(osd).and_then(|it| it.recorded);
+    let with_record = newest.iter().copied().filter(|osd| recorded(*osd).is_some());
+    let record = most_alike(primary, with_record, recorded).and_then(recorded);
+    let is_changed = |osd: OsdId| {
+        let digest = of(osd).and_then(|it| it.digest);
+        newest.contains(&osd) && record.is_some() && digest.is_some() && digest != record
+    };
+    let as_recorded = record.map(|record| {
+        let is_so = |osd: &&OsdId| of(**osd).is_some_and(|it| it.digest == Some(record));
+        newest.iter().filter(is_so).copied().collect()
+    });
     let authority = match is_nowhere {
         true => most_alike(primary, maps.keys().copied(), past),
         false => {
-            let newest = good.iter().filter_map(|osd| Some(of(*osd)?.meta.version)).max();
-            let newest =
-                good.into_iter().filter(|osd| of(*osd).map(|it| it.meta.version) == newest);
-            most_alike(primary, newest, |osd| (of(osd).and_then(|it| it.digest), past(osd)))
+            let may_count = newest.iter().copied().filter(|osd| !is_changed(*osd));
+            most_alike(primary, may_count, |osd| (of(osd).and_then(|it| it.digest), past(osd)))
         }
     };
     let wrong = |osd: OsdId| {
@@ -60,6 +79,9 @@ fn compare_state(
             (Some(own), None) => own.errors,
             (Some(own), Some(right)) => differences(own, right),
         };
+        if is_changed(osd) {
+            errors.add(ScrubError::RecordedDigest);
+        }
         if label == SnapshotNo::HEAD && authority.is_some_and(|right| past(osd) != past(right)) {
             errors.add(ScrubError::Snapset);
         }
@@ -67,7 +89,25 @@ fn compare_state(
     };
     let bad = maps.keys().map(|osd| (*osd, wrong(*osd)));
     let bad: Vec<(OsdId, ScrubErrors)> = bad.filter(|(_, errors)| !errors.is_empty()).collect();
-    (!bad.is_empty()).then_some(InconsistentState { object, label, authority, bad })
+    (!bad.is_empty()).then_some(InconsistentState { object, label, authority, as_recorded, bad })
+}
+
+/// The digests that each copy is to record: those of states that it has read and has no record of, or another one.
+pub(crate) type DigestsToRecord = BTreeMap<OsdId, Vec<RecordedDigest>>;
+
+/// What is to be recorded of a range in which this was found.
+pub(crate) fn to_record(maps: &ScrubMaps, found: &[InconsistentState]) -> DigestsToRecord {
+    let bad: BTreeSet<ObjectNo> = found.iter().map(|state| state.object).collect();
+    let of_map = |map: &ScrubMap| {
+        let good = map.states.iter().filter(|((object, _), _)| !bad.contains(object));
+        let new = good.filter_map(|(state, it)| {
+            let digest = it.digest.filter(|_| it.recorded != it.digest)?;
+            Some(RecordedDigest { state: *state, version: it.meta.version, digest })
+        });
+        new.collect::<Vec<_>>()
+    };
+    let all = maps.iter().map(|(osd, map)| (*osd, of_map(map)));
+    all.filter(|(_, digests)| !digests.is_empty()).collect()
 }
 
 /// Of these copies one that most of them are like, by what `of` tells of each.
@@ -122,7 +162,7 @@ mod tests {
 
     fn state(version: u64, length: u64, digest: u32) -> Option<ScannedState> {
         let meta = ObjectMeta { version: Version(version), length };
-        Some(ScannedState { meta, digest: Some(digest), errors: ScrubErrors::NONE })
+        Some(ScannedState { meta, digest: Some(digest), ..ScannedState::default() })
     }
 
     fn unreadable() -> Option<ScannedState> {
@@ -189,6 +229,73 @@ mod tests {
             None,
             &[(0, &["missing"]), (1, &["read_error"]), (2, &["missing"])],
         );
+    }
+
+    /// The same of a state whose copy has recorded this digest.
+    fn recorded(digest: u32, recorded: u32) -> Option<ScannedState> {
+        let state = state(5, 9, digest).expect("a state");
+        Some(ScannedState { recorded: Some(recorded), ..state })
+    }
+
+    #[test]
+    fn only_a_copy_that_is_as_recorded_counts() {
+        let is = |copies, authority, bad: &[(u32, &[&'static str])]| {
+            let bad = bad.iter().map(|(osd, names)| (*osd, names.to_vec())).collect();
+            assert_eq!(found(copies), Some((authority, bad)));
+        };
+        assert_eq!(found([recorded(1, 1); 3]), None);
+        assert_eq!(found([recorded(1, 1), state(5, 9, 1), state(5, 9, 1)]), None);
+        const CHANGED: &str = "data_digest_mismatch_info";
+        const OTHER: &str = "data_digest_mismatch";
+        // Two are bad in the same way, and the third is right. Whoever has the record says it for all.
+        for record in 0..3 {
+            let mut copies = [state(5, 9, 2), state(5, 9, 2), state(5, 9, 1)];
+            copies[record].as_mut().expect("a state").recorded = Some(1);
+            is(copies, Some(2), &[(0, &[OTHER, CHANGED]), (1, &[OTHER, CHANGED])]);
+        }
+        // All have changed in the same way, or one cannot be read.
+        let all: &[(u32, &[&'static str])] = &[(0, &[CHANGED]), (1, &[CHANGED]), (2, &[CHANGED])];
+        is([recorded(2, 1); 3], None, all);
+        is([recorded(2, 1), state(5, 9, 2), state(5, 9, 2)], None, all);
+        is(
+            [recorded(2, 1), unreadable(), state(5, 9, 3)],
+            None,
+            &[(0, &[CHANGED]), (1, &["read_error"]), (2, &[CHANGED])],
+        );
+        // What is recorded of an older version says nothing of a newer one.
+        let older = Some(ScannedState { recorded: Some(3), ..state(4, 9, 3).expect("a state") });
+        let bad: &[&'static str] = &["object_info_inconsistency", OTHER];
+        is([older, state(5, 9, 1), state(5, 9, 1)], Some(1), &[(0, bad)]);
+        // A shallow scrub has read neither.
+        let unread = Some(ScannedState { digest: None, ..state(5, 9, 1).expect("a state") });
+        assert_eq!(found([unread; 3]), None);
+    }
+
+    #[test]
+    fn what_was_read_and_is_alike_is_recorded_where_it_is_not() {
+        let maps = |copies: [Option<ScannedState>; 2]| -> ScrubMaps {
+            let map = |own: Option<ScannedState>| {
+                let states = own.map(|own| ((OBJECT, SnapshotNo::HEAD), own)).into_iter().collect();
+                ScrubMap { states, ..ScrubMap::default() }
+            };
+            let maps = copies.into_iter().zip(0..);
+            maps.map(|(own, osd)| (OsdId::new(osd), map(own))).collect()
+        };
+        let who = |copies| {
+            let maps = maps(copies);
+            let found = compare(OsdId::new(0), &maps);
+            let to_record = to_record(&maps, &found);
+            let digests = to_record.values().flatten().map(|it| (it.version.0, it.digest));
+            assert!(digests.into_iter().all(|it| it == (5, 1)));
+            to_record.into_keys().map(OsdId::get).collect::<Vec<_>>()
+        };
+        assert_eq!(who([state(5, 9, 1); 2]), [0, 1]);
+        assert_eq!(who([state(5, 9, 1), recorded(1, 1)]), [0]);
+        assert_eq!(who([recorded(1, 1); 2]), [0; 0]);
+        assert_eq!(who([state(5, 9, 1), state(5, 9, 2)]), [0; 0]);
+        assert_eq!(who([state(5, 9, 1), unreadable()]), [0; 0]);
+        let unread = Some(ScannedState { digest: None, ..state(5, 9, 1).expect("a state") });
+        assert_eq!(who([unread; 2]), [0; 0]);
     }
 
     #[test]

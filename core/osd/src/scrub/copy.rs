@@ -5,11 +5,12 @@ use super::kind::{ScrubItem, ScrubKind, ScrubStep};
 use super::map::{ScanAsked, ScrubMessage, ScrubRange};
 use super::options::{ScrubReading, ScrubSlots};
 use super::record::ScrubRecord;
+use super::recorded::RecordedDigest;
 use super::scan::{RangeScan, StateId};
 use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, ScrubRead};
 use crate::directive::Notice;
-use crate::disk::{pages_of_disk, pages_of_group};
+use crate::disk::{object_id, pages_of_disk, pages_of_group, transactions};
 use crate::event::Effects;
 use crate::ids::{OsdId, PgId};
 use crate::item::Item;
@@ -20,8 +21,8 @@ use crate::shard::KeptWorker;
 use crate::snapshots::{ObjectHistory, SnapshotNo};
 use loadline_base::{Time, mix64};
 use loadline_qos::Urgency;
-use loadline_store::paged::{Answer, OwnPages, REREAD_PAGES, Reread};
-use loadline_store::{ObjectMeta, ObjectNo};
+use loadline_store::paged::{Answer, Edit, OwnPages, REREAD_PAGES, Reread};
+use loadline_store::{ObjectMeta, ObjectNo, Version};
 
 /// States that are asked of the disk beyond those that are expected.
 const LISTED_MORE: usize = 8;
@@ -46,6 +47,7 @@ impl Osd {
                 self.queue_scan(now, pg, ScrubStep::List, fx);
             }
             ScrubMessage::Map(map) => self.scrub_map_came(now, from, pg, *map, fx),
+            ScrubMessage::Record(digests) => self.record_digests(now, pg, digests),
             ScrubMessage::Ended(record) => {
                 self.scrub.records.insert(pg, *record);
                 self.keep_scrub_record(now, pg);
@@ -303,6 +305,36 @@ impl Osd {
             true => self.scrub_map_came(now, asker, pg, map, fx),
             false => self.send(asker, pg, Message::Scrub(ScrubMessage::Map(Box::new(map))), fx),
         }
+    }
+
+    /// Writes down what a comparison has shown. What was written or has gone since is left out: a note would be void, or make an object where
+    /// none is.
+    pub(super) fn record_digests(&mut self, now: Time, pg: PgId, mut digests: Vec<RecordedDigest>) {
+        if !self.is_durable() {
+            return;
+        }
+        digests.retain(|it| self.version_here(pg, it.state) == Some(it.version));
+        if digests.is_empty() {
+            return;
+        }
+        self.counters.scrub.recorded += digests.len() as u64;
+        let edit = |digest: &RecordedDigest| {
+            let ((object, label), (name, value)) = (digest.state, digest.note());
+            Edit::SetAttribute { object: object_id(pg, object, label), name, value }
+        };
+        let edits = digests.iter().map(edit).collect();
+        for edits in transactions(edits, self.store.transaction_bytes()) {
+            let update = Update { edits, ..Update::none(AccessKind::Nothing) };
+            let place = ObjectRange::of_group(pg);
+            self.access(now, Urgency::default(), &place, update, Commit::DigestsKept);
+        }
+    }
+
+    fn version_here(&mut self, pg: PgId, (object, label): StateId) -> Option<Version> {
+        if label == SnapshotNo::HEAD {
+            return Some(self.store.objects(pg).meta(object)?.version);
+        }
+        Some(self.pg(pg)?.kept.get(object)?.labelled(label)?.meta.version)
     }
 
     /// A primary's write has come to a range that is being looked at: the primary has broken it off.

@@ -1,6 +1,6 @@
 //! What a scrub finds wrong, in the words of the field.
 
-use crate::ids::OsdId;
+use crate::ids::{OsdId, OsdSet};
 use crate::snapshots::SnapshotNo;
 use loadline_store::ObjectNo;
 
@@ -21,11 +21,13 @@ pub enum ScrubError {
     Read,
     /// Its bytes are others than those of the copy that counts.
     DataDigest,
+    /// Its bytes are others than those that an earlier deep scrub has recorded for its version.
+    RecordedDigest,
 }
 
 impl ScrubError {
     /// Every kind.
-    pub const ALL: [ScrubError; 7] = [
+    pub const ALL: [ScrubError; 8] = [
         ScrubError::Missing,
         ScrubError::Size,
         ScrubError::ObjectInfo,
@@ -33,6 +35,7 @@ impl ScrubError {
         ScrubError::Stat,
         ScrubError::Read,
         ScrubError::DataDigest,
+        ScrubError::RecordedDigest,
     ];
 
     /// What the field calls it.
@@ -45,12 +48,13 @@ impl ScrubError {
             ScrubError::Stat => "stat_error",
             ScrubError::Read => "read_error",
             ScrubError::DataDigest => "data_digest_mismatch",
+            ScrubError::RecordedDigest => "data_digest_mismatch_info",
         }
     }
 
     /// Whether only a deep scrub finds it.
     pub const fn is_deep(self) -> bool {
-        matches!(self, ScrubError::Read | ScrubError::DataDigest)
+        matches!(self, ScrubError::Read | ScrubError::DataDigest | ScrubError::RecordedDigest)
     }
 }
 
@@ -91,9 +95,10 @@ impl ScrubErrors {
         self.0
     }
 
-    /// `None` of bits that mean nothing.
-    pub(super) const fn of_bits(bits: u8) -> Option<ScrubErrors> {
-        if bits < 1 << ScrubError::ALL.len() { Some(ScrubErrors(bits)) } else { None }
+    /// Each bit means something.
+    pub(super) const fn of_bits(bits: u8) -> ScrubErrors {
+        const { assert!(ScrubError::ALL.len() == u8::BITS as usize) };
+        ScrubErrors(bits)
     }
 }
 
@@ -106,6 +111,8 @@ pub struct InconsistentState {
     pub label: SnapshotNo,
     /// The copy that counts; `None` if all are bad.
     pub authority: Option<OsdId>,
+    /// Where an earlier deep scrub has recorded what the bytes were in this version: whose copies are so, none if none is.
+    pub as_recorded: Option<OsdSet>,
     /// What is wrong with which copy.
     pub bad: Vec<(OsdId, ScrubErrors)>,
 }

@@ -3,6 +3,7 @@
 use super::found::ScrubErrors;
 use super::kind::ScrubKind;
 use super::record::ScrubRecord;
+use super::recorded::RecordedDigest;
 use crate::snapshots::SnapshotNo;
 use loadline_store::{ObjectMeta, ObjectNo};
 use std::collections::BTreeMap;
@@ -45,6 +46,8 @@ pub struct ScannedState {
     pub meta: ObjectMeta,
     /// CRC-32C of its bytes, if they were read.
     pub digest: Option<u32>,
+    /// The digest that this copy has recorded for this version, if it was read and has one.
+    pub recorded: Option<u32>,
     /// What is wrong with it whatever the others have.
     pub errors: ScrubErrors,
 }
@@ -77,6 +80,8 @@ pub enum ScrubMessage {
     Scan(ScanAsked),
     /// This.
     Map(Box<ScrubMap>),
+    /// These digests are those of all copies.
+    Record(Vec<RecordedDigest>),
     /// The scrub has ended so, for whoever leads next.
     Ended(Box<ScrubRecord>),
 }

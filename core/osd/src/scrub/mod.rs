@@ -2,7 +2,7 @@
 //! (scrub.md 2).
 //!
 //! A group's primary takes a slot on every member (waiting in each one's line, or refused where presets of other systems are followed), then goes from chunk to chunk. It keeps writes away from one while all copies look
-//! what they have of it; each sends a map, and the maps are compared. A write that comes meanwhile breaks the chunk off, so many
+//! what they have of it; each sends a map, and the maps are compared, also with what an earlier deep scrub has recorded (`recorded.rs`). A write that comes meanwhile breaks the chunk off, so many
 //! times for each, and then waits. Reads never wait.
 //!
 //! A scrub ends with its interval, on every member: slots are free, ranges are nobody's, and the writes that waited are the router's. How
@@ -22,6 +22,7 @@ mod options;
 mod pace;
 mod primary;
 mod record;
+mod recorded;
 mod run;
 mod scan;
 mod schedule;
@@ -33,6 +34,7 @@ pub use load::MachineLoad;
 pub use map::{ScanAsked, ScannedState, ScrubMap, ScrubMessage, ScrubRange};
 pub use options::{ScrubOptions, ScrubReading, ScrubSlots};
 pub use record::{ScrubFindings, ScrubProgress, ScrubRecord};
+pub use recorded::RecordedDigest;
 pub use schedule::{ScrubHeld, ScrubSchedule, ScrubWindow};
 
 use crate::ids::{OsdId, PgId};

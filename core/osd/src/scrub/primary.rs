@@ -467,10 +467,16 @@ impl Osd {
             return;
         }
         let urgent = run.has_blocked();
-        let is_last = run.compare(this);
+        let (is_last, to_record) = run.compare(this);
         let (blocked, progress) = (run.take_blocked(), run.progress.clone());
         let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
         record.under_way = Some(progress);
+        for (osd, digests) in to_record {
+            match osd == this {
+                true => self.record_digests(now, pg, digests),
+                false => self.send(osd, pg, Message::Scrub(ScrubMessage::Record(digests)), fx),
+            }
+        }
         if !is_last {
             self.keep_scrub_record(now, pg);
         }

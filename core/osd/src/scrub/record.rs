@@ -2,7 +2,7 @@
 
 use super::found::{InconsistentState, ScrubErrorCounts, ScrubErrors};
 use super::kind::{ScrubKind, ScrubRequest};
-use crate::ids::OsdId;
+use crate::ids::{OsdId, OsdSet};
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Span, WallTime};
 use loadline_store::ObjectNo;
@@ -85,11 +85,13 @@ impl ScrubFindings {
             value.extend_from_slice(&word.to_le_bytes());
         }
         value.extend_from_slice(&(self.named.len() as u16).to_le_bytes());
-        for InconsistentState { object, label, authority, bad } in &self.named {
+        for InconsistentState { object, label, authority, as_recorded, bad } in &self.named {
             value.extend_from_slice(&object.0.to_le_bytes());
             value.extend_from_slice(&label.0.to_le_bytes());
             let authority = authority.map_or(NOBODY, OsdId::get);
             value.extend_from_slice(&authority.to_le_bytes());
+            value.push(u8::from(as_recorded.is_some()));
+            value.extend_from_slice(&as_recorded.unwrap_or_default().bits().to_le_bytes());
             value.push(bad.len() as u8);
             for (osd, errors) in bad {
                 value.extend_from_slice(&osd.get().to_le_bytes());
@@ -102,7 +104,9 @@ impl ScrubFindings {
 /// No OSD.
 const NOBODY: u32 = u32::MAX;
 /// Which form the bytes of a record have.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
+/// The form before digests were recorded.
+const FORM_UNRECORDED: u8 = 1;
 
 impl ScrubRecord {
     /// The bytes that a disk keeps.
@@ -135,8 +139,9 @@ impl ScrubRecord {
 
     /// The record of these bytes; `None` if they are none.
     pub(crate) fn decode(value: &[u8]) -> Option<ScrubRecord> {
-        let mut bytes = RecordBytes(value);
-        if bytes.byte()? != FORM {
+        let (form, rest) = value.split_first()?;
+        let mut bytes = RecordBytes { rest, has_recorded: *form == FORM };
+        if *form != FORM && *form != FORM_UNRECORDED {
             return None;
         }
         let has_failed_repair = bytes.flag()?;
@@ -157,17 +162,21 @@ impl ScrubRecord {
             has_failed_repair,
             under_way,
         };
-        bytes.0.is_empty().then_some(record)
+        bytes.rest.is_empty().then_some(record)
     }
 }
 
 /// What is left to read of a record.
-struct RecordBytes<'a>(&'a [u8]);
+struct RecordBytes<'a> {
+    rest: &'a [u8],
+    /// Whether it says which copies are as recorded.
+    has_recorded: bool,
+}
 
 impl RecordBytes<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
+        let (taken, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
         Some(*taken)
     }
 
@@ -202,10 +211,17 @@ impl RecordBytes<'_> {
     fn state(&mut self) -> Option<InconsistentState> {
         let (object, label) = (ObjectNo(self.word()?), SnapshotNo(self.number()?));
         let authority = Some(self.number()?).filter(|osd| *osd != NOBODY).map(OsdId::new);
+        let as_recorded = if self.has_recorded { self.as_recorded()? } else { None };
         let count = self.byte()?;
-        let mut bad = || Some((OsdId::new(self.number()?), ScrubErrors::of_bits(self.byte()?)?));
+        let mut bad = || Some((OsdId::new(self.number()?), ScrubErrors::of_bits(self.byte()?)));
         let bad = (0..count).map(|_| bad()).collect::<Option<Vec<_>>>()?;
-        Some(InconsistentState { object, label, authority, bad })
+        Some(InconsistentState { object, label, authority, as_recorded, bad })
+    }
+
+    fn as_recorded(&mut self) -> Option<Option<OsdSet>> {
+        let is_recorded = self.flag()?;
+        let copies = OsdSet::of_bits(self.word()?);
+        Some(is_recorded.then_some(copies))
     }
 
     fn progress(&mut self) -> Option<ScrubProgress> {
@@ -231,6 +247,7 @@ mod tests {
             object: ObjectNo(object),
             label: SnapshotNo(3),
             authority: (object % 2 == 0).then(|| OsdId::new(4)),
+            as_recorded: (object % 3 == 0).then(|| OsdSet::one(OsdId::new(4))),
             bad: vec![(OsdId::new(1), ScrubErrors::one(ScrubError::Read))],
         };
         let mut findings = ScrubFindings::default();
@@ -268,5 +285,21 @@ mod tests {
             assert_eq!(ScrubRecord::decode(&bytes[..cut]), None);
         }
         assert_eq!(ScrubRecord::decode(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(ScrubRecord::decode(&[&[3], &bytes[1..]].concat()), None);
+    }
+
+    /// A record of an older program, before digests were recorded.
+    #[test]
+    fn a_record_of_the_form_before_reads_back() {
+        let mut findings = findings();
+        findings.named.truncate(1);
+        findings.named[0].as_recorded = None;
+        let record = ScrubRecord { findings, ..ScrubRecord::default() };
+        let mut old = record.encode();
+        old[0] = FORM_UNRECORDED;
+        // Form and flag, stamps, duration, counts, number of states; object, label, authority.
+        let at = 2 + 4 * 8 + 8 + 3 * 8 + 2 + 8 + 4 + 4;
+        assert_eq!(old.drain(at..at + 9).collect::<Vec<u8>>(), [0; 9]);
+        assert_eq!(ScrubRecord::decode(&old), Some(record));
     }
 }

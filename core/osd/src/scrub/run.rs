@@ -1,7 +1,7 @@
 //! The scrub of one placement group on its primary, as a value: which chunk it is at, whose maps of it are here, which writes wait.
 
 use super::chunk::{ChunkBounds, Preemptions};
-use super::compare::{ScrubMaps, compare};
+use super::compare::{DigestsToRecord, ScrubMaps, compare, to_record};
 use super::kind::ScrubRequest;
 use super::map::{ScanAsked, ScrubMap, ScrubRange};
 use super::record::ScrubProgress;
@@ -201,16 +201,17 @@ impl ScrubRun {
         is_last
     }
 
-    /// Compares the chunk's copies. The answer is whether it was the last one.
-    pub(crate) fn compare(&mut self, primary: OsdId) -> bool {
+    /// Compares the chunk's copies. The answer is whether it was the last one, and which copy has digests to record.
+    pub(crate) fn compare(&mut self, primary: OsdId) -> (bool, DigestsToRecord) {
         let chunk = self.chunk.expect("a chunk is compared");
         let found = compare(primary, &self.maps);
+        let to_record = to_record(&self.maps, &found);
         let own = self.maps.get(&primary).map_or(0, |map| map.states.len());
         self.progress.objects += own as u64;
         self.progress.findings.extend(found);
         self.progress.reached = chunk.last;
         self.preemptions = Preemptions::new(self.preemptions_most);
         self.drop_chunk();
-        chunk.last.is_none()
+        (chunk.last.is_none(), to_record)
     }
 }

@@ -4,10 +4,11 @@ use super::found::ScrubError;
 use super::kind::ScrubKind;
 use super::map::{ScanAsked, ScannedState, ScrubMap};
 use super::options::ScrubReading;
+use super::recorded::recorded_for;
 use crate::ids::OsdId;
 use crate::shard::KeptWorker;
 use crate::snapshots::SnapshotNo;
-use loadline_store::paged::OwnPages;
+use loadline_store::paged::{ObjectDigest, OwnPages};
 use loadline_store::{ObjectMeta, ObjectNo};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -148,12 +149,16 @@ impl RangeScan {
         bytes.saturating_sub(self.offset) + uncharged
     }
 
-    /// A state was read: its digest, where a store keeps bytes.
-    pub(crate) fn read(&mut self, id: StateId, result: Result<Option<u32>, ScrubError>) {
+    /// A state was read: what came of it, where a store keeps bytes.
+    pub(crate) fn read(&mut self, id: StateId, result: Result<Option<ObjectDigest>, ScrubError>) {
         self.reading -= 1;
         let state = self.map.states.get_mut(&id).expect("it was listed");
         match result {
-            Ok(digest) => state.digest = digest,
+            Ok(None) => {}
+            Ok(Some(ObjectDigest { sum, notes })) => {
+                state.digest = Some(sum);
+                state.recorded = recorded_for(state.meta.version, &notes);
+            }
             Err(error) => state.errors.add(error),
         }
     }
@@ -200,7 +205,9 @@ mod tests {
                 scan.read(id, Ok(None));
                 continue;
             }
-            scan.read(id, if id.0 == ObjectNo(1) { Err(ScrubError::Read) } else { Ok(Some(4)) });
+            let digest = ObjectDigest { sum: 4, notes: Vec::new() };
+            let is_bad = id.0 == ObjectNo(1);
+            scan.read(id, if is_bad { Err(ScrubError::Read) } else { Ok(Some(digest)) });
         }
         assert!(scan.is_over());
         let map = scan.into_map();

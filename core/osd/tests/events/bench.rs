@@ -476,6 +476,7 @@ fn scrub_name(message: &ScrubMessage) -> String {
             format!("look at {} to {}", end(asked.range.after), end(asked.range.last))
         }
         ScrubMessage::Map(map) => format!("map of {}", map.states.len()),
+        ScrubMessage::Record(digests) => format!("record {} digests", digests.len()),
         ScrubMessage::Ended(record) => format!("scrub found {}", record.findings.counts.all()),
     }
 }

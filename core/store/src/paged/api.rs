@@ -167,7 +167,7 @@ pub enum Ask {
         /// How many at most.
         most: usize,
     },
-    /// CRC-32C of an object's bytes and attributes: what a deep scrub compares. Each page is read from the device, unless it was changed and
+    /// CRC-32C of an object's bytes and attributes, and its notes: what a deep scrub compares. Each page is read from the device, unless it was changed and
     /// is not there yet, and checked against its checksum.
     Digest(ObjectId),
     /// Reads pages of the store's own making again from the device, whatever is in memory: what a deep scrub does about those that no digest
@@ -250,6 +250,19 @@ pub struct Op<T> {
     pub token: T,
 }
 
+/// First byte of the names of attributes that are notes: what somebody has found out about an object, and what is no part of its
+/// digest. A clone has those of its source, and whoever writes a note says in it what it holds for.
+pub const NOTE: u8 = 0;
+
+/// What comes of reading all of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectDigest {
+    /// CRC-32C of its bytes, and of its attributes but for notes.
+    pub sum: u32,
+    /// Names and values of its notes.
+    pub notes: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
 /// An answer that is not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -269,7 +282,7 @@ pub enum Answer {
     /// Objects and what is known of each.
     Objects(Vec<(ObjectId, crate::ObjectMeta)>),
     /// A digest; `None` if there is no such object.
-    Digest(Option<u32>),
+    Digest(Option<ObjectDigest>),
     /// What reading pages again has found.
     Reread(Reread),
     /// The checkpoint that has ended.

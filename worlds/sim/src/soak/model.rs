@@ -1,7 +1,7 @@
 //! What a store should hold, kept in the most naive way: maps of keys and of objects' pieces.
 
 use loadline_store::paged::contents::digest_attributes;
-use loadline_store::paged::{Edit, ObjectId};
+use loadline_store::paged::{Edit, ObjectDigest, ObjectId};
 use loadline_store::{ObjectMeta, Version};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -140,10 +140,10 @@ impl ModelObject {
     }
 
     /// What a deep scrub compares.
-    pub(super) fn digest(&self) -> u32 {
+    pub(super) fn digest(&self) -> ObjectDigest {
         let pairs: Vec<(Vec<u8>, Vec<u8>)> =
             self.attributes.iter().map(|(name, value)| (name.clone(), value.to_vec())).collect();
-        digest_attributes(crc32c::crc32c(&self.read(0, self.meta.length)), &pairs)
+        digest_attributes(crc32c::crc32c(&self.read(0, self.meta.length)), pairs)
     }
 }
 

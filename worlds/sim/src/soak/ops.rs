@@ -6,7 +6,7 @@ use super::ledger::Ledger;
 use super::scenario::Scenario;
 use loadline_base::Rng;
 use loadline_store::paged::StoreLimits;
-use loadline_store::paged::{Ask, Edit, ObjectId, OwnPages, Payload};
+use loadline_store::paged::{Ask, Edit, NOTE, ObjectId, OwnPages, Payload};
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::ops::Range;
 
@@ -266,8 +266,14 @@ impl OpSource {
     }
 }
 
+/// The name of an attribute; some are notes.
 fn attribute(rng: &mut Rng) -> Vec<u8> {
-    format!("name{}", rng.below(6)).into_bytes()
+    let number = rng.below(6);
+    let mut name = format!("name{number}").into_bytes();
+    if number == 5 {
+        name[0] = NOTE;
+    }
+    name
 }
 
 /// Up to `most` bytes, some of them easy to compress and some not.

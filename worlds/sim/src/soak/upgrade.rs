@@ -13,7 +13,7 @@ use super::scenario::Scenario;
 use crate::StoreDisks;
 use crate::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
 use loadline_base::{Bytes, Rng, Span};
-use loadline_store::paged::{Answer, Ask, Edit, LogMode, Options, Protection};
+use loadline_store::paged::{Answer, Ask, Edit, LogMode, ObjectDigest, Options, Protection};
 use loadline_store::{CollectionId, ObjectMeta, ObjectNo};
 
 const IMAGES: [&[u8]; 4] = [
@@ -35,7 +35,7 @@ const EVENTS: u64 = 400;
 #[derive(Debug, PartialEq)]
 struct UpgradeContents {
     keys: Vec<(Vec<u8>, Vec<u8>)>,
-    objects: Vec<(loadline_store::paged::ObjectId, ObjectMeta, Option<u32>)>,
+    objects: Vec<(loadline_store::paged::ObjectId, ObjectMeta, Option<ObjectDigest>)>,
 }
 
 /// Opens one of the stores, crashes as it becomes another and goes on, and looks whether everything is there. The canary is

@@ -6,7 +6,7 @@ use super::object::visit_extents;
 use super::step::{DataPage, Miss};
 use super::survey::Survey;
 use crate::objects::{CollectionId, ObjectMeta, ObjectNo};
-use crate::paged::api::ObjectId;
+use crate::paged::api::{NOTE, ObjectDigest, ObjectId};
 use crate::paged::keys;
 use crate::paged::space::Space;
 use crate::paged::tree::Missing;
@@ -195,10 +195,13 @@ pub fn sparse_plan(
     Ok((pages, holes))
 }
 
-/// Adds an object's attributes to a digest of its bytes.
-pub fn digest_attributes(digest: u32, attributes: &[(Vec<u8>, Vec<u8>)]) -> u32 {
-    attributes.iter().fold(digest, |digest, (name, value)| {
-        let digest = crc32c::crc32c_append(digest, name);
-        crc32c::crc32c_append(crc32c::crc32c_append(digest, &[0]), value)
-    })
+/// Adds an object's attributes to a CRC-32C of its bytes.
+pub fn digest_attributes(sum: u32, attributes: Vec<(Vec<u8>, Vec<u8>)>) -> ObjectDigest {
+    let (notes, own): (Vec<_>, Vec<_>) =
+        attributes.into_iter().partition(|(name, _)| name.first() == Some(&NOTE));
+    let sum = own.iter().fold(sum, |sum, (name, value)| {
+        let sum = crc32c::crc32c_append(sum, name);
+        crc32c::crc32c_append(crc32c::crc32c_append(sum, &[0]), value)
+    });
+    ObjectDigest { sum, notes }
 }

@@ -404,7 +404,7 @@ impl<T: Copy> PagedStore<T> {
         match contents::attributes(&self.space, id, &mut found) {
             Ok(attributes) => {
                 let sum = running.journey().digested.sum;
-                let digest = contents::digest_attributes(sum, &attributes);
+                let digest = contents::digest_attributes(sum, attributes);
                 self.finish(running, Ok(Answer::Digest(Some(digest))));
             }
             Err(miss) => self.look_on(running, found, miss.into()),

@@ -117,6 +117,9 @@ pub struct InconsistentRow {
     /// The OSD whose copy counts; none if all are bad.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected_osd: Option<u32>,
+    /// The OSDs whose copies are as an earlier deep scrub has recorded them in this version; none if none has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_recorded: Option<Vec<u32>>,
     /// The copies that are bad.
     pub bad: Vec<BadCopy>,
 }

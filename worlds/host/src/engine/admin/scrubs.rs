@@ -102,6 +102,9 @@ impl HostNode {
             image,
             offset_bytes,
             selected_osd: state.authority.map(|osd| osd.get()),
+            as_recorded: state
+                .as_recorded
+                .map(|copies| copies.iter().map(|osd| osd.get()).collect()),
             bad: state
                 .bad
                 .iter()

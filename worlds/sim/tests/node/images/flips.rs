@@ -15,12 +15,12 @@ use loadline_store::paged::check::{check, newest};
 
 const PARTS: [Region; 4] =
     [Region::FreeMap, Region::InnerNodes, Region::Leaves, Region::ObjectData];
-const REPAIR: ScrubRequest =
+pub(super) const REPAIR: ScrubRequest =
     ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: true };
 
 /// What came of flips.
 #[derive(Clone, Copy, Debug, Default)]
-struct Flipped {
+pub(super) struct Flipped {
     flips: u64,
     /// Disks that were made empty and filled again.
     filled: u64,
@@ -49,7 +49,7 @@ fn pgs(judged: &mut Judged) -> Vec<PgId> {
 }
 
 /// Lets all rest: what is in memory alone is on its way home, and no checkpoint runs.
-fn rest(judged: &mut Judged) {
+pub(super) fn rest(judged: &mut Judged) {
     judged.drain();
     judged.heal();
     sync(judged.node());
@@ -84,7 +84,7 @@ fn mend(judged: &mut Judged, flipped: &mut Flipped) {
     }
 }
 
-fn scrub_all(judged: &mut Judged, request: ScrubRequest, flipped: &mut Flipped) {
+pub(super) fn scrub_all(judged: &mut Judged, request: ScrubRequest, flipped: &mut Flipped) {
     mend(judged, flipped);
     for pg in pgs(judged) {
         assert!(judged.node().change(|cluster, fx| cluster.scrub(pg, request, fx)), "{pg} serves");
@@ -93,7 +93,7 @@ fn scrub_all(judged: &mut Judged, request: ScrubRequest, flipped: &mut Flipped) 
 }
 
 /// A checker that knows nothing of the node finds nothing bad on any disk.
-fn check_disks(judged: &mut Judged) {
+pub(super) fn check_disks(judged: &mut Judged) {
     rest(judged);
     for osd in (0..OSDS).map(OsdId::new) {
         let data = judged.node().disk(osd).clone();
@@ -178,7 +178,7 @@ fn two_thousand_flipped_bits_are_found_by_deep_scrubs_and_healed() {
 }
 
 /// A node with an image of four objects that have a cell each on every page.
-fn image(seed: u64) -> Judged {
+pub(super) fn image(seed: u64) -> Judged {
     const CELLS: u64 = 64;
     let mut judged = Judged::in_mode(seed, 3, LogMode::Fsync);
     let create = judged.table(|i| i.create("i", POOL, CELLS * CELL, OBJECT_BYTES_MIN));
@@ -216,7 +216,7 @@ fn flip_cells(judged: &mut Judged, cells: &[(usize, usize)]) {
 }
 
 /// Of the group that has errors.
-fn record(judged: &mut Judged) -> ScrubRecord {
+pub(super) fn record(judged: &mut Judged) -> ScrubRecord {
     let now = judged.node().now();
     let pgs = pgs(judged);
     let node = judged.node().node_mut();
@@ -228,7 +228,7 @@ fn record(judged: &mut Judged) -> ScrubRecord {
 }
 
 const SHALLOW: ScrubRequest = ScrubRequest { kind: ScrubKind::Shallow, repairs: false, ..REPAIR };
-const DEEP: ScrubRequest = ScrubRequest { repairs: false, ..REPAIR };
+pub(super) const DEEP: ScrubRequest = ScrubRequest { repairs: false, ..REPAIR };
 
 /// Two copies are bad in different pages, and then all three. Only a deep scrub sees it; no copy is whole in the end, and one is put together.
 #[test]

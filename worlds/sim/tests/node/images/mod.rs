@@ -3,6 +3,7 @@
 mod flips;
 mod holes;
 mod judge;
+mod recorded;
 mod table;
 mod trims;
 mod troubled;
