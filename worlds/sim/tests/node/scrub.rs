@@ -120,6 +120,98 @@ fn nothing_is_found_where_nothing_was_damaged_in_many_more_lives() {
     }
 }
 
+/// What a death has met.
+#[derive(Default, Debug)]
+struct Met {
+    /// Scrubs under way.
+    scrubs: u64,
+    /// Writes that had waited for one.
+    writes: u64,
+}
+
+/// Scrubs under a load, and something that dies after so many steps of them: an OSD, the node, or with the power. Everything goes on: ops are
+/// answered, scrubs come to their end, and no slot stays taken.
+fn dies(seed: u64, steps: u64) -> Met {
+    let mut judged = Judged::new(seed, LogMode::Fsync, 0);
+    (0..3).for_each(|_| load(&mut judged));
+    judged.finish_ops();
+    judged.node().wait_until(is_whole);
+    for pg in pgs(judged.node()) {
+        let request = if judged.rng.below(3) == 0 { REPAIR } else { DEEP };
+        assert!(judged.node().change(|cluster, fx| cluster.scrub(pg, request, fx)), "{pg} serves");
+    }
+    for _ in 0..steps {
+        if judged.rng.below(3) == 0 {
+            judged.issue();
+        }
+        judged.steps(1);
+    }
+    let mut met = Met::default();
+    for pg in pgs(judged.node()) {
+        let record = scrub_report(judged.node(), pg).record;
+        met.scrubs += u64::from(record.under_way.is_some());
+    }
+    for osd in (0..OSDS).map(OsdId::new) {
+        met.writes += judged.node().osd(osd).scrub_counts().blocked_writes;
+    }
+    match judged.rng.below(6) {
+        style @ 0..4 => {
+            let styles = [CutStyle::AllLost, CutStyle::AllKept, CutStyle::Random, CutStyle::Torn];
+            judged.crash(Some(styles[style as usize]));
+        }
+        4 => judged.crash(None),
+        _ => {
+            let osd = judged.rng.below(u64::from(OSDS)) as u32;
+            judged.take_down(OsdId::new(osd));
+            judged.down.insert(osd);
+        }
+    }
+    load(&mut judged);
+    let steps = judged.rng.below(300);
+    judged.steps(steps);
+    judged.settle_and_check();
+    let limit = judged.node().now() + Span::from_secs(60);
+    loop {
+        judged.steps(50);
+        let node = judged.node();
+        let is_idle = |osd: u32| node.osd(OsdId::new(osd)).unfinished().is_none();
+        if (0..OSDS).all(is_idle) && is_whole(judged.node()) {
+            break;
+        }
+        assert!(judged.node().now() < limit, "it comes to rest: {}", judged.state());
+    }
+    for pg in pgs(judged.node()) {
+        let record = scrub_report(judged.node(), pg).record;
+        assert_eq!(record.under_way, None, "{pg} was scrubbed to the end");
+    }
+    assert_eq!(scrub_all(&mut judged, DEEP), 0, "nothing was damaged");
+    judged.settle_and_check();
+    met
+}
+
+fn die_at(steps: impl Iterator<Item = u64>) -> Met {
+    let mut sum = Met::default();
+    for steps in steps {
+        println!("seed {steps} dies after {steps} steps");
+        let Met { scrubs, writes } = dies(steps, steps);
+        sum.scrubs += scrubs;
+        sum.writes += writes;
+    }
+    sum
+}
+
+#[test]
+fn scrubs_go_on_whatever_dies_after_any_step_of_them() {
+    let met = die_at((0..600).step_by(37));
+    assert!(met.scrubs > 20 && met.writes > 5, "{met:?}");
+}
+
+#[test]
+#[ignore = "a long search; make soak runs it"]
+fn scrubs_go_on_whatever_dies_after_each_step_of_them() {
+    die_at(0..1_200);
+}
+
 /// Pages of one disk rot. None of them is met by a client before.
 fn rotten(seed: u64) -> u64 {
     let mut judged = Judged::new(seed, LogMode::Fsync, 0);
