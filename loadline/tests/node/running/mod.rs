@@ -5,6 +5,7 @@ mod changes;
 mod clients;
 mod devices;
 mod disks;
+mod flips;
 mod http;
 mod left_out;
 mod monitoring;
