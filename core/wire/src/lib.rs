@@ -4,6 +4,7 @@
 //! images, OSDs or worlds, reads no clock and depends on nothing but `loadline-base`. Whatever a client sends, it
 //! neither panics nor takes more memory than its limits state.
 
+pub mod calendar;
 pub mod nbd;
 pub mod resp;
 pub mod vhost;

@@ -11,4 +11,4 @@ mod root;
 mod run;
 
 pub use root::{GuestRoot, RootError};
-pub use run::{GuestEnd, GuestError, GuestOrder, GuestWatch, run};
+pub use run::{GuestEnd, GuestError, GuestOrder, GuestScript, GuestWatch, run};

@@ -37,8 +37,19 @@ pub struct GuestOrder {
     pub shares: Vec<PathBuf>,
     /// Programs that it finds by their own names.
     pub programs: Vec<PathBuf>,
+    /// Scripts of this run, which it finds before programs of the root.
+    pub scripts: Vec<GuestScript>,
     /// The command.
     pub command: Vec<OsString>,
+}
+
+/// A program that is made for a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestScript {
+    /// How it is called.
+    pub name: String,
+    /// What it does; its first line names what carries it out.
+    pub text: String,
 }
 
 /// What goes on beside a guest.
@@ -206,10 +217,15 @@ impl GuestFolder {
         fs::create_dir_all(&order.results)?;
         fs::create_dir_all(self.path.join("share/bin"))?;
         fs::write(self.path.join("command"), command_line(&order.command).as_bytes())?;
-        let init = self.path.join("init");
-        fs::write(&init, script())?;
-        let runs = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(init, runs)
+        let init = (self.path.join("init"), script());
+        let of_run = |script: &GuestScript| {
+            (self.path.join("share/bin").join(&script.name), script.text.clone())
+        };
+        for (path, text) in order.scripts.iter().map(of_run).chain([init]) {
+            fs::write(&path, text)?;
+            fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        }
+        Ok(())
     }
 
     fn share(&mut self, path: &Path, below: &str) -> Result<(), GuestError> {

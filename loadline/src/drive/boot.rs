@@ -4,8 +4,9 @@ use super::served::BootArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
-use loadline_guest::{GuestError, GuestOrder, GuestRoot, GuestWatch, RootError, run};
+use loadline_guest::{GuestError, GuestOrder, GuestRoot, GuestScript, GuestWatch, RootError, run};
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,13 +30,14 @@ pub(super) fn carry_out(args: &BootArgs) -> Result<(), Failure> {
     })?;
     let order = GuestOrder {
         root,
-        kernel: args.kernel.clone(),
-        kernel_words: Vec::new(),
+        kernel: kernel(args)?,
+        kernel_words: kernel_words(args),
         memory: args.memory,
         time_limit: args.time_limit,
         results: args.results.clone(),
         shares: args.share.clone(),
         programs: vec![own.clone()],
+        scripts: scripts(args),
         command: args.command.clone(),
     };
     let interrupted = interruptible()?;
@@ -53,14 +55,51 @@ pub(super) fn carry_out(args: &BootArgs) -> Result<(), Failure> {
     }
 }
 
+/// The socket of a machine's time, beside that of its disk.
+const CALENDAR: &str = "calendar.sock";
+
+/// The kernel that is meant, if it is not the root's own.
+fn kernel(args: &BootArgs) -> Result<Option<PathBuf>, Failure> {
+    if args.kernel.is_some() || !args.virtual_time {
+        return Ok(args.kernel.clone());
+    }
+    let kernel = cache().map(|cache| cache.join("time-travel-kernel"));
+    match kernel.filter(|kernel| kernel.exists()) {
+        Some(kernel) => Ok(Some(kernel)),
+        None => Err(Failure::Environment(
+            "Debian's kernel keeps its own time; make one that does not with scripts/time-travel-kernel, or name one with --kernel"
+                .to_owned(),
+        )),
+    }
+}
+
+fn kernel_words(args: &BootArgs) -> Vec<OsString> {
+    let calendar = format!("time-travel=ext:/loadline/{CALENDAR}");
+    args.virtual_time.then(|| OsString::from(calendar)).into_iter().collect()
+}
+
+/// fio counts time by the processor's own cycles, which know nothing of a time that is virtual.
+fn scripts(args: &BootArgs) -> Vec<GuestScript> {
+    let fio = GuestScript {
+        name: "fio".to_owned(),
+        text: "#!/bin/sh\nexec /usr/bin/fio --clocksource=clock_gettime \"$@\"\n".to_owned(),
+    };
+    args.virtual_time.then_some(fio).into_iter().collect()
+}
+
 /// Where a guest's root is kept if nobody says.
 fn default_root() -> Result<PathBuf, Failure> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    let cache = cache.ok_or_else(|| {
+    let cache = cache().ok_or_else(|| {
         Failure::Input("there is no HOME to keep a guest's root in; say --root FOLDER".to_owned())
     })?;
-    Ok(cache.join("loadline/guest"))
+    Ok(cache.join("guest"))
+}
+
+/// Where what is made once is kept.
+fn cache() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    Some(cache?.join("loadline"))
 }
 
 /// The drive's process beside the guest.
@@ -83,6 +122,9 @@ impl ServedDrive {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).arg(own).args(["drive", "serve"]);
         command.args(args.drive.words()).arg("--vhost-scsi").arg(socket).arg("--json");
+        if args.virtual_time {
+            command.arg("--calendar").arg(socket.with_file_name(CALENDAR));
+        }
         if let Some(backing) = &args.backing {
             command.arg("--backing").arg(backing);
         }

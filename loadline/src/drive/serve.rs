@@ -7,7 +7,7 @@ use crate::show;
 use loadline_base::{Bytes, Span};
 use loadline_drive::{
     CommandCounts, DriveContents, DriveMedium, DriveStatistics, ScsiDevice, ServeOrders, bind,
-    serve,
+    serve, serve_in_virtual_time,
 };
 use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
 use loadline_sim::AnyDrive;
@@ -25,7 +25,7 @@ pub(super) fn carry_out(
     args: &DriveServeArgs,
     load: impl Fn(&str) -> Result<AnyDrive, Failure>,
 ) -> Result<(), Failure> {
-    let spec = spec(&args.drive, load)?;
+    let spec = spec(args, load)?;
     let mut device = device(&spec, &args.drive, args.backing.as_deref())?;
     let environment = |what: &str, error: &dyn std::fmt::Display| {
         Failure::Environment(format!("{what}: {error}"))
@@ -35,10 +35,19 @@ pub(super) fn carry_out(
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wanted))
         .map_err(|error| environment("cannot listen for signals", &error))?;
     let mut orders = SignalOrders { end: interruptible()?, wanted, json: args.json.json };
-    let listener = bind(&args.vhost_scsi).map_err(|error| environment(&path, &error))?;
-    let served = serve(&listener, &mut device, &mut orders);
-    // The socket of a drive that has ended is in nobody's way.
-    let _ = std::fs::remove_file(&args.vhost_scsi);
+    let bound =
+        |path: &Path| bind(path).map_err(|error| environment(&path.display().to_string(), &error));
+    // Who waits for the drive looks for the socket that comes last.
+    let calendars = args.calendar.as_deref().map(bound).transpose()?;
+    let listener = bound(&args.vhost_scsi)?;
+    let served = match &calendars {
+        Some(calendars) => serve_in_virtual_time(&listener, calendars, &mut device, &mut orders),
+        None => serve(&listener, &mut device, &mut orders),
+    };
+    for path in args.calendar.iter().chain([&args.vhost_scsi]) {
+        // The sockets of a drive that has ended are in nobody's way.
+        let _ = std::fs::remove_file(path);
+    }
     let statistics = served.map_err(|error| environment(&path, &error))?;
     show_statistics(&statistics, args.json.json)
 }
@@ -71,9 +80,10 @@ impl ServeOrders for SignalOrders {
 
 /// The model that is meant, with what was asked to be different about it.
 fn spec(
-    options: &DriveOptions,
+    args: &DriveServeArgs,
     load: impl Fn(&str) -> Result<AnyDrive, Failure>,
 ) -> Result<HddSpec, Failure> {
+    let options = &args.drive;
     let Some(name) = options.drive.strip_prefix("sim:") else {
         let text = format!(
             "drive `{}`: only modelled drives can be served; say sim:NAME, e.g. sim:hdd-22tb-cdl",
@@ -94,8 +104,11 @@ fn spec(
             *part = times(*part);
         }
     }
-    let path_time = options.path_time.nanos().min(spec.turnaround.nanos());
-    spec.turnaround = Span::from_nanos(spec.turnaround.nanos() - path_time);
+    // In virtual time the way to the drive takes none.
+    if args.calendar.is_none() {
+        let path_time = options.path_time.nanos().min(spec.turnaround.nanos());
+        spec.turnaround = Span::from_nanos(spec.turnaround.nanos() - path_time);
+    }
     Ok(spec)
 }
 

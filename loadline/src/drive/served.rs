@@ -51,6 +51,9 @@ pub(crate) struct DriveServeArgs {
     /// The socket on which machines find it
     #[arg(long, value_name = "PATH")]
     pub(crate) vhost_scsi: PathBuf,
+    /// Keep the machine's time, too: the socket that its kernel names by time-travel=ext:PATH
+    #[arg(long, value_name = "PATH")]
+    pub(crate) calendar: Option<PathBuf>,
     /// A sparse file that holds what is written; by default it reads as zeros
     #[arg(long, value_name = "FILE")]
     pub(crate) backing: Option<PathBuf>,
@@ -74,6 +77,10 @@ pub(crate) struct BootArgs {
     /// Another kernel for user mode than Debian's
     #[arg(long, value_name = "FILE")]
     pub(crate) kernel: Option<PathBuf>,
+    /// In virtual time: nothing takes longer than the model says, and nobody waits. Needs a kernel that
+    /// scripts/time-travel-kernel makes, by default the one in ~/.cache/loadline
+    #[arg(long)]
+    pub(crate) virtual_time: bool,
     /// The guest's memory
     #[arg(long, default_value = "512 MiB", value_name = "SIZE")]
     pub(crate) memory: Bytes,

@@ -6,6 +6,7 @@ mod engine;
 mod faults;
 mod limits;
 mod pages;
+mod virtual_time;
 
 use serde_json::Value;
 use std::fs;

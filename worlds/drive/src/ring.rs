@@ -28,12 +28,14 @@ pub(crate) struct MachineRing {
     enabled: bool,
     kick: Option<OwnedFd>,
     call: Option<OwnedFd>,
+    /// It has something new for a machine that gave no descriptor to be called by.
+    called: bool,
 }
 
 impl MachineRing {
     pub(crate) fn new() -> MachineRing {
         let queue = Queue::new(RING_SIZE_MAX).expect("the size is a power of two");
-        MachineRing { queue, enabled: false, kick: None, call: None }
+        MachineRing { queue, enabled: false, kick: None, call: None, called: false }
     }
 
     pub(crate) fn set_size(&mut self, size: u32) -> Result<(), BrokenRing> {
@@ -71,6 +73,11 @@ impl MachineRing {
         self.queue.set_ready(true);
     }
 
+    /// A machine without a descriptor to kick has kicked it.
+    pub(crate) fn start(&mut self) {
+        self.queue.set_ready(true);
+    }
+
     pub(crate) fn set_call(&mut self, call: Option<OwnedFd>) {
         self.call = call;
     }
@@ -82,7 +89,7 @@ impl MachineRing {
     /// It stands still; with which request it would go on.
     pub(crate) fn stop(&mut self) -> u32 {
         self.queue.set_ready(false);
-        (self.kick, self.call) = (None, None);
+        (self.kick, self.call, self.called) = (None, None, false);
         u32::from(self.queue.next_avail())
     }
 
@@ -137,11 +144,26 @@ impl MachineRing {
     /// Wakes the machine, if it wants to be.
     pub(crate) fn call(&mut self, memory: &MachineMemory) -> Result<(), BrokenRing> {
         let wanted = self.queue.needs_notification(memory.mapped()).map_err(|_| BrokenRing)?;
-        let Some(call) = self.call.as_ref().filter(|_| wanted) else { return Ok(()) };
+        if !wanted {
+            return Ok(());
+        }
+        let Some(call) = self.call.as_ref() else {
+            self.called = true;
+            return Ok(());
+        };
         match rustix::io::write(call, &1u64.to_ne_bytes()) {
             // A full pipe wakes the machine as well.
             Ok(_) | Err(Errno::AGAIN) => Ok(()),
             Err(_) => Err(BrokenRing),
         }
+    }
+    /// Whether the machine is to be called in band.
+    pub(crate) fn is_called(&self) -> bool {
+        self.called
+    }
+
+    /// Whether it was to be called, which is done from now on.
+    pub(crate) fn take_called(&mut self) -> bool {
+        std::mem::take(&mut self.called)
     }
 }

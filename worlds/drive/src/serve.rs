@@ -1,22 +1,18 @@
 //! The loop: one machine after the other, one thread, woken by the machine, by the medium's next event and by signals.
 
+use crate::calendar::CalendarError;
 use crate::counts::DriveStatistics;
 use crate::device::ScsiDevice;
 use crate::session::{VhostSession, VhostSessionError};
 use crate::socket::SocketError;
+use crate::waiting::{SIGNAL_TIME, wait};
 use loadline_base::{Span, Time};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::time::Timespec;
 use std::io;
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 use std::time::Instant;
 use thiserror::Error;
-
-/// How long a wish of a signal may go unseen, where it comes between a look at it and the sleep.
-const SIGNAL_TIME: Span = Span::from_millis(200);
 
 /// Why a drive cannot serve.
 #[derive(Debug, Error)]
@@ -68,7 +64,7 @@ pub fn serve(
     let clock = RealClock::start();
     while !orders.ends() {
         let ready = wait(&[listener.as_fd()], SIGNAL_TIME)?;
-        tell(device, &clock, orders);
+        tell(device, clock.now(), orders);
         if ready.is_empty() {
             device.advance(clock.now(), None).expect("without a machine no ring is touched");
             continue;
@@ -78,18 +74,24 @@ pub fn serve(
         device.connected();
         let over = serve_session(&mut session, device, &clock, orders);
         device.disconnected(clock.now());
-        match over {
-            // A machine that is switched off closes its end.
-            Ok(()) | Err(VhostSessionError::Socket(SocketError::Gone)) => {}
-            Err(error) => orders.session_over(&error.to_string()),
-        }
+        over.unwrap_or_else(|error| tell_end(&error, orders));
     }
     Ok(device.statistics(clock.now()))
 }
 
-fn tell(device: &ScsiDevice, clock: &RealClock, orders: &mut dyn ServeOrders) {
+/// Says that a session is over; one of a machine that was switched off closes its end, and is no matter.
+pub(crate) fn tell_end(error: &VhostSessionError, orders: &mut dyn ServeOrders) {
+    match error {
+        VhostSessionError::Socket(SocketError::Gone)
+        | VhostSessionError::Time(CalendarError::Socket(SocketError::Gone)) => {}
+        error => orders.session_over(&error.to_string()),
+    }
+}
+
+/// Tells statistics, if they are wanted.
+pub(crate) fn tell(device: &ScsiDevice, now: Time, orders: &mut dyn ServeOrders) {
     if orders.wants_statistics() {
-        orders.statistics(&device.statistics(clock.now()));
+        orders.statistics(&device.statistics(now));
     }
 }
 
@@ -100,7 +102,7 @@ fn serve_session(
     orders: &mut dyn ServeOrders,
 ) -> Result<(), VhostSessionError> {
     while !orders.ends() {
-        tell(device, clock, orders);
+        tell(device, clock.now(), orders);
         let now = clock.now();
         device.advance(now, session.rings())?;
         if let Some(mut rings) = session.rings() {
@@ -118,39 +120,9 @@ fn serve_session(
         let ready = wait(&descriptors, idle).map_err(SocketError::from)?;
         session.take_kicks(|kick| ready.contains(&kick.as_raw_fd()))?;
         if ready.contains(&socket) {
-            session.receive()?;
+            let owed = session.receive()?;
+            session.reply(owed)?;
         }
     }
     Ok(())
-}
-
-/// Waits until one of these is readable, at most so long; which of them are.
-fn wait(descriptors: &[BorrowedFd<'_>], at_most: Span) -> io::Result<Vec<RawFd>> {
-    let mut polled: Vec<PollFd<'_>> =
-        descriptors.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    let nanos = at_most.nanos();
-    let timeout = Timespec {
-        tv_sec: (nanos / 1_000_000_000) as i64,
-        tv_nsec: (nanos % 1_000_000_000) as i64,
-    };
-    match poll(&mut polled, Some(&timeout)) {
-        Ok(_) => {}
-        // A signal, whose wish is looked at next.
-        Err(Errno::INTR) => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
-    }
-    let ready = polled.iter().zip(descriptors).filter(|(polled, _)| !polled.revents().is_empty());
-    Ok(ready.map(|(_, fd)| fd.as_raw_fd()).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiting_ends_in_time() {
-        let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        let ready = wait(&[one.as_fd()], Span::from_micros(10)).unwrap();
-        assert!(ready.is_empty(), "nothing was sent");
-    }
 }

@@ -1,12 +1,16 @@
 //! The talk with a machine about its memory and its rings.
 
+use crate::calendar::{Calendar, CalendarError};
 use crate::memory::{MachineMemory, MemoryError};
 use crate::ring::{BrokenRing, MachineRing};
 use crate::socket::{ControlSocket, ReceivedMessage, SocketError};
-use loadline_wire::vhost::{DeviceConfig, VhostRequest};
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use crate::waiting::wait;
+use loadline_base::Span;
+use loadline_wire::vhost::{DeviceConfig, HEADER_BYTES, VhostRequest, ring_call};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Task management and questions about events; events, of which this device has none; commands.
@@ -18,6 +22,12 @@ const FEATURES: u64 = 1 << 32 | 1 << 30;
 /// Several queues, answers to every request that wants one, requests of the device, and its configuration. Without the
 /// third the machine asks for interrupt 0, which is the clock's.
 const PROTOCOL_FEATURES: u64 = 1 << 0 | 1 << 3 | 1 << 5 | 1 << 9;
+
+/// Kicks and calls are messages with answers: in virtual time both sides have to know when one was heard.
+const IN_BAND_NOTIFICATIONS: u64 = 1 << 14;
+
+/// How long the machine may take to hear a call: it waits for one.
+const CALL_TIME: Duration = Duration::from_secs(60);
 
 /// What the machine is told of the device: 126 segments let 128 KiB through in one command.
 const CONFIG: DeviceConfig = DeviceConfig { segments_max: 126, sectors_max: 4096, queue_depth: 32 };
@@ -34,6 +44,12 @@ pub(crate) enum VhostSessionError {
     /// A ring makes no sense.
     #[error("a ring of the machine makes no sense")]
     Ring,
+    /// The machine's time cannot be kept.
+    #[error(transparent)]
+    Time(#[from] CalendarError),
+    /// A call was not heard.
+    #[error("the machine does not take a call of the drive")]
+    Call,
 }
 
 impl From<BrokenRing> for VhostSessionError {
@@ -58,20 +74,47 @@ pub(crate) struct VhostSession {
     socket: ControlSocket,
     memory: Option<MachineMemory>,
     rings: [MachineRing; RINGS],
+    offered: u64,
     protocol_features: u64,
-    /// The machine takes the closing of this channel for its own end and then never rests again, so it is kept.
-    _backend_channel: Option<OwnedFd>,
+    /// By which the machine is called in band. It takes the closing of this channel for its own end and then never rests
+    /// again, so it is kept.
+    backend_channel: Option<UnixStream>,
+}
+
+/// An answer that the machine waits for.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct OwedReply {
+    request: u32,
+    payload: Option<Vec<u8>>,
+    /// It has kicked a ring, and goes on when it has the answer.
+    pub(crate) kicked: bool,
 }
 
 impl VhostSession {
     pub(crate) fn new(stream: UnixStream) -> io::Result<VhostSession> {
+        VhostSession::offering(stream, PROTOCOL_FEATURES)
+    }
+
+    /// With a machine whose time is virtual.
+    pub(crate) fn in_virtual_time(stream: UnixStream) -> io::Result<VhostSession> {
+        VhostSession::offering(stream, PROTOCOL_FEATURES | IN_BAND_NOTIFICATIONS)
+    }
+
+    fn offering(stream: UnixStream, offered: u64) -> io::Result<VhostSession> {
         Ok(VhostSession {
             socket: ControlSocket::new(stream)?,
             memory: None,
             rings: std::array::from_fn(|_| MachineRing::new()),
+            offered,
             protocol_features: 0,
-            _backend_channel: None,
+            backend_channel: None,
         })
+    }
+
+    /// What becomes readable when the machine has a message.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.descriptor()
     }
 
     /// What becomes readable when the machine has something to say.
@@ -101,15 +144,57 @@ impl VhostSession {
     }
 
     /// Receives a message and does what it says.
-    pub(crate) fn receive(&mut self) -> Result<(), VhostSessionError> {
+    pub(crate) fn receive(&mut self) -> Result<OwedReply, VhostSessionError> {
         let ReceivedMessage { head, request, descriptors } = self.socket.receive()?;
+        let kicked = matches!(request, VhostRequest::Kick { .. });
         let answer = self.carry_out(request, descriptors)?;
-        let payload = match answer {
-            Some(payload) => payload,
-            None if head.need_reply && self.protocol_features & 1 << 3 != 0 => number(0),
-            None => return Ok(()),
+        let wants_word = head.need_reply && self.protocol_features & 1 << 3 != 0;
+        let payload = answer.or_else(|| wants_word.then(|| number(0)));
+        Ok(OwedReply { request: head.request, payload, kicked })
+    }
+
+    /// Sends an answer, if one is due.
+    pub(crate) fn reply(&mut self, owed: OwedReply) -> Result<(), VhostSessionError> {
+        match owed.payload {
+            Some(payload) => Ok(self.socket.reply(owed.request, &payload)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a ring has something new for a machine that is called in band.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.rings.iter().any(MachineRing::is_called)
+    }
+
+    /// Calls the machine for the first ring that has something new. Returns when it has heard; what it asks about its
+    /// time meanwhile is answered.
+    pub(crate) fn call(&mut self, calendar: &mut Calendar) -> Result<(), VhostSessionError> {
+        let Some(ring) = self.rings.iter_mut().position(MachineRing::take_called) else {
+            return Ok(());
         };
-        Ok(self.socket.reply(head.request, &payload)?)
+        let mut channel = self.backend_channel.as_ref().ok_or(VhostSessionError::Call)?;
+        channel.set_read_timeout(Some(CALL_TIME)).map_err(SocketError::from)?;
+        channel.write_all(&ring_call(ring)).map_err(SocketError::from)?;
+        loop {
+            let timeout = Span::from_nanos(CALL_TIME.as_nanos() as u64);
+            let descriptors = [channel.as_fd(), calendar.descriptor()];
+            let ready = wait(&descriptors, timeout).map_err(SocketError::from)?;
+            if ready.contains(&calendar.descriptor().as_raw_fd()) {
+                calendar.receive()?;
+            }
+            if ready.contains(&channel.as_raw_fd()) {
+                break;
+            }
+            if ready.is_empty() {
+                return Err(VhostSessionError::Call);
+            }
+        }
+        let mut heard = [0; HEADER_BYTES + 8];
+        channel.read_exact(&mut heard).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => SocketError::Gone,
+            _ => error.into(),
+        })?;
+        if heard[HEADER_BYTES..] == number(0) { Ok(()) } else { Err(VhostSessionError::Call) }
     }
 
     /// `Some` is an answer that the request itself has.
@@ -120,7 +205,7 @@ impl VhostSession {
     ) -> Result<Option<Vec<u8>>, VhostSessionError> {
         match request {
             VhostRequest::GetFeatures => return Ok(Some(number(FEATURES))),
-            VhostRequest::GetProtocolFeatures => return Ok(Some(number(PROTOCOL_FEATURES))),
+            VhostRequest::GetProtocolFeatures => return Ok(Some(number(self.offered))),
             VhostRequest::GetQueueCount => return Ok(Some(number(RINGS as u64))),
             VhostRequest::GetConfig { offset, bytes } => {
                 return Ok(Some(CONFIG.reply(offset, bytes)));
@@ -152,7 +237,10 @@ impl VhostSession {
                 self.known(ring)?;
             }
             VhostRequest::EnableRing { ring, enabled } => self.known(ring)?.enable(enabled),
-            VhostRequest::SetBackendChannel => self._backend_channel = descriptors.pop(),
+            VhostRequest::SetBackendChannel => {
+                self.backend_channel = descriptors.pop().map(UnixStream::from);
+            }
+            VhostRequest::Kick { ring } => self.known(ring)?.start(),
         }
         Ok(None)
     }

@@ -134,6 +134,11 @@ pub enum VhostRequest {
     },
     /// Another value for a part of it, which no disk takes.
     SetConfig,
+    /// A ring has something new, said in band.
+    Kick {
+        /// Which ring.
+        ring: usize,
+    },
 }
 
 /// Why a message cannot be understood; the session is over.
@@ -214,6 +219,14 @@ pub fn reply(request: u32, payload: &[u8]) -> Vec<u8> {
     message
 }
 
+/// What the device asks of the machine in band: to look into a ring. It wants an answer, whose head comes with a number of
+/// 64 bits, 0 for good.
+pub fn ring_call(ring: usize) -> Vec<u8> {
+    const VRING_CALL: u32 = 4;
+    let words = [VRING_CALL, VERSION | NEED_REPLY, 8, ring as u32, 0];
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
 impl VhostRequest {
     /// Reads what follows a head; `descriptors` is how many came with the message.
     pub fn decode(
@@ -257,6 +270,7 @@ impl VhostRequest {
             24 => state()
                 .map(|(offset, bytes)| VhostRequest::GetConfig { offset, bytes: bytes as usize }),
             25 => Some(VhostRequest::SetConfig),
+            35 => state().map(|(ring, _)| VhostRequest::Kick { ring }),
             _ => return Err(VhostError::Unknown { request }),
         })
     }
@@ -380,6 +394,16 @@ mod tests {
     fn a_ring_may_be_polled() {
         let decoded = VhostRequest::decode(12, &message(&[0x102]), 0);
         assert_eq!(decoded, Ok(VhostRequest::SetKick { ring: 2 }));
+    }
+
+    #[test]
+    fn rings_are_kicked_and_called_in_band() {
+        let decoded = VhostRequest::decode(35, &message(&[2]), 0);
+        assert_eq!(decoded, Ok(VhostRequest::Kick { ring: 2 }));
+        let call = ring_call(2);
+        let head = MessageHead::decode(call.first_chunk().unwrap()).unwrap();
+        assert_eq!(head, MessageHead { request: 4, need_reply: true, payload_bytes: 8 });
+        assert_eq!(call[HEADER_BYTES..], 2u64.to_le_bytes());
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod scsi;
 
 pub use message::{
     DeviceConfig, HEADER_BYTES, MemoryRegion, MessageHead, PAYLOAD_BYTES_MAX, RingAddresses,
-    VhostError, VhostRequest, reply,
+    VhostError, VhostRequest, reply, ring_call,
 };
 pub use scsi::{
     CONTROL_BYTES, ControlRequest, DeviceResponse, REQUEST_BYTES, RESPONSE_BYTES, ScsiRequest,

@@ -18,7 +18,8 @@ fn transfer(opcode: u8, block: u64, blocks: u32, descriptor: u8) -> [u8; 16] {
     cdb
 }
 
-fn read(block: u64, blocks: u32, descriptor: u8) -> [u8; 16] {
+/// A READ(16) under a descriptor.
+pub(crate) fn read(block: u64, blocks: u32, descriptor: u8) -> [u8; 16] {
     transfer(0x88, block, blocks, descriptor)
 }
 

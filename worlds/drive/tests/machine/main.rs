@@ -2,17 +2,21 @@
 
 mod answers;
 mod naive;
+mod virtual_time;
 
 use loadline_base::Span;
 use loadline_drive::{
     DriveContents, DriveMedium, DriveStatistics, MediumFault, ScsiDevice, ServeOrders, bind, serve,
+    serve_in_virtual_time,
 };
 use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
 use loadline_sim::hdd::{Hdd, HddSpec};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+
+const CALENDAR: &str = "calendar.sock";
 
 /// A drive that serves in a thread, until its value goes.
 pub(crate) struct Served {
@@ -20,34 +24,52 @@ pub(crate) struct Served {
     socket: PathBuf,
     end: Arc<AtomicBool>,
     thread: Option<JoinHandle<DriveStatistics>>,
+    told: Arc<Mutex<Vec<String>>>,
 }
 
-struct Flag(Arc<AtomicBool>);
+struct Flag {
+    end: Arc<AtomicBool>,
+    told: Arc<Mutex<Vec<String>>>,
+}
 
 impl ServeOrders for Flag {
     fn ends(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.end.load(Ordering::Relaxed)
     }
     fn wants_statistics(&mut self) -> bool {
         false
     }
     fn statistics(&mut self, _: &DriveStatistics) {}
-    fn session_over(&mut self, _: &str) {}
+    fn session_over(&mut self, why: &str) {
+        self.told.lock().unwrap().push(why.to_owned());
+    }
 }
 
 impl Served {
     /// The drive of the benchmark's model.
     pub(crate) fn mechanical(faults: Vec<MediumFault>) -> Served {
         let spec = spec();
-        Served::start(DriveMedium::mechanical(Hdd::new(spec, 1)), faults, DriveContents::Zeros)
+        let medium = DriveMedium::mechanical(Hdd::new(spec, 1));
+        Served::start(medium, faults, DriveContents::Zeros, false)
+    }
+
+    /// The same, which keeps its machines' time, too.
+    pub(crate) fn in_virtual_time(faults: Vec<MediumFault>) -> Served {
+        let medium = DriveMedium::mechanical(Hdd::new(spec(), 1));
+        Served::start(medium, faults, DriveContents::Zeros, true)
     }
 
     /// One that takes no time.
     pub(crate) fn at_once(faults: Vec<MediumFault>, contents: DriveContents) -> Served {
-        Served::start(DriveMedium::instant(), faults, contents)
+        Served::start(DriveMedium::instant(), faults, contents, false)
     }
 
-    fn start(mut medium: DriveMedium, faults: Vec<MediumFault>, contents: DriveContents) -> Served {
+    fn start(
+        mut medium: DriveMedium,
+        faults: Vec<MediumFault>,
+        contents: DriveContents,
+        keeps_time: bool,
+    ) -> Served {
         faults.into_iter().for_each(|fault| medium.damage(fault));
         let disk = ScsiDisk::new(
             identity(),
@@ -59,11 +81,30 @@ impl Served {
         let socket = folder.path().join("drive.sock");
         let listener = bind(&socket).unwrap();
         let end = Arc::new(AtomicBool::new(false));
-        let mut orders = Flag(Arc::clone(&end));
+        let told = Arc::default();
+        let mut orders = Flag { end: Arc::clone(&end), told: Arc::clone(&told) };
+        let calendars = keeps_time.then(|| bind(&folder.path().join(CALENDAR)).unwrap());
         #[expect(clippy::disallowed_methods, reason = "the machine is this thread")]
-        let thread =
-            std::thread::spawn(move || serve(&listener, &mut device, &mut orders).unwrap());
-        Served { _folder: folder, socket, end, thread: Some(thread) }
+        let thread = std::thread::spawn(move || {
+            let served = match &calendars {
+                Some(calendars) => {
+                    serve_in_virtual_time(&listener, calendars, &mut device, &mut orders)
+                }
+                None => serve(&listener, &mut device, &mut orders),
+            };
+            served.unwrap()
+        });
+        Served { _folder: folder, socket, end, thread: Some(thread), told }
+    }
+
+    /// Where it keeps time.
+    pub(crate) fn calendar(&self) -> PathBuf {
+        self.socket.with_file_name(CALENDAR)
+    }
+
+    /// Why sessions were over.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.told.lock().unwrap().clone()
     }
 
     pub(crate) fn socket(&self) -> &Path {

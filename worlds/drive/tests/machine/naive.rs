@@ -1,13 +1,19 @@
 //! A machine: one mapping of memory, three rings in it, and a slot of 16 KiB for each request.
 
 use loadline_scsi::CDB_BYTES;
+use loadline_wire::calendar::{
+    CALENDAR_MESSAGE_BYTES, CalendarLayout, CalendarMessage, CalendarOp, NEVER_NS,
+};
 use loadline_wire::vhost::{CONTROL_BYTES, REQUEST_BYTES, RESPONSE_BYTES};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 use rustix::time::Timespec;
 use std::fs::File;
-use std::io::{IoSlice, Read};
+use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -43,11 +49,23 @@ pub(crate) struct Machine {
     /// Per ring: requests offered, answers taken.
     counts: [(u16, u16); 3],
     slots: u16,
+    /// Where its time is virtual: what it is called by instead of descriptors, and who keeps its time.
+    clock: Option<KeptClock>,
 }
 
 impl Machine {
     /// Connects as Linux 6.12 in user mode does, in its order.
     pub(crate) fn connect(socket: &Path) -> Machine {
+        Machine::set_out(socket, None)
+    }
+
+    /// The same of a machine whose time the drive keeps.
+    pub(crate) fn in_virtual_time(socket: &Path, calendar: &Path) -> Machine {
+        Machine::set_out(socket, Some(calendar))
+    }
+
+    fn set_out(socket: &Path, calendar: Option<&Path>) -> Machine {
+        let clock = calendar.map(KeptClock::start);
         let file = memfd_create("machine", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, MEMORY_BYTES as u64).unwrap();
         let shared = FileOffset::new(File::from(file.try_clone().unwrap()), 0);
@@ -60,14 +78,21 @@ impl Machine {
             kicks: (0..3).map(|_| event()).collect(),
             counts: [(0, 0); 3],
             slots: 0,
+            clock: None,
         };
         machine.stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
         machine.send(3, &[], &[]);
         assert_eq!(machine.ask(1) & 1 << 32, 1 << 32, "a device of virtio 1");
-        assert_eq!(machine.ask(15) & 0x228, 0x228, "answers, requests of its own, configuration");
-        machine.send(16, &[0x228], &[]);
-        let channel = UnixStream::pair().unwrap().0;
+        let features = 0x228 | if clock.is_some() { 1 << 14 } else { 0 };
+        assert_eq!(
+            machine.ask(15) & features,
+            features,
+            "answers, own requests, configuration, in band"
+        );
+        machine.send(16, &[features], &[]);
+        let (own, channel) = UnixStream::pair().unwrap();
         machine.tell(21, &[], &[channel.as_fd()]);
+        machine.clock = clock.map(|clock| KeptClock { channel: Some(own), ..clock });
         machine.tell(2, &[1 << 32 | 1 << 30], &[]);
         // One region in a message that has room for two.
         let table = [1, 0, MEMORY_BYTES as u64, USER_BASE, 0, 0, 0, 0, 0];
@@ -84,10 +109,12 @@ impl Machine {
         self.tell(8, &[u64::from(RING_SIZE) << 32 | number], &[]);
         self.tell(9, &[number, base, base + 0x2000, base + 0x1000, 0], &[]);
         self.tell(10, &[number], &[]);
-        let (call, kick) =
-            (self.calls[ring].try_clone().unwrap(), self.kicks[ring].try_clone().unwrap());
-        self.tell(13, &[number], &[call.as_fd()]);
-        self.tell(12, &[number], &[kick.as_fd()]);
+        if self.clock.is_none() {
+            let (call, kick) =
+                (self.calls[ring].try_clone().unwrap(), self.kicks[ring].try_clone().unwrap());
+            self.tell(13, &[number], &[call.as_fd()]);
+            self.tell(12, &[number], &[kick.as_fd()]);
+        }
         self.tell(18, &[1 << 32 | number], &[]);
     }
 
@@ -142,7 +169,10 @@ impl Machine {
         self.kick(REQUESTS);
     }
 
-    fn kick(&self, ring: usize) {
+    fn kick(&mut self, ring: usize) {
+        if self.clock.is_some() {
+            return self.tell(35, &[ring as u64], &[]);
+        }
         rustix::io::write(&self.kicks[ring], &1u64.to_ne_bytes()).unwrap();
     }
 
@@ -206,6 +236,12 @@ impl Machine {
             let order = std::sync::atomic::Ordering::Acquire;
             let there: u16 = self.memory.load(GuestAddress(base + 2), order).unwrap();
             let (_, taken) = &mut self.counts[ring];
+            if *taken == there
+                && let Some(clock) = &mut self.clock
+            {
+                clock.wait(NEVER_NS);
+                continue;
+            }
             if *taken == there {
                 let mut polled = [PollFd::new(&self.calls[ring], PollFlags::IN)];
                 let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
@@ -250,6 +286,110 @@ impl Machine {
             data: written[RESPONSE_BYTES..].to_vec(),
         }
     }
+}
+
+impl Machine {
+    /// The clock of a machine whose time is virtual.
+    pub(crate) fn clock(&mut self) -> &mut KeptClock {
+        self.clock.as_mut().expect("its time is virtual")
+    }
+}
+
+/// The machine's side of a clock that the drive keeps.
+pub(crate) struct KeptClock {
+    stream: UnixStream,
+    shared: GuestMemoryMmap,
+    channel: Option<UnixStream>,
+}
+
+const ID: u16 = 1;
+
+impl KeptClock {
+    /// As `time-travel=ext:PATH` has it: it begins, and gets the memory with the answer.
+    fn start(path: &Path) -> KeptClock {
+        let mut stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        stream.write_all(&message(CalendarOp::Start, u64::MAX)).unwrap();
+        let mut bytes = [0; CALENDAR_MESSAGE_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut beside = RecvAncillaryBuffer::new(&mut space);
+        let mut pieces = [IoSliceMut::new(&mut bytes)];
+        recvmsg(&stream, &mut pieces, &mut beside, RecvFlags::empty()).unwrap();
+        let mut files: Vec<OwnedFd> = beside
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(files) => Some(files),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        assert_eq!(files.len(), 2, "the memory, and a log");
+        let answer = CalendarMessage::decode(&bytes).unwrap();
+        assert_eq!(
+            (answer.op, answer.sequence, answer.time_ns),
+            (CalendarOp::Ack, 7, u64::from(ID))
+        );
+        let file = FileOffset::new(File::from(files.swap_remove(0)), 0);
+        let ranges = [(GuestAddress(0), CalendarLayout::BYTES, Some(file))];
+        let shared = GuestMemoryMmap::from_ranges_with_files(ranges).unwrap();
+        let clock = KeptClock { stream, shared, channel: None };
+        assert_eq!(clock.load::<u32>(CalendarLayout::VERSION), CalendarLayout::VERSION_KNOWN);
+        assert_eq!(clock.load::<u16>(CalendarLayout::RUNNING), ID, "it runs");
+        clock.store(CalendarLayout::capability(ID), CalendarLayout::SHARES_TIME);
+        clock
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.load(CalendarLayout::TIME)
+    }
+
+    /// Up to when it may go on by itself.
+    pub(crate) fn free_until(&self) -> u64 {
+        self.load(CalendarLayout::FREE_UNTIL)
+    }
+
+    /// Waits for a time, or for a call of the drive before.
+    pub(crate) fn wait(&mut self, until: u64) {
+        self.store(CalendarLayout::wanted(ID), until);
+        self.store(CalendarLayout::flags(ID), CalendarLayout::WANTS_TO_RUN);
+        self.stream.write_all(&message(CalendarOp::Wait, u64::MAX)).unwrap();
+        loop {
+            let channel = self.channel.as_mut().unwrap();
+            let mut polled =
+                [PollFd::new(&*channel, PollFlags::IN), PollFd::new(&self.stream, PollFlags::IN)];
+            let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+            assert!(poll(&mut polled, Some(&limit)).unwrap() > 0, "nobody calls it");
+            if !polled[0].revents().is_empty() {
+                let mut call = [0; 20];
+                channel.read_exact(&mut call).unwrap();
+                assert_eq!(call[..12], [4u32, 0x9, 8].map(u32::to_le_bytes).concat());
+                // An interrupt is an event of this instant.
+                let now = self.now();
+                self.store(CalendarLayout::wanted(ID), now);
+                let answer = [4u32, 0x5, 8, 0, 0].map(u32::to_le_bytes).concat();
+                self.channel.as_mut().unwrap().write_all(&answer).unwrap();
+                continue;
+            }
+            let mut bytes = [0; CALENDAR_MESSAGE_BYTES];
+            self.stream.read_exact(&mut bytes).unwrap();
+            let run = CalendarMessage::decode(&bytes).unwrap();
+            assert_eq!((run.op, run.time_ns), (CalendarOp::Run, self.now()));
+            assert_eq!(self.load::<u16>(CalendarLayout::RUNNING), ID);
+            return self.store(CalendarLayout::flags(ID), 0u32);
+        }
+    }
+
+    fn load<T: vm_memory::AtomicAccess>(&self, at: u64) -> T {
+        self.shared.load(GuestAddress(at), std::sync::atomic::Ordering::Acquire).unwrap()
+    }
+
+    fn store<T: vm_memory::AtomicAccess>(&self, at: u64, value: T) {
+        self.shared.store(value, GuestAddress(at), std::sync::atomic::Ordering::Release).unwrap();
+    }
+}
+
+fn message(op: CalendarOp, time_ns: u64) -> [u8; CALENDAR_MESSAGE_BYTES] {
+    CalendarMessage { op, sequence: 7, time_ns }.bytes()
 }
 
 fn ring_base(ring: usize) -> u64 {
