@@ -351,6 +351,10 @@ impl Judged {
         let now = node.now();
         let mut disks = node.crash(power, &mut self.rng);
         change(&mut disks, &mut self.rng);
+        if std::mem::take(&mut self.has_trouble) {
+            // A start that cannot read what it needs is refused, and may be tried again when it can.
+            disks.iter_mut().for_each(SimDisk::end_failing_reads);
+        }
         self.under_way.clear();
         self.again.clear();
         self.job = None;

@@ -50,9 +50,7 @@ fn happen(judged: &mut Judged) {
             judged.node().replace(osd, fresh_disk(seed));
             judged.node().open(osd);
         }
-        7 => judged.crash_and(None, |disks, _| {
-            disks.iter_mut().for_each(|disk| disk.end_failing_reads());
-        }),
+        7 => judged.crash(),
         8 => {
             let kind = [ScrubKind::Shallow, ScrubKind::Deep][judged.rng.below(2) as usize];
             let repairs = judged.rng.below(2) == 0;
