@@ -5,7 +5,6 @@ use crate::charts::{Chart, Drawing};
 use crate::csv::file_stem;
 use crate::palette::{Look, looks};
 use crate::svg::{LineChart, SetupLine};
-use crate::tables::{DataTable, TableCell};
 use crate::wrap::wrapped;
 use loadline_draw::number::{percent, plain};
 use loadline_study::{
@@ -202,37 +201,6 @@ fn reserved_rows(series: &Series) -> impl Iterator<Item = (&ClassService, &Reser
     series.service.iter().filter_map(|row| Some((row, row.reserved.as_ref()?)))
 }
 
-/// Every class on every OSD in every second.
-pub(crate) fn service_rows(series: &Series) -> DataTable {
-    let number = TableCell::Number;
-    let mut rows = Vec::new();
-    for of in &series.service {
-        for (second, (iops, units)) in of.iops.iter().zip(&of.units).enumerate() {
-            let reserved = match &of.reserved {
-                None => vec![TableCell::Nothing; 4],
-                Some(Reserved { units, wanted, owed, short }) => {
-                    [*units, wanted[second], owed[second], short[second]].map(number).to_vec()
-                }
-            };
-            let (second, osd) = (number(second as f64), number(f64::from(of.osd)));
-            let class = TableCell::Text(of.class.clone());
-            rows.push([vec![second, class, osd, number(*iops), number(*units)], reserved].concat());
-        }
-    }
-    let columns = [
-        "t_s",
-        "class",
-        "osd",
-        "iops",
-        "cost_units",
-        "reserved_units",
-        "wanted_units",
-        "owed_units",
-        "short_units",
-    ];
-    DataTable::of(&columns, rows)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,30 +236,6 @@ mod tests {
             "nothing is promised under x: clients got 17,000 IOPS in the worst second (second 5 of seed 1), \
              of 21,500 alone; p99 6.5 ms beside 3.8 ms alone",
         );
-    }
-
-    #[test]
-    fn a_class_without_a_reservation_leaves_its_fields_empty() {
-        let row = |class: &str, reserved| ClassService {
-            class: class.to_owned(),
-            osd: 1,
-            iops: vec![10.0],
-            units: vec![20.5],
-            reserved,
-        };
-        let reserved =
-            Reserved { units: 100.0, wanted: vec![50.0], owed: vec![25.0], short: vec![4.0] };
-        let service = vec![row("client", Some(reserved)), row("background_recovery", None)];
-        let table = service_rows(&Series { service, ..Default::default() });
-        let class = |name: &str| TableCell::Text(name.to_owned());
-        let number = TableCell::Number;
-        assert_eq!(table.columns.len(), 9);
-        let counted = [number(1.0), number(10.0), number(20.5)];
-        let told = [number(100.0), number(50.0), number(25.0), number(4.0)];
-        let row =
-            |name, told: &[TableCell]| [&[number(0.0), class(name)], &counted[..], told].concat();
-        let untold = vec![TableCell::Nothing; 4];
-        assert_eq!(table.rows, [row("client", &told), row("background_recovery", &untold)]);
     }
 
     #[test]

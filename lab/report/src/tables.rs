@@ -1,9 +1,8 @@
 //! What a result holds as plain tables: all setups in one, and the seconds, the service and the checkpoints of each. CSV files and
 //! Parquet files are written of the same.
 
-use crate::reservation::service_rows;
 use crate::sheet::Sheet;
-use loadline_study::{Series, SetupResult, ShownIn, StudyResult};
+use loadline_study::{Reserved, Series, SetupResult, ShownIn, StudyResult};
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +77,37 @@ fn seconds(columns: &[&str], series: &Series) -> DataTable {
     DataTable::of(&[&["t_s"], columns].concat(), rows)
 }
 
+/// Every class on every OSD in every second.
+fn service_rows(series: &Series) -> DataTable {
+    let number = TableCell::Number;
+    let mut rows = Vec::new();
+    for of in &series.service {
+        for (second, (iops, units)) in of.iops.iter().zip(&of.units).enumerate() {
+            let reserved = match &of.reserved {
+                None => vec![TableCell::Nothing; 4],
+                Some(Reserved { units, wanted, owed, short }) => {
+                    [*units, wanted[second], owed[second], short[second]].map(number).to_vec()
+                }
+            };
+            let (second, osd) = (number(second as f64), number(f64::from(of.osd)));
+            let class = TableCell::Text(of.class.clone());
+            rows.push([vec![second, class, osd, number(*iops), number(*units)], reserved].concat());
+        }
+    }
+    let columns = [
+        "t_s",
+        "class",
+        "osd",
+        "iops",
+        "cost_units",
+        "reserved_units",
+        "wanted_units",
+        "owed_units",
+        "short_units",
+    ];
+    DataTable::of(&columns, rows)
+}
+
 fn checkpoints(series: &Series) -> DataTable {
     let number = TableCell::Number;
     let rows = series.checkpoints.iter().map(|point| {
@@ -110,6 +140,7 @@ fn results(result: &StudyResult) -> DataTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loadline_study::ClassService;
 
     #[test]
     fn a_second_without_completions_has_no_latency() {
@@ -127,5 +158,29 @@ mod tests {
                 vec![number(1.0), number(0.0), nothing(), nothing(), nothing()],
             ]
         );
+    }
+
+    #[test]
+    fn a_class_without_a_reservation_leaves_its_fields_empty() {
+        let row = |class: &str, reserved| ClassService {
+            class: class.to_owned(),
+            osd: 1,
+            iops: vec![10.0],
+            units: vec![20.5],
+            reserved,
+        };
+        let reserved =
+            Reserved { units: 100.0, wanted: vec![50.0], owed: vec![25.0], short: vec![4.0] };
+        let service = vec![row("client", Some(reserved)), row("background_recovery", None)];
+        let table = service_rows(&Series { service, ..Default::default() });
+        let class = |name: &str| TableCell::Text(name.to_owned());
+        let number = TableCell::Number;
+        assert_eq!(table.columns.len(), 9);
+        let counted = [number(1.0), number(10.0), number(20.5)];
+        let told = [number(100.0), number(50.0), number(25.0), number(4.0)];
+        let row =
+            |name, told: &[TableCell]| [&[number(0.0), class(name)], &counted[..], told].concat();
+        let untold = vec![TableCell::Nothing; 4];
+        assert_eq!(table.rows, [row("client", &told), row("background_recovery", &untold)]);
     }
 }
