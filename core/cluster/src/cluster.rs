@@ -121,6 +121,7 @@ impl Cluster {
             Notice::Joined(pg, interval) => self.joined(osd, (pg, interval), fx),
             Notice::Activated(pg, interval) => self.activated(osd, pg, interval, fx),
             Notice::Unfound(pg, interval, objects) => self.unfound(pg, interval, objects),
+            Notice::Lacking(pg, interval, osds) => self.lacking(pg, interval, osds, fx),
             Notice::Recovered(pg, interval) => self.recovered(pg, interval, fx),
             Notice::Identified(term) => self.identified(osd, term, fx),
             Notice::MapSaved(epoch) => self.map_saved(osd, epoch, fx),

@@ -131,9 +131,13 @@ impl Cluster {
     /// [`NotHealed`] says what stands against it.
     pub fn may_take_rotten_down(&self, osd: OsdId) -> Result<(), NotHealed> {
         self.find_no_obstacle(osd)?;
+        // What it lacks itself it gets when it is filled.
         let is_elsewhere = |id: &PgId| {
             let pg = self.map.pg(*id);
-            pg.clean && pg.acting.iter().any(|other| *other != osd)
+            let copies = self.map.pool_of(*id).1.spec.copies as usize;
+            let others_are_whole = pg.lacking.iter().all(|lacking| lacking == osd);
+            let is_on_others = pg.acting.iter().any(|other| *other != osd);
+            pg.is_in_place(copies) && others_are_whole && is_on_others
         };
         match self.map.pgs().map(|(id, _)| id).find(|id| !is_elsewhere(id)) {
             Some(pg) => Err(NotHealed::OnlyCopy(pg)),

@@ -41,6 +41,7 @@ impl Cluster {
         let state = self.map.pg_mut(pg);
         state.interval = interval;
         (state.ready, state.clean) = (false, false);
+        state.lacking = OsdSet::EMPTY;
         state.activated = OsdSet::EMPTY;
         state.had_unfound |= !std::mem::take(&mut state.unfound).is_empty();
         for osd in asked.iter() {
@@ -97,9 +98,8 @@ impl Cluster {
         state.running = running;
         state.acting = peered.acting.clone();
         state.backfill = peered.backfill.clone();
-        state.clean = peered.missing.is_empty()
-            && state.acting == state.up
-            && state.acting.len() == copies_wanted;
+        state.lacking = peered.lacking();
+        state.clean = state.is_in_place(copies_wanted) && state.lacking.is_empty();
         self.tell_members(pg, peered, log, fx);
     }
 
@@ -227,6 +227,20 @@ impl Cluster {
         }
     }
 
+    /// These copies of a placement group lack something, its primary says. When none does any more, what was kept for that goes.
+    pub(crate) fn lacking(&mut self, pg: PgId, interval: u32, osds: OsdSet, fx: &mut OwnerEffects) {
+        if !self.is_interval(pg, interval) || self.peering.contains_key(&pg) {
+            return;
+        }
+        let copies = self.map.pool_of(pg).1.spec.copies as usize;
+        let state = self.map.pg_mut(pg);
+        state.lacking = osds;
+        state.clean = state.is_in_place(copies) && osds.is_empty();
+        for osd in self.up_osds().iter() {
+            self.retire_stray(pg, osd, fx);
+        }
+    }
+
     /// These objects of a placement group can be read nowhere, its primary says.
     pub(crate) fn unfound(&mut self, pg: PgId, interval: u32, objects: Vec<ObjectNo>) {
         if self.is_interval(pg, interval) {
@@ -251,19 +265,23 @@ mod tests {
 
     const PG: PgId = PgId::new(0);
 
-    /// A cluster of three OSDs with one placement group of three copies, spoken with by hand.
+    /// A cluster of three OSDs or four with one placement group of three copies, spoken with by hand.
     struct Talk {
         cluster: Cluster,
         fx: OwnerEffects,
-        lives: [u32; 3],
+        lives: [u32; 4],
     }
 
     impl Talk {
         fn new() -> Talk {
+            Talk::of(3)
+        }
+
+        fn of(osds: u32) -> Talk {
             let osd = OsdId::new(0);
             let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
             let mut cluster = Cluster::new(&Config {
-                osds: 3,
+                osds,
                 placement: Placement::Even,
                 placement_seed: 1,
                 policy: Policy { plan: settings.plan(osd), seed: 1 },
@@ -271,7 +289,7 @@ mod tests {
             });
             let mut fx = OwnerEffects::default();
             cluster.create_pool(PoolSpec { copies: 3, ..spec() }, &mut fx);
-            Talk { cluster, fx, lives: [0; 3] }
+            Talk { cluster, fx, lives: [0; 4] }
         }
 
         /// What OSDs were told about the group since the last call: whom, what, under which number.
@@ -415,6 +433,33 @@ mod tests {
         assert_eq!(outage(&[0, 1, 2], 0), unclean, "nobody has it anyway");
         let needed = Outage { become_inactive: vec![PG], ..Outage::default() };
         assert_eq!(outage(&[1, 2], 0), needed);
+    }
+
+    /// A copy was found to have lost a page in the middle of an interval, and the map called its group clean all the same: an OSD could be
+    /// removed, and a copy go that was kept beside the others.
+    #[test]
+    fn a_group_is_clean_only_while_no_copy_lacks_anything() {
+        let mut talk = Talk::of(4);
+        (0..4).for_each(|osd| talk.answer(osd, 2));
+        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let fourth = (0..4).find(|osd| !acting.contains(osd)).expect("one has no copy");
+        let retired = |talk: &mut Talk| {
+            let told = std::mem::take(&mut talk.fx.directives);
+            let retired = told.into_iter().filter(|(_, it)| matches!(it, Directive::Retire(PG)));
+            retired.map(|(osd, _)| osd.get()).collect::<Vec<u32>>()
+        };
+        assert_eq!((talk.cluster.is_clean(), retired(&mut talk)), (true, vec![fourth]));
+        let one = OsdSet::one(OsdId::new(acting[1]));
+        talk.hear(acting[0], Notice::Lacking(PG, 1, one));
+        assert!(talk.cluster.is_clean(), "it was said of an earlier interval");
+        talk.hear(acting[0], Notice::Lacking(PG, 2, one));
+        assert!(!talk.cluster.is_clean());
+        talk.set_up(fourth, false);
+        talk.set_up(fourth, true);
+        assert_eq!((talk.cluster.is_clean(), retired(&mut talk)), (false, vec![]));
+        talk.hear(acting[0], Notice::Lacking(PG, 2, OsdSet::EMPTY));
+        assert_eq!((talk.cluster.is_clean(), retired(&mut talk)), (true, vec![fourth]));
     }
 
     /// Whoever took an OSD's disk away while its group was between two intervals was not told that it may have what nobody found.

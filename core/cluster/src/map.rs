@@ -47,8 +47,10 @@ pub struct PgState {
     pub ready: bool,
     /// Who takes part in the present interval and has it on its disk.
     pub activated: OsdSet,
-    /// Whether every copy is where it should be.
+    /// Whether every copy is where it should be, and none lacks anything.
     pub clean: bool,
+    /// Who of those that serve it lacks objects of it, or pages of them: when the present interval began, or as the primary says since.
+    pub lacking: OsdSet,
     /// Objects that some OSD should get and that can be read on no other, as the primary says.
     pub unfound: Vec<ObjectNo>,
     /// Whether there were some in an earlier interval, and something is missing still: the present primary may not have looked for it
@@ -60,6 +62,11 @@ impl PgState {
     /// The primary that ops go to now. Nobody, before the present interval has begun on all who take part.
     pub fn serving(&self) -> Option<OsdId> {
         self.acting.first().copied().filter(|_| self.ready)
+    }
+
+    /// Whether so many copies are served from where placement wants them.
+    pub(crate) fn is_in_place(&self, copies: usize) -> bool {
+        self.acting == self.up && self.acting.len() == copies
     }
 }
 

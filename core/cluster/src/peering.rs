@@ -99,17 +99,27 @@ pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &
     let damaged = |osd: &OsdId| Some((*osd, copies.of(*osd)?.damaged.clone()));
     peered.damaged = peered.acting.iter().filter_map(damaged).collect();
     peered.damaged.retain(|(_, damaged)| !damaged.is_empty());
+    peered.admit_who_has_what_is_lost(copies, &best, asynchronous_above);
     peered
 }
 
 impl Peered {
+    /// Who of those that would serve lacks objects, or pages of them.
+    pub(crate) fn lacking(&self) -> OsdSet {
+        self.missing.iter().chain(&self.damaged).map(|(osd, _)| *osd).collect()
+    }
+
     /// Whether a copy has an object whole of which everyone who would serve has lost something. Together they might still have all of it;
     /// nobody has looked.
     pub(crate) fn needs(&self, copy: &CopyState<'_>) -> bool {
+        self.needs_one(|object| {
+            !copy.filling && !copy.lacks.contains(object) && !copy.damaged.contains(object)
+        })
+    }
+
+    /// Whether everyone who would serve has lost something of an object that is whole somewhere, by this.
+    fn needs_one(&self, is_whole: impl Fn(&ObjectNo) -> bool) -> bool {
         let Some((first, lost)) = self.damaged.first() else { return false };
-        let is_whole = |object: &&ObjectNo| {
-            !copy.filling && !copy.lacks.contains(*object) && !copy.damaged.contains(*object)
-        };
         let is_among = |all: &[(OsdId, BTreeSet<ObjectNo>)], osd: &OsdId, object: &ObjectNo| {
             all.iter().any(|(it, objects)| it == osd && objects.contains(object))
         };
@@ -117,7 +127,31 @@ impl Peered {
             is_among(&self.damaged, osd, object) || is_among(&self.missing, osd, object)
         };
         let others = || self.acting.iter().filter(|osd| *osd != first);
-        lost.iter().filter(is_whole).any(|object| others().all(|osd| is_bad(osd, object)))
+        lost.iter().filter(|it| is_whole(it)).any(|object| others().all(|osd| is_bad(osd, object)))
+    }
+
+    /// A copy that placement does not want any more acts as long as the others need it: it is kept for that, and they get what they have
+    /// lost from nobody but who acts.
+    fn admit_who_has_what_is_lost(
+        &mut self,
+        copies: &Copies<'_>,
+        best: &CopyState<'_>,
+        asynchronous_above: u64,
+    ) {
+        for (osd, copy) in &copies.states {
+            let missing = copy.as_ref().and_then(|copy| Some((copy, missing_in(copy, best)?)));
+            let Some((copy, missing)) = missing.filter(|_| !self.acting.contains(osd)) else {
+                continue;
+            };
+            let is_whole =
+                |object: &ObjectNo| !missing.contains(object) && !copy.damaged.contains(object);
+            if self.needs_one(is_whole) {
+                self.admit(*osd, missing, asynchronous_above);
+                if !copy.damaged.is_empty() {
+                    self.damaged.push((*osd, copy.damaged.clone()));
+                }
+            }
+        }
     }
 }
 
@@ -405,6 +439,44 @@ mod tests {
         check(&[0, 1, 2], &[], 4, &[left_behind], (&[], &[], &[], &[]));
         let outcome: Outcome<'_> = (&[0, 1, 2], &[(2, 4)], &[2], &[]);
         check(&[0, 1, 2], &[], 4, &[whole(0, 9, 4), whole(1, 9, 4), left_behind], outcome);
+    }
+
+    /// Copies in their places had lost pages of an object that the one before had whole. That one was kept, but nobody got anything from it.
+    #[test]
+    fn who_has_whole_what_all_others_have_lost_pages_of_acts() {
+        let (log, shorter) = (log_of(9), log_of(8));
+        let (none, last, lost) = (BTreeSet::new(), BTreeSet::from([ObjectNo(8)]), ObjectNo(3));
+        let (one, other) = (BTreeSet::from([lost]), BTreeSet::from([lost, ObjectNo(5)]));
+        let asynchronous_above = 1;
+        let copy = |log, lacks, damaged| CopyState {
+            log,
+            lacks,
+            damaged,
+            gaps: false,
+            filling: false,
+            active_in: now(4),
+            asynchronous_above,
+        };
+        let check = |copies: [CopyState<'_>; 4], acting: &[u32], lacking: &[u32]| {
+            let states = (0..).map(osd).zip(copies.map(Some)).collect();
+            let (active_in, stand_in) = (now(4), StandIn::NextMember);
+            let rules = Rules { copies: 3, active_in, stand_in };
+            let up = [0, 1, 2].map(osd);
+            let peered = peer(&up, &up, &Copies { states }, &rules);
+            let numbers: Vec<u32> = peered.acting.iter().map(|osd| osd.get()).collect();
+            assert_eq!(numbers, acting);
+            assert_eq!(peered.lacking(), lacking.iter().copied().map(osd).collect());
+        };
+        let (whole, bad) = (copy(&log, &none, &none), copy(&log, &none, &one));
+        check([whole, whole, whole, whole], &[0, 1, 2], &[]);
+        check([bad, whole, bad, whole], &[0, 1, 2], &[0, 2]);
+        check([bad, bad, bad, whole], &[0, 1, 2, 3], &[0, 1, 2]);
+        check([bad, copy(&log, &none, &other), bad, bad], &[0, 1, 2], &[0, 1, 2]);
+        // It is behind, but not with that object; or it is.
+        let behind = copy(&shorter, &none, &none);
+        check([bad, bad, bad, behind], &[0, 1, 2, 3], &[0, 1, 2, 3]);
+        check([bad, bad, bad, copy(&log, &one, &none)], &[0, 1, 2], &[0, 1, 2]);
+        check([bad, copy(&log, &last, &one), bad, whole], &[0, 1, 2, 3], &[0, 1, 2]);
     }
 
     /// Each member of the acting set lacked the same object, and the one copy that had it did not act: there was

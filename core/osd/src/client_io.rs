@@ -237,7 +237,7 @@ impl Osd {
         in_flight.lost = in_flight.lost.and(lost);
         let (op, is_over) = (in_flight.op, in_flight.pending.is_empty());
         if lost.any() {
-            self.note_unreadable(op.pg, from, op.object);
+            self.note_lost(op.pg, from, op.object);
         }
         if is_over {
             let in_flight = self.ops.get_mut(tag).expect("it was looked up");
@@ -346,7 +346,7 @@ impl Osd {
                 && !self.can_pull(op.pg, object)
                 && !self.can_mend(op.pg, object)
             {
-                return self.fail_op(now, &op, object, fx);
+                return self.do_with_own(now, object, (op, data), fx);
             }
             self.start_urgent(now, op.pg, object, fx);
         }

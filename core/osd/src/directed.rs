@@ -91,7 +91,7 @@ impl Osd {
             let pg = self.pg_mut(id).expect("it was placed");
             pg.primary = Some(Box::new(Primary::new(activation, objects)));
             for (osd, damaged) in &activation.damaged {
-                damaged.iter().for_each(|object| self.note_unreadable(id, *osd, *object));
+                damaged.iter().for_each(|object| self.note_lost(id, *osd, *object));
             }
             self.start_recovery(now, id, fx);
             self.begin_scrubs(now, fx);

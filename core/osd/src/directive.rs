@@ -7,7 +7,7 @@
 //! know the interval yet.
 
 use crate::disk::Identity;
-use crate::ids::{IntervalId, OsdId, PgId};
+use crate::ids::{IntervalId, OsdId, OsdSet, PgId};
 use crate::message::{Activation, Data};
 use crate::pg::CopyReport;
 use crate::policy::{OsdOptions, Policy};
@@ -82,6 +82,9 @@ pub enum Notice {
     Activated(PgId, u32),
     /// This OSD leads the placement group in this interval, and these objects can be read nowhere.
     Unfound(PgId, u32, Vec<ObjectNo>),
+    /// This OSD leads the placement group in this interval, and these OSDs lack objects of it or pages of them, as far as was found out since the
+    /// interval began.
+    Lacking(PgId, u32, OsdSet),
     /// Every copy of this placement group is complete and nothing is in flight, as of this interval, which is to end now.
     Recovered(PgId, u32),
     /// Who this disk is is on it, with this term, and durable.

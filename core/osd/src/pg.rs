@@ -216,8 +216,8 @@ pub(crate) struct Primary {
     /// What each acting OSD misses, and what of the part that was dealt with could not be brought to those that are
     /// filled; those that miss nothing are not named.
     pub missing: BTreeMap<OsdId, BTreeSet<ObjectNo>>,
-    /// Who of them has the object, as far as is known, and could not read it, or has it otherwise than the others.
-    pub unreadable: BTreeMap<ObjectNo, BadCopies>,
+    /// Which copies of what they have are not as they should be.
+    pub bad: BadObjects,
     /// Missing objects that nobody can give.
     pub unfound: Unfound,
     pub asynchronous: OsdSet,
@@ -230,6 +230,17 @@ pub(crate) struct Primary {
     pub asked: OsdSet,
     /// The interval began with every copy in its place, and none was changed by recovery since.
     pub untouched: bool,
+}
+
+/// Copies of objects that are not as they should be, as far as is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BadObjects {
+    /// Who of them has the object, as far as is known, and could not read it, or has it otherwise than the others.
+    pub unreadable: BTreeMap<ObjectNo, BadCopies>,
+    /// Who has the object and has lost pages of it, as their disks tell, until each has got it whole.
+    pub lost: BTreeMap<ObjectNo, OsdSet>,
+    /// Who the owner of the map believes to lack something.
+    pub told_lacking: OsdSet,
 }
 
 /// Copies of an object of which no other is to be made.
@@ -297,6 +308,8 @@ pub(crate) struct Recovering {
     pub pending: OsdSet,
     /// Who gets it after the primary, which could not read its own copy.
     pub afterwards: OsdSet,
+    /// Who was sent a part of it: what they had may be gone.
+    pub touched: OsdSet,
     /// Of an object with a past: which step was sent last to whom. An answer to another one is to a push that was begun
     /// anew since.
     pub steps: BTreeMap<OsdId, SnapshotNo>,
@@ -408,6 +421,7 @@ impl Primary {
 
     pub(crate) fn new(activation: &Activation, objects: u64) -> Primary {
         let targets: OsdSet = activation.backfill.iter().copied().collect();
+        let lacking = activation.missing.iter().chain(&activation.damaged);
         Primary {
             shape: PgShape {
                 acting: activation.acting.iter().copied().collect(),
@@ -417,7 +431,10 @@ impl Primary {
             },
             ops: IntervalOps::default(),
             missing: activation.missing.iter().cloned().collect(),
-            unreadable: BTreeMap::new(),
+            bad: BadObjects {
+                told_lacking: lacking.map(|(osd, _)| *osd).collect(),
+                ..BadObjects::default()
+            },
             unfound: Unfound::default(),
             asynchronous: activation.asynchronous,
             backfill: (!targets.is_empty()).then(|| Backfill::new(targets, objects)),
@@ -438,6 +455,7 @@ impl Primary {
     pub(crate) fn is_whole(&self) -> bool {
         self.shape.acting.len() == self.shape.copies
             && self.recovery_needed().is_none()
+            && self.bad.lost.is_empty()
             && self.recovering.is_empty()
             && !self.ops.handing_over
     }
@@ -482,11 +500,22 @@ impl Primary {
     /// An OSD has `object` now.
     pub(crate) fn arrived(&mut self, osd: OsdId, object: ObjectNo) {
         self.untouched = false;
-        if let Some(marks) = self.unreadable.get_mut(&object) {
+        if let Some(marks) = self.bad.unreadable.get_mut(&object) {
             marks.all.remove(osd);
             marks.wrong.remove(osd);
         }
+        self.forget_lost(osd, object);
         self.found(osd, object);
+    }
+
+    /// An OSD has lost no page of `object` any more: it has all of it, or nothing.
+    pub(crate) fn forget_lost(&mut self, osd: OsdId, object: ObjectNo) {
+        if let Some(lost) = self.bad.lost.get_mut(&object) {
+            lost.remove(osd);
+            if lost.is_empty() {
+                self.bad.lost.remove(&object);
+            }
+        }
     }
 
     /// An OSD does not miss `object`.

@@ -59,7 +59,10 @@ impl Osd {
                 needed.map(RecoveryState::Waiting)
             }
             Reservation::Retry(Pause::TooFull) => needed.map(RecoveryState::TooFull),
-            Reservation::Retry(Pause::Unfound) => needed.map(RecoveryState::Unfound),
+            // What copies have lost pages of is tried again though nothing else is missing.
+            Reservation::Retry(Pause::Unfound) => {
+                Some(RecoveryState::Unfound(needed.unwrap_or(RecoveryKind::Log)))
+            }
         }
     }
 

@@ -42,6 +42,11 @@ impl AskedPlace {
         AskedPlace { at, range: offset..offset + u64::from(op.length) }
     }
 
+    /// An object of so many bytes as it is now.
+    pub(crate) fn all_of(object_bytes: u64) -> AskedPlace {
+        AskedPlace { at: SnapshotNo::HEAD, range: 0..object_bytes }
+    }
+
     fn covers(&self, other: &AskedPlace) -> bool {
         self.at == other.at
             && self.range.start <= other.range.start

@@ -97,6 +97,7 @@ impl Osd {
         let primary = self.primary_mut(pg);
         if let Some(recovering) = primary.and_then(|p| p.recovering.get_mut(&object)) {
             recovering.steps.insert(to, label);
+            recovering.touched.insert(to);
         }
     }
 

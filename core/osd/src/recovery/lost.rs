@@ -42,7 +42,7 @@ impl Osd {
     ) -> bool {
         let this = self.id;
         let primary = self.primary_mut(pg).expect("it leads");
-        let unreadable = primary.unreadable.get(&object).map(|bad| bad.all).unwrap_or_default();
+        let unreadable = primary.bad.unreadable.get(&object).map(|bad| bad.all).unwrap_or_default();
         let lacks = |osd: &OsdId| primary.misses(*osd, object) && !unreadable.contains(*osd);
         let lacking: OsdSet = primary.shape.acting.iter().filter(lacks).collect();
         if lacking.is_empty() {
@@ -190,12 +190,15 @@ impl Osd {
         let recovering = self.end_object(pg, object);
         let primary = self.primary_mut(pg).expect("it leads");
         let was_unfound = primary.unfound.remove(object);
-        primary.unreadable.remove(&object);
+        primary.bad.unreadable.remove(&object);
         let all = primary.shape.acting.with(recovering.pending).with(recovering.afterwards);
         for osd in all.iter() {
             match given_up.holders.contains(osd) {
                 true => primary.found(osd, object),
-                false => primary.note_missing(osd, object),
+                false => {
+                    primary.note_missing(osd, object);
+                    primary.forget_lost(osd, object);
+                }
             }
         }
         primary.untouched = false;

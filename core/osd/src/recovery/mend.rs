@@ -366,7 +366,7 @@ impl Osd {
 impl Primary {
     /// The copies that have an object and could not read all of it.
     pub(crate) fn lenders(&self, object: ObjectNo) -> OsdSet {
-        let bad = self.unreadable.get(&object).copied().unwrap_or_default();
+        let bad = self.bad.unreadable.get(&object).copied().unwrap_or_default();
         bad.all.iter().filter(|osd| !bad.wrong.contains(*osd)).collect()
     }
 }

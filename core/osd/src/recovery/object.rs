@@ -134,6 +134,10 @@ impl Osd {
         let meta = self.store.objects(pg).meta(object);
         let bytes = self.carried(pg, meta.map_or(0, |meta| meta.length), &data);
         let push = Push { object, meta, base, bytes, pulled };
+        let primary = self.primary_mut(pg);
+        if let Some(recovering) = primary.and_then(|it| it.recovering.get_mut(&object)) {
+            recovering.touched = recovering.touched.with(targets);
+        }
         for target in targets.iter() {
             self.send_as(urgency, target, pg, (Message::Push(push), data.clone()), fx);
         }

@@ -58,7 +58,7 @@ impl Osd {
         let is_over = recovering.pending.is_empty();
         primary.note_missing(from, object);
         // What it had may be gone: it is not one of those that have the object and could not read it.
-        if let Some(marks) = primary.unreadable.get_mut(&object) {
+        if let Some(marks) = primary.bad.unreadable.get_mut(&object) {
             marks.all.remove(from);
             marks.wrong.remove(from);
         }

@@ -66,7 +66,7 @@ impl Osd {
                 self.start_object(now, pg, object, targets, fx);
                 return true;
             }
-            self.give_up(pg, object, targets, fx);
+            self.give_up(pg, object, (targets, OsdSet::EMPTY), fx);
         }
         let Some(primary) = self.primary_mut(pg) else { return false };
         if !matches!(primary.reservation, Reservation::Held(RecoveryKind::Backfill)) {
@@ -106,6 +106,12 @@ impl Osd {
     /// recovered without a reservation: because ops waited for them, or because it was taken back meanwhile.
     fn finish_if_recovered(&mut self, now: Time, pg: PgId, fx: &mut Effects) -> bool {
         let Some(primary) = self.primary_mut(pg) else { return true };
+        if primary.is_recovered() && !primary.bad.lost.is_empty() && primary.untouched {
+            // Every copy has what it had, and nobody gave what some have lost: as with what is unfound.
+            self.tell_lacking(pg, fx);
+            self.suspend_recovery(now, pg, Pause::Unfound, fx);
+            return true;
+        }
         if primary.is_recovered() {
             primary.reservation = Reservation::None;
             // What was tried in vain has changed nothing that the owner would have to know.
@@ -116,6 +122,7 @@ impl Osd {
                 true => self.hand_over_if_idle(pg, fx),
                 // The interval goes on, and with it what has waited for the group to be whole.
                 false => {
+                    self.tell_lacking(pg, fx);
                     self.begin_scrubs(now, fx);
                     self.begin_trim(now, pg, fx);
                 }

@@ -129,9 +129,20 @@ impl Osd {
     pub(crate) fn note_wrong(&mut self, pg: PgId, osd: OsdId, object: ObjectNo) {
         self.note_unreadable(pg, osd, object);
         let primary = self.primary_mut(pg).expect("only a primary counts on copies");
-        if let Some(bad) = primary.unreadable.get_mut(&object) {
+        if let Some(bad) = primary.bad.unreadable.get_mut(&object) {
             bad.wrong.insert(osd);
         }
+    }
+
+    /// A copy has an object, and has lost pages of it.
+    pub(crate) fn note_lost(&mut self, pg: PgId, osd: OsdId, object: ObjectNo) {
+        let primary = self.primary_mut(pg).expect("only a primary counts on copies");
+        let is_marked =
+            primary.bad.unreadable.get(&object).is_some_and(|bad| bad.all.contains(osd));
+        if is_marked || !primary.misses(osd, object) {
+            primary.bad.lost.entry(object).or_default().insert(osd);
+        }
+        self.note_unreadable(pg, osd, object);
     }
 
     pub(crate) fn note_unreadable(&mut self, pg: PgId, osd: OsdId, object: ObjectNo) {
@@ -143,12 +154,13 @@ impl Osd {
         let primary = here.primary.as_mut().expect("only a primary counts on copies");
         if !primary.misses(osd, object) {
             primary.note_missing(osd, object);
-            primary.unreadable.entry(object).or_default().all.insert(osd);
+            primary.bad.unreadable.entry(object).or_default().all.insert(osd);
         }
     }
 
     /// Recovers what was found bad while the placement group was thought whole.
     pub(crate) fn begin_repair(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        self.tell_lacking(pg, fx);
         let Some(primary) = self.primary(pg) else { return };
         if primary.reservation == Reservation::None && !primary.ops.handing_over {
             self.start_recovery(now, pg, fx);
@@ -167,7 +179,7 @@ impl Osd {
         }
         let recovering = self.end_object(pg, object);
         let targets = recovering.pending.with(recovering.afterwards);
-        self.give_up(pg, object, targets, fx);
+        self.give_up(pg, object, (targets, recovering.touched), fx);
         let mut go_on = Vec::new();
         for (op, data) in recovering.parked {
             match self.can_do_with_own(&op, object) {
@@ -178,8 +190,39 @@ impl Osd {
         let primary = self.primary_mut(pg).expect("it leads");
         let reads = go_on.iter().filter(|(op, _)| !op.kind.is_update());
         reads.for_each(|(op, _)| primary.unfound.looked(now, object, AskedPlace::of(op)));
+        self.tell_lost(now, pg, object, fx);
         self.unpark(now, pg, go_on, fx);
         self.continue_recovery(now, pg, fx);
+    }
+
+    /// Nobody may give an object that an op needs and that is not whole here: the op has to do with what is.
+    pub(crate) fn do_with_own(
+        &mut self,
+        now: Time,
+        object: ObjectNo,
+        (op, data): (ClientOp, Data),
+        fx: &mut Effects,
+    ) {
+        self.give_up(op.pg, object, (OsdSet::EMPTY, OsdSet::EMPTY), fx);
+        if !self.can_do_with_own(&op, object) {
+            return self.fail_op(now, &op, object, fx);
+        }
+        let primary = self.primary_mut(op.pg).expect("it leads");
+        if !op.kind.is_update() {
+            primary.unfound.looked(now, object, AskedPlace::of(&op));
+        }
+        self.unpark(now, op.pg, vec![(op, data)], fx);
+    }
+
+    /// A page that copies have lost was found nowhere: who asks what is wrong sees it before anybody reads there.
+    fn tell_lost(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
+        let primary = self.primary_mut(pg).expect("it leads");
+        let all = AskedPlace::all_of(primary.shape.object_bytes);
+        let is_missing = primary.missing.values().any(|missing| missing.contains(&object));
+        let is_lost = primary.bad.lost.contains_key(&object) && !is_missing;
+        if is_lost && primary.unfound.refuse(now, object, all) {
+            self.tell_unfound(pg, fx);
+        }
     }
 
     /// Whether an op that has waited for an object in vain may go on with this copy, which has it and cannot read all of it.
@@ -214,17 +257,17 @@ impl Osd {
         &mut self,
         pg: PgId,
         object: ObjectNo,
-        targets: OsdSet,
+        (targets, touched): (OsdSet, OsdSet),
         fx: &mut Effects,
     ) {
         let this = self.id;
         let here = self.pg_mut(pg).expect("it leads");
         let is_gone = here.lacks.contains(&object);
         let primary = here.primary.as_mut().expect("it leads");
-        let marks = primary.unreadable.remove(&object).unwrap_or_default().all;
+        let marks = primary.bad.unreadable.remove(&object).unwrap_or_default().all;
         for osd in marks.iter() {
             // What was begun to be replaced is no copy any more.
-            let was_touched = if osd == this { is_gone } else { targets.contains(osd) };
+            let was_touched = if osd == this { is_gone } else { touched.contains(osd) };
             if !was_touched {
                 primary.found(osd, object);
             }
@@ -248,8 +291,24 @@ impl Osd {
         fx.owner.push(Notice::Unfound(pg, interval, self.unfound_objects(pg)));
     }
 
+    /// The owner of the map counts copies as whole, and deletes what is kept beside them, until it hears otherwise. A page that a copy has
+    /// lost and that nobody gave is lost still, though its object is no more on its way than the others.
+    pub(crate) fn tell_lacking(&mut self, pg: PgId, fx: &mut Effects) {
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        let Some(primary) = self.primary_mut(pg) else { return };
+        let missing: OsdSet = primary.missing.keys().copied().collect();
+        let lacking = primary.bad.lost.values().fold(missing, |all, lost| all.with(*lost));
+        if std::mem::replace(&mut primary.bad.told_lacking, lacking) != lacking {
+            fx.owner.push(Notice::Lacking(pg, interval, lacking));
+        }
+    }
+
     /// What could be read nowhere, or found no room, is tried once more.
     pub(crate) fn try_all_again(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        for (object, copies) in primary.bad.lost.clone() {
+            copies.iter().for_each(|osd| self.note_unreadable(pg, osd, object));
+        }
         let Some(primary) = self.primary_mut(pg) else { return };
         primary.unfound.look_again();
         let stalled = std::mem::take(&mut primary.ops.stalled);
@@ -346,7 +405,8 @@ impl Osd {
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
         primary.note_missing(from, object);
         // It has nothing to lend any more.
-        if let Some(bad) = primary.unreadable.get_mut(&object) {
+        primary.forget_lost(from, object);
+        if let Some(bad) = primary.bad.unreadable.get_mut(&object) {
             bad.all.remove(from);
         }
         self.vote(now, (from, None, LostEnds::BOTH), tag, fx);

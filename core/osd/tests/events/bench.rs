@@ -109,6 +109,8 @@ pub(crate) struct Bench {
     /// Whether the devices cannot write.
     is_worn: bool,
     seen: Vec<String>,
+    /// Who lacks something, as the owner was told last.
+    pub(crate) lacking: Option<OsdSet>,
     /// The replies so far.
     pub(crate) replies: Vec<loadline_osd::Reply>,
 }
@@ -145,6 +147,7 @@ impl Bench {
             computed: 0,
             is_worn: false,
             seen: Vec::new(),
+            lacking: None,
             replies: Vec::new(),
         }
     }
@@ -381,6 +384,7 @@ impl Bench {
         self.seen.push(match notice {
             Notice::Stopped(fault, _) => format!("{osd} stopped: {fault}"),
             Notice::Recovered(pg, interval) => format!("{pg} recovered in {interval}"),
+            Notice::Lacking(_, _, osds) => return self.lacking = Some(*osds),
             Notice::Joined(..) | Notice::Unfound(..) | Notice::Copy(..) => return,
             other => unreachable!("not of a direct store: {other:?}"),
         });

@@ -3,10 +3,12 @@
 use crate::bench::{Bench, PG, class_name, filling, interval, missing, options, plan, write_of};
 use loadline_base::Span;
 use loadline_osd::{
-    AsideFor, DamageCounts, Directive, Effect, Message, OpKind, OsdId, RecoveryKind, RecoveryState,
+    Activation, AsideFor, DamageCounts, Directive, Effect, Message, OpKind, OsdId, OsdSet,
+    RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
+use std::collections::BTreeSet;
 
 /// Copies on so many OSDs, all with object 1.
 fn copies(osds: u32) -> Bench {
@@ -49,6 +51,45 @@ fn a_client_reads_what_another_copy_gives_back() {
     bench.op(7, OpKind::Read, 1, 3);
     bench.check(&["osd.0: Read of 4096 as client", "reply 7"]);
     ends_well(&mut bench, &[0, 1], &[1]);
+}
+
+/// What lacks something is not whole, and the owner of the map goes by that: it hears of it when it is found, not when the next interval begins.
+/// (Until then the map called the group clean, and what was kept beside it could go.)
+#[test]
+fn the_owner_hears_who_lacks_something_while_the_interval_lasts() {
+    let mut bench = copies(2);
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    assert_eq!(bench.lacking, None);
+    bench.spoil(0, 1);
+    bench.op(7, OpKind::Read, 1, 2);
+    bench.run();
+    assert_eq!(bench.lacking, Some(OsdSet::one(OsdId::new(0))), "the interval ends with that");
+    bench.activate(PG, interval(3, &[0, 1]));
+    bench.run();
+    (0..2).for_each(|osd| bench.spoil(osd, 1));
+    bench.op(8, OpKind::Read, 1, 3);
+    assert!(bench.run().contains(&"reply 8 failed".to_owned()));
+    assert_eq!(bench.lacking, Some(OsdSet::EMPTY), "nothing has changed");
+}
+
+/// The primary has lost pages of an object, and the other copy lacks it. What is good of it is read. (All of it was refused until recovery had come to
+/// it, and found that nobody gives the rest.)
+#[test]
+fn what_is_good_of_an_object_is_read_though_nobody_gives_the_rest() {
+    let mut bench = copies(2);
+    bench.hold(|effect| matches!(effect, Effect::Send(_)));
+    let damaged = vec![(OsdId::new(0), BTreeSet::from([ObjectNo(1)]))];
+    bench.activate(PG, Activation { damaged, ..missing(interval(2, &[0, 1]), 1, &[1]) });
+    bench.run();
+    assert_eq!(bench.osds[0].recovery_of(PG), Some(RecoveryState::Waiting(RecoveryKind::Log)));
+    bench.op(7, OpKind::Read, 1, 2);
+    bench.check(&["osd.0: Read of 4096 as client", "reply 7"]);
+    // What it lacks altogether is nowhere.
+    let nowhere = missing(missing(interval(3, &[0, 1]), 1, &[1]), 0, &[1]);
+    bench.activate(PG, nowhere);
+    bench.op(8, OpKind::Read, 1, 3);
+    bench.check(&["reply 8 failed"]);
 }
 
 /// A read is the last op of an interval that is about to end, and fails: the interval ends all the same. (Nobody was told, and every op of the
