@@ -3,8 +3,8 @@
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan, write_of};
 use loadline_base::{Span, Time};
 use loadline_osd::{
-    Activation, AsideFor, ClientOp, Directive, Effect, Message, OpKind, OsdId, OsdOptions, OsdSet,
-    PgId, PgProgress, RecoveryKind, RecoveryState,
+    Activation, Aside, AsideFor, ClientOp, Directive, Effect, Message, OpKind, OsdId, OsdOptions,
+    OsdSet, PgId, PgProgress, RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
@@ -450,4 +450,38 @@ fn promises_outlive_their_interval_but_are_returned_once() {
     bench.run_until(Time::from_secs(2));
     bench.check_copies(&[0, 1], &[1, 2, 3]);
     assert_eq!(bench.osds[0].unfinished(), None);
+}
+
+/// An OSD has no room for the object that a write waits for: the write says that it waits for that room, and goes on when recovery has found it.
+#[test]
+fn a_write_that_waits_for_room_for_its_object_says_so() {
+    let mut bench = Bench::new(2, plan("quincy", SchedulerKind::Wpq), options());
+    bench.fill(0, &[1, 2]);
+    bench.hold(|effect| match effect {
+        Effect::Send(envelope) => matches!(envelope.message, Message::Push(_)),
+        _ => false,
+    });
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[1, 2]));
+    bench.op(7, OpKind::Write, 1, 2);
+    bench.run();
+    let write = write_of(7, 1);
+    assert_eq!(bench.osds[0].aside_of_op(&write), Some(AsideFor::Recovery));
+    bench.message(Some(1), 0, PG, 2, Message::NoRoom(ObjectNo(1)));
+    bench.run();
+    assert_eq!(bench.osds[0].aside_of_op(&write), Some(AsideFor::RecoveryRoom));
+    let waits = RecoveryState::TooFull(RecoveryKind::Log);
+    assert_eq!((bench.osds[0].recovery_of(PG), bench.replies.len()), (Some(waits), 0));
+    // The push that was refused never comes; the next one finds room. The other object's does not, and so the interval goes on.
+    bench.hold(|effect| match effect {
+        Effect::Send(envelope) => {
+            matches!(&envelope.message, Message::Push(push) if push.object == ObjectNo(2))
+        }
+        _ => false,
+    });
+    let seen = bench.run_until(bench.now + Span::from_secs(60));
+    assert!(seen.contains(&"osd.0 to osd.1: push 1".to_owned()), "{seen:?}");
+    let mut aside = Aside::of(AsideFor::Recovery);
+    aside.add(AsideFor::RecoveryRoom);
+    let told: Vec<Aside> = bench.replies.iter().map(|reply| reply.delay.aside).collect();
+    assert_eq!(told, [aside]);
 }
