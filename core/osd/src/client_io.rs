@@ -86,6 +86,7 @@ impl Osd {
             Err(lacking) => return self.park(now, lacking, (op, Data::NONE), fx),
         };
         let tag = self.begin_op(op, stamps, OsdSet::EMPTY);
+        self.ops.get_mut(tag).expect("it has begun").looks_into = Some(place.object);
         let commit = Commit::Read(tag, op.work(), op.traced.then_some(op.id));
         self.access(now, Urgency::default(), &place, Update::none(touch), commit);
     }
@@ -194,10 +195,20 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let Some(in_flight) = self.ops.get_mut(tag) else { return };
+        if in_flight.is_overtaken {
+            return self.read_again(now, tag, fx);
+        }
         in_flight.stamps.committed = now;
         in_flight.stamps.longest = in_flight.stamps.longest.or(delay);
         in_flight.read = read;
         self.vote(now, (self.id, None, lost), tag, fx);
+    }
+
+    /// What a read has read is not what any copy has: it is carried out again.
+    fn read_again(&mut self, now: Time, tag: WriteTag, fx: &mut Effects) {
+        let InFlight { op, stamps, .. } = self.ops.end(tag);
+        self.execute_op(now, (op, Data::NONE), stamps, fx);
+        self.op_finished(op.pg, fx);
     }
 
     /// What a client wants to read cannot be read here. If no other copy has it either, the op fails.
@@ -209,6 +220,9 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let Some(in_flight) = self.ops.get_mut(tag) else { return };
+        if in_flight.is_overtaken {
+            return self.read_again(now, tag, fx);
+        }
         let op = in_flight.op;
         let (place, ago) = (AskedPlace::of(&op), self.options.recovery_retry_interval);
         let primary = self.primary(op.pg).expect("its ops end with its interval");

@@ -17,6 +17,10 @@ pub(crate) struct InFlight {
     pub stamps: Stamps,
     /// Whether it makes its object from an ancestor's.
     pub copies: bool,
+    /// The object that a read looks into: its own, or an ancestor's.
+    pub looks_into: Option<ObjectNo>,
+    /// That object was put here meanwhile, in several steps: what was read may be what is between two of them.
+    pub is_overtaken: bool,
     /// What a read has read.
     pub read: Data,
     /// What kept the other copy that answered last.
@@ -74,8 +78,20 @@ impl InFlightOps {
         let (copies, read, last) = (false, Data::NONE, None);
         let lost = LostEnds::BOTH;
         let doubts = Vec::new();
-        let in_flight =
-            InFlight { op, sequence, pending, stamps, copies, read, last, lost, doubts };
+        let (looks_into, is_overtaken) = (None, false);
+        let in_flight = InFlight {
+            op,
+            sequence,
+            pending,
+            stamps,
+            copies,
+            looks_into,
+            is_overtaken,
+            read,
+            last,
+            lost,
+            doubts,
+        };
         WriteTag { slot: self.ops.acquire(in_flight), sequence }
     }
 
@@ -89,6 +105,16 @@ impl InFlightOps {
     /// An op is over.
     pub(crate) fn end(&mut self, tag: WriteTag) -> InFlight {
         self.ops.release(tag.slot)
+    }
+
+    /// An object is put here: reads that look into it are to look again.
+    pub(crate) fn overtake(&mut self, pg: PgId, object: ObjectNo) {
+        let looks =
+            |in_flight: &InFlight| in_flight.op.pg == pg && in_flight.looks_into == Some(object);
+        let reads = self.ops.iter().filter(|(_, in_flight)| looks(in_flight));
+        for slot in reads.map(|(slot, _)| slot).collect::<Vec<SlotId>>() {
+            self.ops.at_mut(slot).is_overtaken = true;
+        }
     }
 
     /// Forgets the ops of a placement group.

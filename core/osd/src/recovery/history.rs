@@ -162,6 +162,7 @@ impl Osd {
         }
         let place = ObjectRange { pg, object, offset: 0, length: step.length().get() };
         self.store.give_up_puts(pg, Some(object));
+        self.ops.overtake(pg, object);
         let update = match step {
             HistoryPush::Begin { born, removed } => {
                 let mut edits: Vec<Edit> = self.admit_lack(pg, object).into_iter().collect();

@@ -178,6 +178,7 @@ impl Osd {
             AccessKind::Put(Whole { label, length, base, data })
         });
         self.store.give_up_puts(pg, Some(push.object));
+        self.ops.overtake(pg, push.object);
         let mut edits = self.history_edits(asker, pg, &push);
         // What is there goes before what comes is there.
         let first: Vec<Edit> = self.admit_lack(pg, push.object).into_iter().collect();

@@ -444,6 +444,13 @@ fn what_waits_for_a_word_when_its_interval_ends_takes_no_object_with_it() {
     history(5247);
 }
 
+/// A read was under way when its object came from another copy, because another read could not read all of it here. It comes in several steps, and
+/// between two of them there are zeros, which the read took for the object.
+#[test]
+fn a_read_beside_which_its_object_comes_reads_what_was_there() {
+    history(9094);
+}
+
 #[test]
 #[ignore = "a long search; make soak runs it"]
 fn what_several_disks_do_not_read_for_a_while_costs_nothing_in_many_more_histories() {

@@ -187,7 +187,7 @@ fn a_write_that_is_refused_takes_nothing_from_snapshots_and_clones() {
 
 #[test]
 fn snapshots_and_clones_outlive_what_several_disks_do_not_read_for_a_while() {
-    let all: Vec<_> = (0..8).map(history).collect();
+    let all: Vec<_> = (0..24).map(history).collect();
     let sum = all.iter().fold((0, 0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1, sum.2 + it.2));
     assert!(sum.1 > 20 && sum.2 > 3, "refused, found, repaired: {sum:?}");
 }
