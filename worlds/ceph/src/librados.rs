@@ -17,6 +17,13 @@ use std::time::Instant;
 /// Seconds after which an answer is given up. Without it a command to a cluster without quorum waits for ever.
 const TIMEOUT_S: &str = "10";
 
+/// Why librados cannot be used. A static program's `dlopen` opens nothing.
+const NOT_THERE: &str = if cfg!(target_feature = "crt-static") {
+    "this program is static and opens no library: leave --by out, or use that of the Debian package"
+} else {
+    "librados.so.2 is not installed (apt-get install librados2)"
+};
+
 type Handle = *mut c_void;
 
 type Buffers = (*mut *mut c_char, *mut usize, *mut *mut c_char, *mut usize);
@@ -154,8 +161,7 @@ impl Librados {
         let conf = place.conf.display().to_string();
         let refuse =
             |reason: &str| CephError::Unreachable { conf: conf.clone(), reason: reason.to_owned() };
-        let functions = rados()
-            .ok_or_else(|| refuse("librados.so.2 is not installed (apt-get install librados2)"))?;
+        let functions = rados().ok_or_else(|| refuse(NOT_THERE))?;
         let text = |of: &str| CString::new(of).map_err(|_| refuse("a name has a zero byte"));
         let (user, path) = (text(&place.user)?, text(&conf)?);
         let mut cluster = null_mut();
