@@ -81,7 +81,7 @@ pub use place::Place;
 pub use plan::{StudyRequest, plan};
 pub use promise::{ImageResult, KEPT_FROM, PromiseResult};
 pub use published::PublishedSet;
-pub use record::{ImageRecord, RunRecord, TracedStage};
+pub use record::{ImageRecord, RunRecord};
 pub use recovery::{Calibrated, RecoveryStudy, STUDY_KEYS, calibrate};
 pub use reservation::{ReservationResult, SHORT_ABOVE, WorstSecond};
 pub use result::{

@@ -3,6 +3,7 @@
 use crate::figure::Figures;
 use crate::job::{Job, RunPurpose};
 use crate::series::{ClassWaits, Series};
+use loadline_host::admin::api::OpSpan;
 use loadline_testbed::MachineFacts;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,7 @@ pub struct RunRecord {
     pub images: Vec<ImageRecord>,
     /// Stages of traced ops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub trace: Vec<TracedStage>,
+    pub trace: Vec<OpSpan>,
     /// What it stood on, where the disks were real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<MachineFacts>,
@@ -69,21 +70,4 @@ pub struct ImageRecord {
     pub p99_ms: f64,
     /// Operations completed in each second.
     pub seconds: Vec<f64>,
-}
-
-/// One stage of a traced op on one OSD.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TracedStage {
-    /// The op's number while it was under way.
-    pub op: u32,
-    /// The OSD's number.
-    pub osd: u32,
-    /// The kind of work, e.g. `client op`.
-    pub work: String,
-    /// The stage, e.g. `queue`.
-    pub stage: String,
-    /// When it began, in nanoseconds of the run's clock.
-    pub start_ns: u64,
-    /// When it ended.
-    pub end_ns: u64,
 }

@@ -1,24 +1,13 @@
 //! Traced ops in the trace event format that Perfetto and Chrome open.
 
 use crate::job::{Job, RunPurpose};
-use crate::record::{RunRecord, TracedStage};
-use loadline_osd::TraceSpan;
+use crate::record::RunRecord;
+use loadline_host::admin::api::OpSpan;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Ops that are traced in a row.
 pub(crate) const TRACED_OPS: u64 = 3;
-
-pub(crate) fn traced_stage(span: &TraceSpan) -> TracedStage {
-    TracedStage {
-        op: span.op.get(),
-        osd: span.osd.get(),
-        work: span.work.name().to_owned(),
-        stage: span.stage.name().to_owned(),
-        start_ns: span.start.nanos(),
-        end_ns: span.end.nanos(),
-    }
-}
 
 /// Process numbers of one setup: its ops first, then its OSDs.
 const PROCESSES_PER_SETUP: u32 = 100;
@@ -37,7 +26,7 @@ pub fn chrome_trace(runs: &[(Job, &RunRecord)]) -> Value {
 }
 
 /// The same of ops that were traced on a running node, such as those of an image of this name.
-pub fn chrome_trace_of(name: &str, stages: &[TracedStage]) -> Value {
+pub fn chrome_trace_of(name: &str, stages: &[OpSpan]) -> Value {
     let mut events = Vec::new();
     stage_events(0, name, stages, &mut events);
     trace_of(&events)
@@ -47,7 +36,7 @@ fn trace_of(events: &[Value]) -> Value {
     json!({ "displayTimeUnit": "ms", "traceEvents": events })
 }
 
-fn stage_events(base: u32, name: &str, stages: &[TracedStage], events: &mut Vec<Value>) {
+fn stage_events(base: u32, name: &str, stages: &[OpSpan], events: &mut Vec<Value>) {
     events.push(process_name(base, &format!("{name}: client ops")));
     let mut tracks: BTreeMap<(u32, &str), u32> = BTreeMap::new();
     for stage in stages {
@@ -71,8 +60,8 @@ fn stage_events(base: u32, name: &str, stages: &[TracedStage], events: &mut Vec<
 }
 
 /// From the first to the last stage of each op.
-fn whole_ops(stages: &[TracedStage]) -> BTreeMap<u32, TracedStage> {
-    let mut ops: BTreeMap<u32, TracedStage> = BTreeMap::new();
+fn whole_ops(stages: &[OpSpan]) -> BTreeMap<u32, OpSpan> {
+    let mut ops: BTreeMap<u32, OpSpan> = BTreeMap::new();
     for stage in stages {
         let whole = ops.entry(stage.op).or_insert_with(|| stage.clone());
         whole.start_ns = whole.start_ns.min(stage.start_ns);
@@ -85,7 +74,7 @@ fn process_name(process: u32, name: &str) -> Value {
     json!({ "name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": { "name": name } })
 }
 
-fn complete(name: &str, category: &str, process: u32, track: u32, stage: &TracedStage) -> Value {
+fn complete(name: &str, category: &str, process: u32, track: u32, stage: &OpSpan) -> Value {
     json!({
         "name": name, "cat": category, "ph": "X", "pid": process, "tid": track,
         "ts": stage.start_ns as f64 / 1e3,
@@ -98,8 +87,8 @@ fn complete(name: &str, category: &str, process: u32, track: u32, stage: &Traced
 mod tests {
     use super::*;
 
-    fn stage(osd: u32, work: &str, stage: &str, start_ns: u64, end_ns: u64) -> TracedStage {
-        TracedStage { op: 7, osd, work: work.into(), stage: stage.into(), start_ns, end_ns }
+    fn stage(osd: u32, work: &str, stage: &str, start_ns: u64, end_ns: u64) -> OpSpan {
+        OpSpan { op: 7, osd, work: work.into(), stage: stage.into(), start_ns, end_ns }
     }
 
     fn record() -> RunRecord {

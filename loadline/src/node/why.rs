@@ -4,8 +4,8 @@ use super::args::WhyArgs;
 use super::milliseconds;
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::{Command, ImageWaits, OpSpan, ReasonShare, StageShare, TracedOps};
-use loadline_study::{TracedStage, chrome_trace_of, write_whole};
+use loadline_host::admin::api::{Command, ImageWaits, ReasonShare, StageShare, TracedOps};
+use loadline_study::{chrome_trace_of, write_whole};
 use std::path::Path;
 
 pub(crate) fn carry_out(args: WhyArgs) -> Result<(), Failure> {
@@ -27,16 +27,7 @@ pub(crate) fn carry_out(args: WhyArgs) -> Result<(), Failure> {
 }
 
 fn write_trace(path: &Path, waits: &ImageWaits) -> Result<(), Failure> {
-    let stage = |span: &OpSpan| TracedStage {
-        op: span.op,
-        osd: span.osd,
-        work: span.work.clone(),
-        stage: span.stage.clone(),
-        start_ns: span.start_ns,
-        end_ns: span.end_ns,
-    };
-    let stages: Vec<TracedStage> = waits.traced.iter().map(stage).collect();
-    let trace = chrome_trace_of(&waits.image, &stages).to_string();
+    let trace = chrome_trace_of(&waits.image, &waits.traced).to_string();
     write_whole(path, &trace).map_err(|error| Failure::unwritable(path, &error))
 }
 

@@ -7,11 +7,12 @@ use crate::job::Job;
 use crate::record::RunRecord;
 use crate::script::OnProgress;
 use crate::series::Series;
-use crate::trace::{TRACED_OPS, traced_stage};
+use crate::trace::TRACED_OPS;
 use crate::waits::class_waits;
 use loadline_base::{Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::cdl::Limits;
+use loadline_host::admin::api::OpSpan;
 use loadline_load::{BlockImage, Load, LoadSpec, Loads};
 use loadline_osd::{ClientId, OsdId};
 use loadline_sim::hdd::Feature;
@@ -125,7 +126,7 @@ fn record(
         device_requests: sim.device_requests(),
         waits: class_waits(setup.osds.plan(), &sim.waits(), &outside),
         series,
-        trace: sim.take_trace().iter().map(traced_stage).collect(),
+        trace: sim.take_trace().iter().map(OpSpan::from).collect(),
         ..RunRecord::of(job, setup.osds.name())
     }
 }

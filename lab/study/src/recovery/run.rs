@@ -14,9 +14,9 @@ use crate::record::{ImageRecord, RunRecord};
 use crate::script::{OnProgress, RunError};
 use crate::series::Series;
 use crate::service::ServiceLog;
-use crate::trace::traced_stage;
 use crate::waits::class_waits;
 use loadline_base::{Span, Time};
+use loadline_host::admin::api::OpSpan;
 use loadline_testbed::{Heed, Hosted, Pace, RecoveryProgress, Seen, Simulated, Stop, Testbed};
 
 const SECOND: Span = Span::from_secs(1);
@@ -309,7 +309,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         let mut record = RunRecord {
             counted,
             device_requests: self.bed.device_requests()?,
-            trace: self.bed.take_trace()?.iter().map(traced_stage).collect(),
+            trace: self.bed.take_trace()?.iter().map(OpSpan::from).collect(),
             real: self.bed.facts(),
             ..RunRecord::of(self.job, setup.name())
         };

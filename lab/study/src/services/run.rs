@@ -14,10 +14,10 @@ use crate::record::RunRecord;
 use crate::script::{OnProgress, RunError};
 use crate::series::Series;
 use crate::service::ServiceLog;
-use crate::trace::traced_stage;
 use crate::waits::class_waits;
 use loadline_base::{Span, Time};
 use loadline_cluster::PoolId;
+use loadline_host::admin::api::OpSpan;
 use loadline_osd::OsdId;
 use loadline_testbed::{Heed, Hosted, Seen, Simulated, Stop, Testbed};
 
@@ -236,7 +236,7 @@ impl<T: Testbed> ServicesRun<'_, T> {
         let mut record = RunRecord {
             counted,
             device_requests: self.bed.device_requests()?,
-            trace: self.bed.take_trace()?.iter().map(traced_stage).collect(),
+            trace: self.bed.take_trace()?.iter().map(OpSpan::from).collect(),
             real: self.bed.facts(),
             ..RunRecord::of(self.job, setup.osds.name())
         };

@@ -1,5 +1,6 @@
 //! What waits and why, what ops went through, and what a disk can do.
 
+use loadline_osd::TraceSpan;
 use serde::{Deserialize, Serialize};
 
 /// What waits in the queues of one OSD.
@@ -154,21 +155,34 @@ pub struct ImageWaits {
     pub traced: Vec<OpSpan>,
 }
 
-/// One stage of one op on one OSD.
+/// One stage of one op on one OSD: in an answer, and in the record of a study's run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpSpan {
-    /// The op.
+    /// The op's number while it was under way.
     pub op: u32,
-    /// Where.
+    /// The OSD's number.
     pub osd: u32,
-    /// As which kind of work.
+    /// The kind of work, e.g. `client op`.
     pub work: String,
     /// `queue`, `worker`, `window`, `device` or `replicas`.
     pub stage: String,
-    /// Since when, by the node's clock.
+    /// When it began, in nanoseconds of the clock of its world.
     pub start_ns: u64,
-    /// Until when.
+    /// When it ended.
     pub end_ns: u64,
+}
+
+impl From<&TraceSpan> for OpSpan {
+    fn from(span: &TraceSpan) -> OpSpan {
+        OpSpan {
+            op: span.op.get(),
+            osd: span.osd.get(),
+            work: span.work.name().to_owned(),
+            stage: span.stage.name().to_owned(),
+            start_ns: span.start.nanos(),
+            end_ns: span.end.nanos(),
+        }
+    }
 }
 
 /// Durations of several ops.

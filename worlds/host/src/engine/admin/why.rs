@@ -8,7 +8,6 @@ use crate::engine::op_trace::OpTrace;
 use crate::engine::watches::{ImageSeen, ImageWatch};
 use loadline_base::Span;
 use loadline_cluster::images::ImageId;
-use loadline_osd::TraceSpan;
 
 impl Engine {
     /// Begins to watch an image for somebody.
@@ -66,21 +65,10 @@ impl HostNode {
             sentence: String::new(),
             stages: seen.stage_shares(),
             reasons: seen.shares(waited),
-            traced: trace.spans().iter().map(op_span).collect(),
+            traced: trace.spans().iter().map(OpSpan::from).collect(),
         };
         answer.sentence = sentence(&answer);
         answer
-    }
-}
-
-fn op_span(span: &TraceSpan) -> OpSpan {
-    OpSpan {
-        op: span.op.get(),
-        osd: span.osd.get(),
-        work: span.work.name().to_owned(),
-        stage: span.stage.name().to_owned(),
-        start_ns: span.start.nanos(),
-        end_ns: span.end.nanos(),
     }
 }
 
