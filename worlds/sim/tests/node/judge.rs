@@ -10,7 +10,10 @@ use loadline_cluster::{Config, Placement, PoolId, PoolSpec, Target};
 use loadline_device::cdl::{Descriptor, Limit, Limits, TimeoutPolicy as Ends, Unit};
 use loadline_device::{ClassTag, Medium};
 use loadline_node::Lateness;
-use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, OsdOptions, OsdSet, Policy};
+use loadline_osd::{
+    ClientId, Data, DiskFault, OpId, OpKind, OsdId, OsdOptions, OsdSet, Policy, ScrubKind,
+    ScrubRequest,
+};
 use loadline_qos::{LOADLINE_PRESET, ServiceClass};
 use loadline_sim::Sim;
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
@@ -150,6 +153,20 @@ pub(crate) fn settings() -> Settings {
         settings.start(osd);
     }
     settings
+}
+
+/// A scrub of either kind, with repairs or without, as chance has it.
+pub(crate) fn any_scrub(rng: &mut Rng) -> ScrubRequest {
+    let kind = [ScrubKind::Shallow, ScrubKind::Deep][rng.below(2) as usize];
+    ScrubRequest { kind, is_requested: true, repairs: rng.below(2) == 0 }
+}
+
+/// Asks for a scrub of every group; who cannot begin one now does not.
+pub(crate) fn ask_for_scrubs(node: &mut Sim, request: ScrubRequest) {
+    let pgs: Vec<_> = node.map().pgs().map(|(pg, _)| pg).collect();
+    for pg in pgs {
+        node.change(|cluster, fx| cluster.scrub(pg, request, fx));
+    }
 }
 
 /// Whether every copy is in its place, and the map tells so.

@@ -3,10 +3,13 @@
 //! read another time, so nothing is lost by it: every op is answered, wrong bytes are never read, and when all can be read again,
 //! everything heals by itself.
 
-use crate::judge::{OSDS, config, first_page, fresh_disk, is_whole, settings, stores, target};
+use crate::judge::{
+    OSDS, any_scrub, ask_for_scrubs, config, first_page, fresh_disk, is_whole, settings, stores,
+    target,
+};
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
-use loadline_osd::{Data, DiskFault, OpId, OpKind, OsdId, ScrubKind, ScrubRequest};
+use loadline_osd::{Data, DiskFault, OpId, OpKind, OsdId};
 use loadline_sim::Sim;
 use loadline_sim::disk::{SimDisk, Trouble};
 use loadline_store::ObjectNo;
@@ -291,13 +294,8 @@ impl Troubled {
                 }
             }
             8 => {
-                let kind = [ScrubKind::Shallow, ScrubKind::Deep][self.rng.below(2) as usize];
-                let repairs = self.rng.below(2) == 0;
-                let request = ScrubRequest { kind, is_requested: true, repairs };
-                let pgs: Vec<_> = self.node().map().pgs().map(|(pg, _)| pg).collect();
-                for pg in pgs {
-                    self.node().change(|cluster, fx| cluster.scrub(pg, request, fx));
-                }
+                let request = any_scrub(&mut self.rng);
+                ask_for_scrubs(self.node(), request);
             }
             9 if self.down.is_none() && is_whole(self.node()) => {
                 let disk = fresh_disk(self.rng.next_u64());

@@ -33,13 +33,8 @@ impl Judged {
         }
     }
 
-    fn take_down(&mut self, osd: OsdId) {
-        self.commit();
-        self.node().take_down(osd);
-        self.down = Some(osd);
-    }
-
-    fn replace(&mut self, osd: OsdId) {
+    /// Has an OSD filled anew.
+    fn refill(&mut self, osd: OsdId) {
         self.take_down(osd);
         self.node().replace(osd, fresh_disk(99));
         self.heal();
@@ -75,7 +70,7 @@ fn recovery_and_backfill_leave_holes() {
     judged.heal();
     let recovered = judged.check_used();
     assert!(recovered < before + 80, "{before} pages were used, then {recovered}");
-    judged.replace(OsdId::new(2));
+    judged.refill(OsdId::new(2));
     judged.check_used();
     judged.check_every_copy();
 }
@@ -97,7 +92,7 @@ fn snapshots_share_pages_on_a_copy_that_was_made_anew() {
     let used = judged.check_used();
     assert!(used < CELLS * 2, "four states of {CELLS} cells take {used} pages");
     for osd in [2, 0, 3] {
-        judged.replace(OsdId::new(osd));
+        judged.refill(OsdId::new(osd));
         judged.check_used();
     }
     judged.check_every_copy();

@@ -492,6 +492,23 @@ impl Judged {
         }
     }
 
+    /// Takes an OSD down until [`Judged::open_what_is_down`].
+    pub(super) fn take_down(&mut self, osd: OsdId) {
+        // Those that do not hold the map yet cannot outvote one that does.
+        self.commit();
+        self.node().take_down(osd);
+        self.down = Some(osd);
+    }
+
+    /// Gives an OSD an empty disk.
+    pub(super) fn replace(&mut self, osd: OsdId) {
+        self.commit();
+        self.node().take_down(osd);
+        let seed = self.rng.next_u64();
+        self.node().replace(osd, fresh_disk(seed));
+        self.node().open(osd);
+    }
+
     pub(super) fn open_what_is_down(&mut self) {
         if let Some(osd) = self.down.take() {
             self.node().open(osd);

@@ -8,7 +8,7 @@ mod table;
 mod trims;
 mod troubled;
 
-use crate::judge::{OSDS, fresh_disk};
+use crate::judge::OSDS;
 use judge::Judged;
 use loadline_cluster::PoolSpec;
 use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
@@ -44,18 +44,11 @@ fn happen(judged: &mut Judged) {
     let osd = OsdId::new(judged.rng.below(u64::from(OSDS)) as u32);
     match judged.rng.below(10) {
         0 | 1 if judged.down.is_none() => {
-            // Those that do not hold the map yet cannot outvote one that does.
-            judged.commit();
-            judged.node().take_down(osd);
-            judged.down = Some(osd);
+            judged.take_down(osd);
         }
         2..5 => judged.open_what_is_down(),
         5 if judged.down.is_none() && judged.node().is_clean() => {
-            judged.commit();
-            judged.node().take_down(osd);
-            let seed = judged.rng.next_u64();
-            judged.node().replace(osd, fresh_disk(seed));
-            judged.node().open(osd);
+            judged.replace(osd);
         }
         6 => judged.crash(),
         _ => {}

@@ -3,10 +3,10 @@
 //! for ever.
 
 use super::judge::{CELL, Judged, POOL};
-use crate::judge::{BLOCK, OSDS, fresh_disk, is_whole, sync};
+use crate::judge::{BLOCK, OSDS, any_scrub, ask_for_scrubs, is_whole, sync};
 use loadline_base::Span;
 use loadline_cluster::images::OBJECT_BYTES_MIN;
-use loadline_osd::{OsdId, ScrubKind, ScrubRequest};
+use loadline_osd::OsdId;
 use loadline_sim::StoreDisks;
 use loadline_sim::disk::Trouble;
 use loadline_sim::rot::{Region, Regions};
@@ -37,28 +37,16 @@ fn happen(judged: &mut Judged) {
     let osd = OsdId::new(judged.rng.below(u64::from(OSDS)) as u32);
     match judged.rng.below(12) {
         0..3 if judged.down.is_none() => {
-            // Those that do not hold the map yet cannot outvote one that does.
-            judged.commit();
-            judged.node().take_down(osd);
-            judged.down = Some(osd);
+            judged.take_down(osd);
         }
         3..6 => judged.open_what_is_down(),
         6 if judged.down.is_none() && is_whole(judged.node()) => {
-            judged.commit();
-            judged.node().take_down(osd);
-            let seed = judged.rng.next_u64();
-            judged.node().replace(osd, fresh_disk(seed));
-            judged.node().open(osd);
+            judged.replace(osd);
         }
         7 => judged.crash(),
         8 => {
-            let kind = [ScrubKind::Shallow, ScrubKind::Deep][judged.rng.below(2) as usize];
-            let repairs = judged.rng.below(2) == 0;
-            let request = ScrubRequest { kind, is_requested: true, repairs };
-            let pgs: Vec<_> = judged.node().map().pgs().map(|(pg, _)| pg).collect();
-            for pg in pgs {
-                judged.node().change(|cluster, fx| cluster.scrub(pg, request, fx));
-            }
+            let request = any_scrub(&mut judged.rng);
+            ask_for_scrubs(judged.node(), request);
         }
         9 => judged.end_trouble(),
         _ => {
