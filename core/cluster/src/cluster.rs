@@ -13,7 +13,8 @@ use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{
     Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable, Views,
 };
-use std::collections::BTreeMap;
+use loadline_store::ObjectNo;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a cluster is built from. Every OSD starts with the same settings.
@@ -59,6 +60,8 @@ pub struct Cluster {
     pub(crate) router: Router,
     /// Placement groups between two intervals.
     pub(crate) peering: BTreeMap<PgId, Peering>,
+    /// Objects that could be read nowhere, for whose sake all OSDs that run were asked once more.
+    pub(crate) sought: BTreeMap<PgId, BTreeSet<ObjectNo>>,
     pub(crate) fullness: Fullness,
     /// What concerns the disks, where the OSDs have some.
     pub(crate) durable: Option<Durable>,
@@ -72,6 +75,7 @@ impl Cluster {
             osds: (0..config.osds).map(|_| KnownOsd::default()).collect(),
             router: Router::default(),
             peering: BTreeMap::new(),
+            sought: BTreeMap::new(),
             fullness: Fullness::default(),
             durable: None,
         }
@@ -120,7 +124,7 @@ impl Cluster {
             Notice::Copy(pg, number, report) => self.copy_told(osd, (pg, number), report, fx),
             Notice::Joined(pg, interval) => self.joined(osd, (pg, interval), fx),
             Notice::Activated(pg, interval) => self.activated(osd, pg, interval, fx),
-            Notice::Unfound(pg, interval, objects) => self.unfound(pg, interval, objects),
+            Notice::Unfound(pg, interval, objects) => self.unfound(pg, interval, objects, fx),
             Notice::Lacking(pg, interval, osds) => self.lacking(pg, interval, osds, fx),
             Notice::Recovered(pg, interval) => self.recovered(pg, interval, fx),
             Notice::Identified(term) => self.identified(osd, term, fx),
@@ -150,6 +154,7 @@ impl Cluster {
         for pg in self.map.pgs().map(|(pg, _)| pg).collect::<Vec<_>>() {
             self.peer_pg(pg, fx);
             if comes {
+                self.seek_with(pg, osd, fx);
                 self.retire_stray(pg, osd, fx);
             }
         }

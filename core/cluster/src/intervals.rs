@@ -241,11 +241,44 @@ impl Cluster {
         }
     }
 
-    /// These objects of a placement group can be read nowhere, its primary says.
-    pub(crate) fn unfound(&mut self, pg: PgId, interval: u32, objects: Vec<ObjectNo>) {
-        if self.is_interval(pg, interval) {
-            self.map.pg_mut(pg).unfound = objects;
+    /// These objects of a placement group can be read nowhere, its primary says. It asks none but those that act: another one that was
+    /// kept may have what is missing, though the interval began without it because nothing was missing then.
+    pub(crate) fn unfound(
+        &mut self,
+        pg: PgId,
+        interval: u32,
+        objects: Vec<ObjectNo>,
+        fx: &mut OwnerEffects,
+    ) {
+        if !self.is_interval(pg, interval) {
+            return;
         }
+        let sought = self.sought.entry(pg).or_default();
+        let before = sought.len();
+        sought.extend(&objects);
+        let is_news = sought.len() > before;
+        if objects.is_empty() {
+            self.sought.remove(&pg);
+        }
+        self.map.pg_mut(pg).unfound = objects;
+        let strangers = self.up_osds().iter().filter(|osd| !self.takes_part(*osd, pg)).count();
+        if is_news && strangers > 0 && !self.peering.contains_key(&pg) {
+            self.map.next_epoch();
+            self.begin_interval(pg, fx);
+        }
+    }
+
+    /// An OSD has come that may have what could be read nowhere.
+    pub(crate) fn seek_with(&mut self, pg: PgId, osd: OsdId, fx: &mut OwnerEffects) {
+        let is_missing = !self.map.pg(pg).unfound.is_empty();
+        if is_missing && !self.takes_part(osd, pg) && !self.peering.contains_key(&pg) {
+            self.begin_interval(pg, fx);
+        }
+    }
+
+    fn takes_part(&self, osd: OsdId, pg: PgId) -> bool {
+        let state = self.map.pg(pg);
+        state.acting.contains(&osd) || state.backfill.contains(&osd)
     }
 }
 
@@ -482,6 +515,42 @@ mod tests {
         assert!(talk.cluster.map.pg(PG).had_unfound);
         talk.set_up(acting[2], true);
         assert_eq!(talk.cluster.may_give_up_unfound(PG), Err(NotLost::LookedFor));
+    }
+
+    /// A copy that placement did not want had a page that two others lost in the middle of an interval. Nobody asked it, neither where it ran
+    /// all the time nor when it came.
+    #[test]
+    fn what_is_found_nowhere_is_sought_with_all_who_run() {
+        let serving = |osds: u32| {
+            let mut talk = Talk::of(osds);
+            (0..osds).for_each(|osd| talk.answer(osd, 2));
+            let acting = talk.cluster.map.pg(PG).acting.clone();
+            acting.iter().rev().for_each(|osd| talk.hear(osd.get(), Notice::Joined(PG, 2)));
+            let fourth = (0..4).find(|osd| !acting.contains(&OsdId::new(*osd)));
+            talk.told();
+            (talk, acting[0].get(), fourth.expect("one does not act"))
+        };
+        let unfound = || Notice::Unfound(PG, 2, vec![ObjectNo(1)]);
+        let asked = |number| [0, 1, 2, 3].map(|osd| (osd, "query", number));
+        let (mut talk, primary, fourth) = serving(4);
+        talk.hear(primary, unfound());
+        assert_eq!(talk.told(), asked(3));
+        assert!(talk.cluster.map.pg(PG).had_unfound);
+        let (mut talk, primary, _) = serving(3);
+        talk.hear(primary, unfound());
+        assert_eq!(talk.told(), [], "all who run take part");
+        let (mut talk, primary, _) = serving(4);
+        talk.set_up(fourth, false);
+        talk.hear(primary, unfound());
+        assert_eq!(talk.told(), []);
+        talk.set_up(fourth, true);
+        let number = talk.cluster.map.pg(PG).interval;
+        assert_eq!(talk.told(), asked(number));
+        // It was asked already, for that object.
+        let (mut talk, primary, _) = serving(4);
+        talk.cluster.sought.insert(PG, BTreeSet::from([ObjectNo(1)]));
+        talk.hear(primary, unfound());
+        assert_eq!(talk.told(), []);
     }
 
     /// An OSD had answered, and crashed. In its next life it has not been asked yet.

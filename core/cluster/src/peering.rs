@@ -109,16 +109,14 @@ impl Peered {
         self.missing.iter().chain(&self.damaged).map(|(osd, _)| *osd).collect()
     }
 
-    /// Whether a copy has an object whole of which everyone who would serve has lost something. Together they might still have all of it;
-    /// nobody has looked.
+    /// Whether a copy may have something of an object of which everyone who would serve has lost something: it has it whole, or as it once was,
+    /// with what no write has changed since. Together the others might still have all of it; nobody has looked.
     pub(crate) fn needs(&self, copy: &CopyState<'_>) -> bool {
-        self.needs_one(|object| {
-            !copy.filling && !copy.lacks.contains(object) && !copy.damaged.contains(object)
-        })
+        self.needs_one(|object| !copy.damaged.contains(object))
     }
 
-    /// Whether everyone who would serve has lost something of an object that is whole somewhere, by this.
-    fn needs_one(&self, is_whole: impl Fn(&ObjectNo) -> bool) -> bool {
+    /// Whether everyone who would serve has lost something of an object that may be had somewhere, by this.
+    fn needs_one(&self, is_there: impl Fn(&ObjectNo) -> bool) -> bool {
         let Some((first, lost)) = self.damaged.first() else { return false };
         let is_among = |all: &[(OsdId, BTreeSet<ObjectNo>)], osd: &OsdId, object: &ObjectNo| {
             all.iter().any(|(it, objects)| it == osd && objects.contains(object))
@@ -127,31 +125,42 @@ impl Peered {
             is_among(&self.damaged, osd, object) || is_among(&self.missing, osd, object)
         };
         let others = || self.acting.iter().filter(|osd| *osd != first);
-        lost.iter().filter(|it| is_whole(it)).any(|object| others().all(|osd| is_bad(osd, object)))
+        lost.iter().filter(|it| is_there(it)).any(|object| others().all(|osd| is_bad(osd, object)))
     }
 
     /// A copy that placement does not want any more acts as long as the others need it: it is kept for that, and they get what they have
-    /// lost from nobody but who acts.
+    /// lost from nobody but who takes part. Those that do not have the whole are needed where nobody has.
     fn admit_who_has_what_is_lost(
         &mut self,
         copies: &Copies<'_>,
         best: &CopyState<'_>,
         asynchronous_above: u64,
     ) {
-        for (osd, copy) in &copies.states {
-            let missing = copy.as_ref().and_then(|copy| Some((copy, missing_in(copy, best)?)));
-            let Some((copy, missing)) = missing.filter(|_| !self.acting.contains(osd)) else {
-                continue;
-            };
-            let is_whole =
-                |object: &ObjectNo| !missing.contains(object) && !copy.damaged.contains(object);
-            if self.needs_one(is_whole) {
-                self.admit(*osd, missing, asynchronous_above);
-                if !copy.damaged.is_empty() {
+        for may_lack in [false, true] {
+            for (osd, copy) in &copies.states {
+                let Some(copy) = copy.as_ref().filter(|_| !self.takes_part(*osd)) else { continue };
+                let missing = missing_in(copy, best);
+                let is_missing =
+                    |object: &ObjectNo| missing.as_ref().is_none_or(|it| it.contains(object));
+                let may_be_there = |object: &ObjectNo| {
+                    !copy.damaged.contains(object) && (may_lack || !is_missing(object))
+                };
+                if !self.needs_one(may_be_there) {
+                    continue;
+                }
+                match missing {
+                    Some(missing) => self.admit(*osd, missing, asynchronous_above),
+                    None => self.backfill.push(*osd),
+                }
+                if !copy.damaged.is_empty() && self.acting.contains(osd) {
                     self.damaged.push((*osd, copy.damaged.clone()));
                 }
             }
         }
+    }
+
+    fn takes_part(&self, osd: OsdId) -> bool {
+        self.acting.contains(&osd) || self.backfill.contains(&osd)
     }
 }
 
@@ -280,7 +289,7 @@ impl Peered {
 mod tests {
     use super::*;
     use loadline_base::SlotId;
-    use loadline_osd::{OpId, PgLog};
+    use loadline_osd::{ChangedBytes, OpId, PgLog};
 
     /// One copy.
     #[derive(Clone, Copy)]
@@ -315,7 +324,7 @@ mod tests {
         let mut log = PgLog::default();
         for number in 0..writes {
             let op = OpId { slot: SlotId::new(0), number: number as u32 };
-            log.append(1, ObjectNo(number), op);
+            log.append(1, ObjectNo(number), op, ChangedBytes::ALL);
         }
         log
     }
@@ -475,7 +484,11 @@ mod tests {
         // It is behind, but not with that object; or it is.
         let behind = copy(&shorter, &none, &none);
         check([bad, bad, bad, behind], &[0, 1, 2, 3], &[0, 1, 2, 3]);
-        check([bad, bad, bad, copy(&log, &one, &none)], &[0, 1, 2], &[0, 1, 2]);
+        check([bad, bad, bad, copy(&log, &one, &none)], &[0, 1, 2, 3], &[0, 1, 2, 3]);
+        // Who has the whole is enough, wherever it stands; who has lost a page is of no use.
+        let lacks_it = copy(&log, &one, &none);
+        check([bad, bad, lacks_it, whole], &[0, 1, 2, 3], &[0, 1, 2]);
+        check([bad, bad, bad, copy(&log, &none, &one)], &[0, 1, 2], &[0, 1, 2]);
         check([bad, copy(&log, &last, &one), bad, whole], &[0, 1, 2, 3], &[0, 1, 2]);
     }
 

@@ -93,8 +93,9 @@ pub(crate) struct AccessDone {
 pub(crate) enum AccessFailure {
     /// The bytes are damaged or cannot be read here; another copy may have them.
     Unreadable,
-    /// Bytes around what an update writes are, and no other copy was to carry it out: their pages are as they were, and everything else is done.
-    Left,
+    /// Bytes around these ends of what an update writes are, and no other copy was to carry it out: their pages are as they were, and
+    /// everything else is done.
+    Left(LostEnds),
     /// There is no room.
     NoSpace,
     /// It is larger than the store takes. The OSD cuts its work to fit, so this is a bug, and no reason to take the disk for damaged.
@@ -108,7 +109,7 @@ impl AccessFailure {
     pub(crate) fn fault(self) -> DiskFault {
         match self {
             AccessFailure::Unreadable => DiskFault::Unreadable,
-            AccessFailure::Left => DiskFault::InDoubt,
+            AccessFailure::Left(_) => DiskFault::InDoubt,
             AccessFailure::NoSpace => DiskFault::Full,
             AccessFailure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
             AccessFailure::Stopped => DiskFault::Unwritable,

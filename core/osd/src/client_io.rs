@@ -12,7 +12,7 @@ use crate::item::Item;
 use crate::message::{Before, ClientOp, Data, Envelope, Message, OpKind, ReplicaWrite, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
-use crate::pg_log::LogEntry;
+use crate::pg_log::{ChangedBytes, LogEntry};
 use crate::snapshots::{Changed, Decision, ObjectChange};
 use crate::unfound::AskedPlace;
 use crate::waits::Stage;
@@ -67,14 +67,16 @@ impl Osd {
         fx: &mut Effects,
     ) -> WriteTag {
         let tag = self.begin_op(op, stamps, others);
-        self.ops.get_mut(tag).expect("it has begun").copies = matches!(before, Before::Copy { .. });
         let mut update = self.replicate(op, before, &data, tag, others, fx);
+        let in_flight = self.ops.get_mut(tag).expect("it has begun");
+        in_flight.copies = matches!(before, Before::Copy { .. });
+        in_flight.version = update.version;
         if others.is_empty() {
             // Everything else of it must be on the disk: what comes behind is carried out on what is known here of the object since.
             update.past_damage = update.past_damage.map(|_| PastDamage::Leave);
         }
         update.touch = AccessKind::of(op.kind, before, data);
-        let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
+        let commit = Commit::Op(tag, op.work(), (op.id, op.traced));
         self.access(now, Urgency::default(), &ObjectRange::of(&op), update, commit);
         tag
     }
@@ -116,7 +118,8 @@ impl Osd {
         fx: &mut Effects,
     ) -> Update {
         let pg = self.pg_mut(op.pg).expect("the primary has the placement group");
-        let version = pg.log.append(pg.interval, op.object, op.id);
+        let changed = ChangedBytes::by(op.kind, before, (op.offset, op.length));
+        let version = pg.log.append(pg.interval, op.object, op.id, changed);
         let ClientOp { id: op_id, client, traced, kind, object, offset, length, .. } = op;
         let write = ReplicaWrite {
             tag,
@@ -146,7 +149,7 @@ impl Osd {
         let (offset, length) = (u64::from(write.offset), u64::from(write.length));
         let change = ObjectChange { pg, object, kind, before, offset, length, version };
         let Changed { created, first, edits: mut more } = self.change(&change);
-        let mut edits = self.entry_edits(pg, LogEntry { version, object, op: write.op });
+        let mut edits = self.entry_edits(pg, write.entry());
         edits.append(&mut more);
         let touch = AccessKind::Nothing;
         let is_durable = self.is_durable();
@@ -173,14 +176,13 @@ impl Osd {
         longest: Delay,
         fx: &mut Effects,
     ) {
-        let ReplicaWrite { version, kind, before, object, op, .. } = write;
+        let ReplicaWrite { kind, before, object, op, .. } = write;
         self.scrub_meets_copy(now, pg, object, fx);
         let here = self.pg_mut(pg).expect("the interval was looked up");
-        here.log.record(LogEntry { version, object, op });
+        here.log.record(write.entry());
         let (_, mut update) = self.update(pg, &write);
         update.touch = AccessKind::of(kind, before, data);
-        let traced = write.traced.then_some(op);
-        let commit = Commit::Replica(primary, write.tag, traced, longest);
+        let commit = Commit::Replica(primary, write.tag, (op, write.traced), longest);
         let (offset, length) = (u64::from(write.offset), u64::from(write.length));
         let place = ObjectRange { pg, object, offset, length };
         self.access(now, Urgency::default(), &place, update, commit);
@@ -256,10 +258,14 @@ impl Osd {
         if is_over {
             let in_flight = self.ops.get_mut(tag).expect("it was looked up");
             let (read, lost) = (std::mem::take(&mut in_flight.read), in_flight.lost);
+            let version = in_flight.version;
             let primary = self.primary(op.pg).expect("its ops end with its interval");
             let is_somewhere =
                 primary.is_anywhere(op.object) || !primary.lenders(op.object).is_empty();
             let is_kept = !op.kind.is_update() || is_somewhere && !lost.any();
+            if op.kind.is_update() && lost.any() {
+                self.tell_unwritten(now, op.pg, (version, lost), fx);
+            }
             if !is_kept {
                 self.tell_refused(now, &op, op.object, fx);
             }
@@ -394,6 +400,26 @@ impl Primary {
             kind if kind.is_update() => self.write_way(this, op.object),
             _ if self.misses(this, op.object) => WriteWay::Park,
             _ => WriteWay::To(OsdSet::EMPTY),
+        }
+    }
+}
+
+impl ReplicaWrite {
+    fn entry(&self) -> LogEntry {
+        let ReplicaWrite { version, object, op, .. } = *self;
+        let changed = ChangedBytes::by(self.kind, self.before, (self.offset, self.length));
+        LogEntry { version, object, op, changed }
+    }
+}
+
+impl ChangedBytes {
+    /// What an update changes of an object as it is now.
+    fn by(kind: OpKind, before: Before, (offset, length): (u32, u32)) -> ChangedBytes {
+        match (kind, before) {
+            (_, Before::Create(_) | Before::Copy { .. }) => ChangedBytes::ALL,
+            (OpKind::Write | OpKind::Zero, _) => ChangedBytes { offset, length },
+            (OpKind::Trim(_), _) => ChangedBytes::NONE,
+            _ => ChangedBytes::ALL,
         }
     }
 }

@@ -5,16 +5,17 @@ use crate::ids::{OpId, OsdId};
 use crate::message::{BadRange, Push, WriteTag};
 use crate::snapshots::SnapshotNo;
 use loadline_qos::{Urgency, Work};
+use loadline_store::Version;
 
 /// The token of a store access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// A client's update on its primary, as this kind of work.
-    Op(WriteTag, Work, Option<OpId>),
+    /// A client's update on its primary, as this kind of work; whether it is traced.
+    Op(WriteTag, Work, (OpId, bool)),
     /// A client's read.
     Read(WriteTag, Work, Option<OpId>),
-    /// A replica's write, to be acknowledged, with what it has waited for longest here.
-    Replica(RecoverySender, WriteTag, Option<OpId>, Delay),
+    /// A replica's write, to be acknowledged: whose op it is and whether that is traced, and what it has waited for longest here.
+    Replica(RecoverySender, WriteTag, (OpId, bool), Delay),
     /// That an update was missed here, to be told to its primary.
     Missed(RecoverySender, WriteTag),
     /// What counts as an object from now on, to be told to the primary.
@@ -64,6 +65,8 @@ pub(crate) enum MendAccess {
     Look,
     /// Another copy reads what that one cannot.
     Lend,
+    /// One that does not count as having the object reads it in the state with this label, which has this version.
+    LendFormer(SnapshotNo, Version),
     /// The copy writes what it was given.
     Fill,
 }
@@ -102,16 +105,29 @@ pub(crate) struct RecoverySender {
 }
 
 impl Commit {
+    /// Of an update: the client's op.
+    pub(crate) fn update(&self) -> Option<OpId> {
+        match self {
+            Commit::Op(_, _, (op, _)) | Commit::Replica(_, _, (op, _), _) => Some(*op),
+            _ => None,
+        }
+    }
+
     /// Which kind of work the access belongs to, and the op if it is traced.
     pub(crate) fn work(&self) -> (Work, Option<OpId>) {
         match self {
-            Commit::Op(_, work, traced) | Commit::Read(_, work, traced) => (*work, *traced),
-            Commit::Replica(_, _, traced, _) => (Work::ReplicaWrite, *traced),
+            Commit::Op(_, work, (op, traced)) => (*work, traced.then_some(*op)),
+            Commit::Read(_, work, traced) => (*work, *traced),
+            Commit::Replica(_, _, (op, traced), _) => (Work::ReplicaWrite, traced.then_some(*op)),
             Commit::Missed(..) | Commit::Settled(_) => (Work::ReplicaWrite, None),
             Commit::PushRead(..) | Commit::PastRead(..) | Commit::StateRead(..) => {
                 (Work::RecoveryItem, None)
             }
-            Commit::Mend(_, MendAccess::Look | MendAccess::Lend, _) => (Work::RecoveryItem, None),
+            Commit::Mend(
+                _,
+                MendAccess::Look | MendAccess::Lend | MendAccess::LendFormer(..),
+                _,
+            ) => (Work::RecoveryItem, None),
             Commit::Pushed(..)
             | Commit::HistoryStored(..)
             | Commit::Mend(_, MendAccess::Fill, _) => (Work::Push, None),

@@ -56,6 +56,9 @@ impl Osd {
             self.counters.damage.found += 1;
             if let Some(here) = self.pg_mut(pg) {
                 here.note_lost_pages(object);
+                // Not everything of it is here, and whether it is elsewhere only its primary will know. If the interval ends first
+                // nobody does, and the op is carried out again when it comes again.
+                token.update().into_iter().for_each(|op| here.log.forget_op(op));
             }
         }
         match (token, result) {
@@ -174,7 +177,7 @@ impl Osd {
         failure: AccessFailure,
         fx: &mut Effects,
     ) {
-        let is_damage = matches!(failure, AccessFailure::Unreadable | AccessFailure::Left);
+        let is_damage = matches!(failure, AccessFailure::Unreadable | AccessFailure::Left(_));
         self.counters.damage.found += u64::from(is_damage);
         match (failure, token) {
             (AccessFailure::Unreadable, Commit::Read(tag, ..)) => {
@@ -183,7 +186,9 @@ impl Osd {
             (AccessFailure::Unreadable, Commit::Op(tag, ..)) => {
                 self.own_update_failed(now, (pg, object), tag, fx);
             }
-            (AccessFailure::Left, Commit::Op(tag, ..)) if self.ops.get_mut(tag).is_some() => {
+            (AccessFailure::Left(ends), Commit::Op(tag, ..)) if self.ops.get_mut(tag).is_some() => {
+                let version = self.ops.get_mut(tag).expect("it was looked up").version;
+                self.tell_unwritten(now, pg, (version, ends), fx);
                 self.refuse_update(now, object, tag, fx);
             }
             (AccessFailure::Unreadable, Commit::Replica(primary, tag, ..)) => {

@@ -10,12 +10,15 @@ pub(crate) struct CopyDamage {
     objects: BTreeSet<ObjectNo>,
     /// Those of which something was bad in all copies when they were mended last.
     skipped: BTreeSet<ObjectNo>,
+    /// Objects that the copy lacks since it missed a write of theirs. Later ones may have been carried out: what is here is none of the
+    /// states that the object went through.
+    patchy: BTreeSet<ObjectNo>,
 }
 
 impl CopyDamage {
     /// As it was read back.
-    pub(crate) fn loaded(objects: BTreeSet<ObjectNo>) -> CopyDamage {
-        CopyDamage { objects, skipped: BTreeSet::new() }
+    pub(crate) fn loaded(objects: BTreeSet<ObjectNo>, patchy: BTreeSet<ObjectNo>) -> CopyDamage {
+        CopyDamage { objects, skipped: BTreeSet::new(), patchy }
     }
 
     pub(crate) fn objects(&self) -> &BTreeSet<ObjectNo> {
@@ -29,6 +32,20 @@ impl CopyDamage {
     /// A page of it is lost.
     pub(crate) fn note(&mut self, object: ObjectNo) {
         self.objects.insert(object);
+    }
+
+    /// A write of it was missed.
+    pub(crate) fn miss(&mut self, object: ObjectNo) {
+        self.patchy.insert(object);
+    }
+
+    pub(crate) fn is_patchy(&self, object: ObjectNo) -> bool {
+        self.patchy.contains(&object)
+    }
+
+    /// Nothing is left of it that a missed write could have been missed by.
+    pub(crate) fn end_patchy(&mut self, object: ObjectNo) {
+        self.patchy.remove(&object);
     }
 
     /// It is whole, or lacks altogether. Whether it was damaged.

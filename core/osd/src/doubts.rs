@@ -9,6 +9,7 @@
 //! will answer, and that is what is made of it: the OSD opens its disk once more. (The copy lacked the object from then on, whose bytes were
 //! all here; where no other copy had that last write, nobody could give the object any more.)
 
+use crate::access::ObjectRange;
 use crate::commit::{Commit, RecoverySender};
 use crate::directive::DiskFault;
 use crate::disk::DoubtedUpdate;
@@ -18,6 +19,7 @@ use crate::in_flight::InFlight;
 use crate::message::{Message, WriteTag};
 use crate::osd::Osd;
 use loadline_base::Time;
+use loadline_store::Version;
 use loadline_store::paged::LostEnds;
 
 impl Osd {
@@ -87,6 +89,39 @@ impl Osd {
             |update| update.pg == pg && is_meant(&update.commit),
             ends,
         );
+    }
+
+    /// All copies have answered: these parts of an update are nowhere. What is in their pages is what was there before, and every log says so:
+    /// a copy that is behind may have it.
+    pub(crate) fn tell_unwritten(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        (version, ends): (Version, LostEnds),
+        fx: &mut Effects,
+    ) {
+        let others = self.primary(pg).map_or(OsdSet::EMPTY, |primary| primary.shape.acting);
+        for osd in others.iter().filter(|osd| *osd != self.id) {
+            self.send(osd, pg, Message::Unwritten(version, ends), fx);
+        }
+        self.unwritten(now, self.own_sender(pg), pg, (version, ends));
+    }
+
+    /// The primary's word: these parts of an update are nowhere.
+    pub(crate) fn unwritten(
+        &mut self,
+        now: Time,
+        primary: RecoverySender,
+        pg: PgId,
+        (version, ends): (Version, LostEnds),
+    ) {
+        let page = self.page_bytes();
+        let here = self.pg_mut(pg).filter(|here| here.interval == primary.interval);
+        let Some(edit) = here.and_then(|here| here.save_unwritten(pg, version, ends, page)) else {
+            return;
+        };
+        let place = ObjectRange::of_group(pg);
+        self.keep_all(now, &place, vec![edit], Commit::Nothing);
     }
 
     /// Nobody answers any more about updates of a placement group. Nothing of them is done, nor of what came behind, and none of that was

@@ -4,13 +4,15 @@ use crate::delay::Delay;
 use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::message::{ClientOp, Data, WriteTag};
 use loadline_base::{SlotId, Slots, Time};
-use loadline_store::ObjectNo;
 use loadline_store::paged::LostEnds;
+use loadline_store::{ObjectNo, Version};
 
 /// An op that is being carried out on its primary.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight {
     pub op: ClientOp,
+    /// Of an update: the version that it gives its object.
+    pub version: Version,
     sequence: u32,
     /// Who has not confirmed it yet, this OSD included.
     pub pending: OsdSet,
@@ -81,6 +83,7 @@ impl InFlightOps {
         let (looks_into, is_overtaken) = (None, false);
         let in_flight = InFlight {
             op,
+            version: Version::default(),
             sequence,
             pending,
             stamps,

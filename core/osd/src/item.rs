@@ -113,6 +113,7 @@ impl Item {
                 Message::WriteDone(..)
                 | Message::WriteDoubted(..)
                 | Message::GoPast(..)
+                | Message::Unwritten(..)
                 | Message::WriteMissed(..)
                 | Message::Settled(_) => Work::ReplicaAck,
                 Message::Push(_) | Message::PushHistory(..) => Work::Push,

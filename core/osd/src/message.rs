@@ -350,6 +350,8 @@ pub enum MendStep {
 pub enum RangeHeld {
     /// Here they are.
     Found,
+    /// The object does not count as being here. They were in this version of it.
+    Former(Version),
     /// They cannot be read here either.
     Bad,
     /// The state has another version here: a write has not reached all copies yet, so both look again.
@@ -398,6 +400,8 @@ pub enum Message {
     WriteDoubted(WriteTag, LostEnds),
     /// Others have these parts of the write: who cannot read what stands around them goes past it. What nobody has is not written.
     GoPast(WriteTag, LostEnds),
+    /// These parts of the update with this version were written nowhere, and its client was refused.
+    Unwritten(Version, LostEnds),
     /// A replica could not carry the write out, because what it must look at cannot be read there. It has noted durably that
     /// it lacks the object.
     WriteMissed(WriteTag, ObjectNo),

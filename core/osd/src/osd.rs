@@ -246,6 +246,7 @@ impl Osd {
                 self.write_doubted(now, (from, pg), tag, ends, fx);
             }
             Message::GoPast(tag, ends) => self.go_past(now, asker, pg, (tag, ends)),
+            Message::Unwritten(version, ends) => self.unwritten(now, asker, pg, (version, ends)),
             Message::WriteMissed(tag, object) => {
                 self.write_missed(now, from, (pg, object), tag, fx)
             }

@@ -1,8 +1,10 @@
 //! The PG log: the last writes of a placement group, from which a returning copy learns what it misses.
 
 use crate::ids::OpId;
+use loadline_store::paged::LostEnds;
 use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// How many entries a log keeps while some copy lacks something, so that it can be caught up
 /// (`osd_max_pg_log_entries`).
@@ -22,6 +24,50 @@ pub struct LogEntry {
     pub object: ObjectNo,
     /// The op that wrote it.
     pub op: OpId,
+    /// Which of its bytes are not what they were before.
+    pub changed: ChangedBytes,
+}
+
+/// Bytes of an object that a write may have changed (the field's *dirty* or, the other way round, *clean* regions of an entry).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedBytes {
+    /// First byte.
+    pub offset: u32,
+    /// How many.
+    pub length: u32,
+}
+
+impl ChangedBytes {
+    /// All of it, or nobody knows.
+    pub const ALL: ChangedBytes = ChangedBytes { offset: 0, length: u32::MAX };
+    /// None: only what is kept beside the object.
+    pub const NONE: ChangedBytes = ChangedBytes { offset: 0, length: 0 };
+
+    /// Without the pages in which it begins or ends.
+    fn without(self, ends: LostEnds, page: u64) -> ChangedBytes {
+        let (mut from, mut to) = (u64::from(self.offset), self.end());
+        if self == ChangedBytes::ALL {
+            return self;
+        }
+        if ends.first {
+            from = (from / page + 1) * page;
+        }
+        if ends.last {
+            to = to.saturating_sub(1) / page * page;
+        }
+        match from < to {
+            true => ChangedBytes { offset: from as u32, length: (to - from) as u32 },
+            false => ChangedBytes::NONE,
+        }
+    }
+
+    fn end(self) -> u64 {
+        u64::from(self.offset) + u64::from(self.length)
+    }
+
+    fn meet(self, range: &Range<u64>) -> bool {
+        self.length > 0 && u64::from(self.offset) < range.end && range.start < self.end()
+    }
 }
 
 /// The last writes in order.
@@ -82,9 +128,15 @@ impl PgLog {
     }
 
     /// Appends a write, as its primary in `interval`, and returns its version.
-    pub fn append(&mut self, interval: u32, object: ObjectNo, op: OpId) -> Version {
+    pub fn append(
+        &mut self,
+        interval: u32,
+        object: ObjectNo,
+        op: OpId,
+        changed: ChangedBytes,
+    ) -> Version {
         let version = self.next(interval);
-        self.record(LogEntry { version, object, op });
+        self.record(LogEntry { version, object, op, changed });
         version
     }
 
@@ -96,6 +148,39 @@ impl PgLog {
         assert!(entry.version > self.head(), "a primary's writes arrive in order");
         self.entries.push_back(entry);
         self.trim();
+    }
+
+    /// The write with this version has not changed the pages in which it begins or ends; its entry as it is now, if it is here.
+    pub(crate) fn leave_out(
+        &mut self,
+        version: Version,
+        ends: LostEnds,
+        page: u64,
+    ) -> Option<LogEntry> {
+        let at = self.entries.binary_search_by_key(&version, |entry| entry.version).ok()?;
+        let entry = &mut self.entries[at];
+        entry.changed = entry.changed.without(ends, page);
+        Some(*entry)
+    }
+
+    /// Not everything of what this op wrote is where this log is: if it comes again, it is not known.
+    pub(crate) fn forget_op(&mut self, op: OpId) {
+        let entry = self.entries.iter_mut().rev().find(|entry| entry.op == op);
+        entry.into_iter().for_each(|entry| entry.op = OpId::NOBODYS);
+    }
+
+    /// Whether an object with this version is a state that this history went through, and these bytes are the same in it as they are with
+    /// `until`. A log that does not reach back so far says no.
+    pub(crate) fn keeps(
+        &self,
+        (object, range): (ObjectNo, &Range<u64>),
+        since: Version,
+        until: Version,
+    ) -> bool {
+        let newer = self.entries.partition_point(|entry| entry.version <= since);
+        let mut between = self.entries.range(newer..).take_while(|entry| entry.version <= until);
+        let is_changed = |entry: &LogEntry| entry.object == object && entry.changed.meet(range);
+        since <= until && self.contains(since) && !between.any(is_changed)
     }
 
     /// Whether `op` wrote one of the entries.
@@ -149,7 +234,7 @@ mod tests {
 
     fn extend(log: &mut PgLog, interval: u32, writes: &[u64]) {
         for object in writes {
-            log.append(interval, ObjectNo(*object), op(*object as u32));
+            log.append(interval, ObjectNo(*object), op(*object as u32), ChangedBytes::ALL);
         }
     }
 
@@ -197,6 +282,56 @@ mod tests {
         authority.append_forgotten(1, 1);
         check(&authority, &behind, None);
         assert_eq!(authority.differs_from(&authority.clone()), Some(BTreeSet::new()));
+    }
+
+    #[test]
+    fn what_no_write_has_changed_since_is_kept() {
+        let mut log = log(&[5]);
+        let since = log.head();
+        let object = ObjectNo(5);
+        let page = ChangedBytes { offset: 4096, length: 4096 };
+        log.append(1, object, op(6), page);
+        log.append(1, ObjectNo(6), op(7), ChangedBytes::ALL);
+        log.append(1, object, op(8), ChangedBytes::NONE);
+        let until = log.head();
+        let keeps = |range: Range<u64>| log.keeps((object, &range), since, until);
+        assert!(keeps(0..4096) && keeps(8192..9000));
+        assert!(!keeps(0..4097) && !keeps(8191..8192));
+        assert!(!log.keeps((ObjectNo(6), &(0..1)), since, until));
+        let between = Version(since.0 + 1);
+        assert!(log.keeps((object, &(4096..8192)), between, until), "the write itself is in it");
+        assert!(!log.keeps((object, &(0..1)), until, since), "a later state is no former one");
+        // Neither a version that was undone, nor one before the log.
+        assert!(!log.keeps((object, &(0..1)), Version(since.0 - 1), until));
+        log.append_forgotten(1, 1);
+        assert!(!log.keeps((object, &(0..1)), since, log.head()));
+    }
+
+    #[test]
+    fn pages_that_a_write_has_not_reached_are_kept() {
+        let ends = |first, last| LostEnds { first, last };
+        let without = |(offset, length), ends| {
+            let ChangedBytes { offset, length } =
+                ChangedBytes { offset, length }.without(ends, 4096);
+            (offset, length)
+        };
+        assert_eq!(without((100, 10_000), ends(true, false)), (4096, 6004));
+        assert_eq!(without((100, 10_000), ends(false, true)), (100, 8092));
+        assert_eq!(without((100, 10_000), LostEnds::BOTH), (4096, 4096));
+        assert_eq!(without((100, 200), ends(true, false)), (0, 0));
+        assert_eq!(without((100, 200), ends(false, true)), (0, 0));
+        assert_eq!(without((100, 8000), ends(false, true)), (100, 3996));
+        let mut log = log(&[5, 6]);
+        let (first, object) = (Version((1 << INTERVAL_SHIFT) + 1), ObjectNo(5));
+        assert_eq!(log.leave_out(first, LostEnds::BOTH, 4096).map(|it| it.object), Some(object));
+        assert_eq!(log.leave_out(Version(3), LostEnds::BOTH, 4096), None);
+    }
+
+    #[test]
+    fn an_op_that_is_forgotten_comes_as_a_new_one() {
+        let mut log = log(&[1, 2]);
+        log.forget_op(op(2));
+        assert!(log.knows(op(1)) && !log.knows(op(2)));
     }
 
     #[test]

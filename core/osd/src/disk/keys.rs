@@ -7,9 +7,11 @@
 //! n  set  piece                  a piece of a map
 //! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8), term of
 //!                                the owner that began that interval (8; not there where an older program wrote)
-//! k  placement group  object     nothing: this object may not be here as the log tells; or a byte of 1: it is, and has lost pages
+//! k  placement group  object     nothing: this object may not be here as the log tells; a byte of 2: it is not, and what is here is no
+//!                                former state of it either; a byte of 1: it is as the log tells, and has lost pages
 //! k  placement group             objects of which the same is said (8 each): an older program wrote them here
-//! l  placement group  version    an entry of the log: object (8)
+//! l  placement group  version    an entry of the log: object (8); of its bytes those that are changed, first (4) and how many (4), or nothing
+//!                                for all
 //! h  placement group  object     its past: version of its removal (8), birth (4), then label and birth (4 each) of each
 //!                                former state
 //! s  placement group             its scrubs: when they were, what the last one found, how far one has come
@@ -18,7 +20,7 @@
 //! Numbers in keys are big-endian, so that they sort; numbers in values are little-endian.
 
 use crate::ids::{IntervalId, OpId, OsdId, PgId};
-use crate::pg_log::LogEntry;
+use crate::pg_log::{ChangedBytes, LogEntry};
 use crate::snapshots::{FormerState, ObjectHistory, SnapshotNo};
 use loadline_store::paged::{Edit, ObjectId, OwnPages};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
@@ -159,8 +161,28 @@ pub(crate) fn entry_key(pg: PgId, version: Version) -> Vec<u8> {
 /// A log entry as it was read back. Ops are numbered anew in each life of the server, so none is known by its number.
 pub(crate) fn entry_of(rest: &[u8], value: &[u8]) -> Option<LogEntry> {
     let version = Version(u64::from_be_bytes(rest.try_into().ok()?));
-    let object = ObjectNo(u64::from_le_bytes(value.try_into().ok()?));
-    Some(LogEntry { version, object, op: OpId::NOBODYS })
+    let (object, changed) = value.split_first_chunk()?;
+    let object = ObjectNo(u64::from_le_bytes(*object));
+    let changed = match changed.as_chunks() {
+        // As an older program wrote them all.
+        ([], []) => ChangedBytes::ALL,
+        ([offset, length], []) => ChangedBytes {
+            offset: u32::from_le_bytes(*offset),
+            length: u32::from_le_bytes(*length),
+        },
+        _ => return None,
+    };
+    Some(LogEntry { version, object, op: OpId::NOBODYS, changed })
+}
+
+/// What stands under an entry's key.
+pub(crate) fn entry_value(entry: &LogEntry) -> Vec<u8> {
+    let mut value = entry.object.0.to_le_bytes().to_vec();
+    if entry.changed != ChangedBytes::ALL {
+        value.extend_from_slice(&entry.changed.offset.to_le_bytes());
+        value.extend_from_slice(&entry.changed.length.to_le_bytes());
+    }
+    value
 }
 
 /// The key that says that a copy lacks an object.
@@ -172,6 +194,9 @@ pub(crate) fn lack_key(pg: PgId, object: ObjectNo) -> Vec<u8> {
 
 /// What stands under that key where the object is here and has lost pages. An older program takes it for lacking.
 pub(crate) const HAS_LOST_PAGES: &[u8] = &[1];
+
+/// What stands under that key where a write was missed. An older program takes it for any lacking.
+pub(crate) const IS_PATCHY: &[u8] = &[2];
 
 /// The objects of a list of what a copy lacks, as an older program wrote it.
 pub(crate) fn decode_objects(value: &[u8]) -> Option<Vec<ObjectNo>> {
@@ -252,8 +277,15 @@ mod tests {
         assert_eq!((pg, object_of(rest)), (PgId::new(3), Some(ObjectNo(9))));
         let key = entry_key(PgId::new(3), Version(5));
         let (pg, rest) = group_of(LOGS, &key).expect("a log key");
-        let entry = entry_of(rest, &9u64.to_le_bytes()).expect("an entry");
-        assert_eq!((pg, entry.version, entry.object), (PgId::new(3), Version(5), ObjectNo(9)));
+        assert_eq!(pg, PgId::new(3));
+        for changed in [ChangedBytes::ALL, ChangedBytes { offset: 7, length: u32::MAX - 7 }] {
+            let (object, op) = (ObjectNo(9), OpId::NOBODYS);
+            let entry = LogEntry { version: Version(5), object, op, changed };
+            assert_eq!(entry_of(rest, &entry_value(&entry)), Some(entry));
+        }
+        let by_older = entry_of(rest, &9u64.to_le_bytes()).expect("an entry");
+        assert_eq!((by_older.object, by_older.changed), (ObjectNo(9), ChangedBytes::ALL));
+        assert_eq!(entry_of(rest, &[9; 12]), None);
         let state = |label, born| FormerState {
             label: SnapshotNo(label),
             born: SnapshotNo(born),

@@ -23,6 +23,8 @@ pub(crate) struct LoadedGroup {
     pub has_list: bool,
     /// Objects that have lost pages.
     pub damaged: BTreeSet<ObjectNo>,
+    /// Objects of which a write was missed; they lack, too.
+    pub patchy: BTreeSet<ObjectNo>,
     pub entries: Vec<LogEntry>,
     pub objects: Vec<(ObjectNo, ObjectMeta)>,
     pub kept: ObjectHistories,
@@ -157,7 +159,11 @@ impl DiskLoad {
             LoadPart::Lacks if value == keys::HAS_LOST_PAGES => {
                 group.damaged.insert(keys::object_of(rest)?);
             }
-            LoadPart::Lacks => drop(group.lacks.insert(keys::object_of(rest)?)),
+            LoadPart::Lacks => {
+                let object = keys::object_of(rest)?;
+                group.patchy.extend((value == keys::IS_PATCHY).then_some(object));
+                group.lacks.insert(object);
+            }
             LoadPart::Logs => group.entries.push(keys::entry_of(rest, value)?),
             // What cannot be read is as if there had been none: a scrub tells it again.
             LoadPart::Scrubs => group.scrubs = ScrubRecord::decode(value).unwrap_or_default(),
@@ -244,6 +250,7 @@ impl LoadedGroup {
             lacks: BTreeSet::new(),
             has_list: false,
             damaged: BTreeSet::new(),
+            patchy: BTreeSet::new(),
             entries: Vec::new(),
             objects: Vec::new(),
             kept: ObjectHistories::default(),

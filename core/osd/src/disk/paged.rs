@@ -461,7 +461,10 @@ impl Paged {
         let held = Some(longest_wait(now, &stages, &commit));
         let token = commit;
         let lost = stages.lost;
-        let result = if stages.is_left { Err(AccessFailure::Left) } else { result };
+        let result = match stages.left.any() {
+            true => Err(AccessFailure::Left(stages.left)),
+            false => result,
+        };
         OpEnded::Access(AccessDone {
             pg,
             object,

@@ -5,7 +5,7 @@ use super::*;
 use crate::disk::{LoadNext, LoadedGroup, Whole, transactions};
 use crate::ids::{IntervalId, OpId, ShardId};
 use crate::pg::Pg;
-use crate::pg_log::PgLog;
+use crate::pg_log::{ChangedBytes, PgLog};
 use loadline_base::SlotId;
 use loadline_device::{Outcome, RequestKind};
 use loadline_store::Version;
@@ -304,7 +304,7 @@ fn no_step_follows_one_that_has_failed() {
 fn log_of(pg: &mut Pg, interval: u32, objects: std::ops::Range<u64>) {
     for object in objects {
         let op = OpId { slot: SlotId::new(0), number: 0 };
-        pg.log.append(interval, ObjectNo(object), op);
+        pg.log.append(interval, ObjectNo(object), op, ChangedBytes::ALL);
     }
 }
 

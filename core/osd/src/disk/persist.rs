@@ -11,7 +11,7 @@ use super::keys::{self, GROUPS, GroupRecord, LACKS, SCRUBS};
 use crate::ids::{IntervalId, PgId};
 use crate::pg::Pg;
 use crate::pg_log::LogEntry;
-use loadline_store::paged::Edit;
+use loadline_store::paged::{Edit, LostEnds};
 use loadline_store::{ObjectNo, Version};
 use std::collections::BTreeSet;
 
@@ -97,11 +97,13 @@ impl Pg {
         edits.extend(new.map(|entry| keep(id, entry)));
         edits.push(self.put_record(id));
         edits.extend(forgotten.into_iter().map(|version| forget(id, version)));
-        let old_lacks = lacks.union(&unsure).filter(|object| !self.lacks.contains(object));
+        // A copy that is filled lacks nothing by name, and still has what it once missed writes of.
+        let stays = |object: &ObjectNo| self.lacks.contains(object) || damage.is_patchy(*object);
+        let old_lacks = lacks.union(&unsure).filter(|object| !stays(object));
         edits.extend(old_lacks.map(|object| forget_lack(id, *object)));
         edits.extend(has_list.then(|| Edit::Delete { key: keys::of_group(LACKS, id) }));
         self.disk.entries = wanted.into_iter().collect();
-        self.disk.lacks = self.lacks.clone();
+        self.disk.lacks = lacks.union(&self.lacks).copied().filter(stays).collect();
         self.disk.damage = damage;
         let mut all = transactions(edits, bytes_max);
         if all.len() > 1 {
@@ -113,13 +115,18 @@ impl Pg {
     /// The edit that goes with an update which loses a page of its object. If the copy lacks all of it, that is what it says.
     pub(crate) fn note_damage(&self, id: PgId, object: ObjectNo) -> Edit {
         let is_lacking = self.lacks.contains(&object);
-        let value = if is_lacking { Vec::new() } else { keys::HAS_LOST_PAGES.to_vec() };
+        let value = match is_lacking {
+            true if self.disk.damage.is_patchy(object) => keys::IS_PATCHY.to_vec(),
+            true => Vec::new(),
+            false => keys::HAS_LOST_PAGES.to_vec(),
+        };
         Edit::Put { key: keys::lack_key(id, object), value }
     }
 
     /// The edit that makes the disk tell that this copy lacks an object.
     pub(crate) fn save_lack(&mut self, id: PgId, object: ObjectNo) -> Edit {
         self.disk.damage.forget(object);
+        self.disk.damage.end_patchy(object);
         self.disk.lacks.insert(object);
         keep_lack(id, object)
     }
@@ -127,6 +134,7 @@ impl Pg {
     /// The edit that makes the disk tell so no longer, with the last step of the object's way here.
     pub(crate) fn save_arrival(&mut self, id: PgId, object: ObjectNo) -> Edit {
         self.disk.unsure.insert(object);
+        self.disk.damage.end_patchy(object);
         forget_lack(id, object)
     }
 
@@ -138,7 +146,9 @@ impl Pg {
     /// The edits that keep, instead of a write of this object that could not be carried out, that the copy lacks the object.
     /// The write's log entry was not kept either, and which one it was is not known any more: all of the object's are.
     pub(crate) fn save_missed(&mut self, id: PgId, object: ObjectNo) -> Vec<Edit> {
-        let mut edits = vec![self.save_lack(id, object)];
+        self.save_lack(id, object);
+        self.disk.damage.miss(object);
+        let mut edits = vec![self.note_damage(id, object)];
         let entries = self.log.entries().filter(|entry| entry.object == object);
         edits.extend(entries.map(|entry| keep(id, entry)));
         edits
@@ -157,6 +167,18 @@ impl Pg {
             edits.push(self.put_record(id));
         }
         edits
+    }
+
+    /// The edit with which an entry tells that an update has not changed the pages at these ends of it; nothing, if the log has no such entry.
+    pub(crate) fn save_unwritten(
+        &mut self,
+        id: PgId,
+        version: Version,
+        ends: LostEnds,
+        page: u64,
+    ) -> Option<Edit> {
+        let entry = self.log.leave_out(version, ends, page)?;
+        Some(keep(id, &entry))
     }
 
     /// The edits with which the next objects of a leaving copy are deleted; with the last ones everything else goes, the record last.
@@ -189,8 +211,7 @@ fn forget_lack(id: PgId, object: ObjectNo) -> Edit {
 }
 
 fn keep(id: PgId, entry: &LogEntry) -> Edit {
-    let value = entry.object.0.to_le_bytes().to_vec();
-    Edit::Put { key: keys::entry_key(id, entry.version), value }
+    Edit::Put { key: keys::entry_key(id, entry.version), value: keys::entry_value(entry) }
 }
 
 fn forget(id: PgId, version: Version) -> Edit {

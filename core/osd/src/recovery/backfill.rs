@@ -5,10 +5,11 @@ use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, ScanRange, ScanReply};
 use crate::osd::Osd;
-use crate::pg::Backfill;
+use crate::pg::{Backfill, Primary};
 use loadline_base::Time;
 use loadline_store::{ObjectMeta, ObjectNo};
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 /// The objects of a range.
 type Listing = BTreeMap<ObjectNo, ObjectMeta>;
@@ -81,17 +82,38 @@ impl Osd {
         let ScanRange { after, last } = reply.range;
         let mine: Listing = self.list_range(pg, after, last).into_iter().collect();
         let theirs: Listing = reply.objects.iter().copied().collect();
-        let Some(backfill) = self.primary_mut(pg).and_then(|p| p.backfill.as_mut()) else { return };
+        let this = self.id;
+        let Some(primary) = self.primary_mut(pg) else { return };
+        let on_its_way: Vec<ObjectNo> = primary.coming_to(this, after, last).collect();
+        let Some(backfill) = primary.backfill.as_mut() else { return };
         let Some(waiting) = backfill.scan.as_mut() else { return };
         if !waiting.remove(from) {
             return;
         }
         let compared = waiting.is_empty();
         backfill.note_differences(from, &mine, &theirs);
+        // What is being put here is not listed; in which version the target has it will be seen when it is pushed.
+        for object in on_its_way {
+            backfill.batch.entry(object).or_default().insert(from);
+        }
         if compared {
             backfill.compared(&mine);
             self.continue_recovery(now, pg, fx);
         }
+    }
+}
+
+impl Primary {
+    /// The objects of a range that are on their way to this OSD.
+    fn coming_to(
+        &self,
+        this: OsdId,
+        after: Option<ObjectNo>,
+        last: Option<ObjectNo>,
+    ) -> impl Iterator<Item = ObjectNo> {
+        let range = (after.map_or(Unbounded, Excluded), last.map_or(Unbounded, Included));
+        let all = self.recovering.range(range);
+        all.filter(move |(_, it)| it.pending.contains(this)).map(|(object, _)| *object)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, Settlement};
 use crate::osd::Osd;
 use crate::pg::{Pause, Reservation};
-use crate::pg_log::LogEntry;
+use crate::pg_log::{ChangedBytes, LogEntry};
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::{ObjectMeta, ObjectNo, Version};
@@ -99,7 +99,7 @@ impl Osd {
         primary.unfound.ask(object, acting);
         let here = self.pg_mut(pg).expect("it leads");
         let interval = here.interval;
-        let version = here.log.append(interval, object, OpId::NOBODYS);
+        let version = here.log.append(interval, object, OpId::NOBODYS, ChangedBytes::ALL);
         let settlement = Settlement { object, version, left: given_up.left };
         for osd in acting.iter().filter(|osd| *osd != this) {
             self.send(osd, pg, Message::Settle(settlement), fx);
@@ -116,9 +116,8 @@ impl Osd {
         pg: PgId,
         settlement: Settlement,
     ) {
-        let Settlement { object, version, .. } = settlement;
         let here = self.pg_mut(pg).expect("the interval was looked up");
-        here.log.record(LogEntry { version, object, op: OpId::NOBODYS });
+        here.log.record(settlement.entry());
         self.settle(now, primary, pg, settlement);
     }
 
@@ -126,7 +125,7 @@ impl Osd {
     fn settle(&mut self, now: Time, primary: RecoverySender, pg: PgId, settlement: Settlement) {
         let Settlement { object, version, left } = settlement;
         let is_left = self.left_of(pg, object) == left;
-        let mut edits = self.entry_edits(pg, LogEntry { version, object, op: OpId::NOBODYS });
+        let mut edits = self.entry_edits(pg, settlement.entry());
         let is_durable = self.is_durable();
         let here = self.pg_mut(pg).expect("the interval was looked up");
         let counts = is_left && here.lacks.remove(&object);
@@ -211,5 +210,12 @@ impl Osd {
         self.unpark(now, pg, recovering.parked, fx);
         self.continue_recovery(now, pg, fx);
         self.begin_repair(now, pg, fx);
+    }
+}
+
+impl Settlement {
+    fn entry(&self) -> LogEntry {
+        let Settlement { object, version, .. } = *self;
+        LogEntry { version, object, op: OpId::NOBODYS, changed: ChangedBytes::ALL }
     }
 }

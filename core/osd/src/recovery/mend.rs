@@ -6,6 +6,10 @@
 //! copy that is whole gives the object to all others, as any holder does. Where none comes to be whole, each has at least what any
 //! of them could read, so that only what none can read is an error.
 //!
+//! A copy that is behind has the object as it was before the writes that it has missed, and one that is being filled may have had it for
+//! long. The log tells which bytes were changed since: what was left alone is the same in its state, and it may lend that. Without it two copies could lose a page because a third had it, which
+//! then missed a write of another page and counted for nothing, with the only copy of what was acknowledged.
+//!
 //! Between a range and the next nothing is remembered here beside the message or access that is under way; what the primary must know
 //! is in [`Mending`], and goes with the interval. Writes wait as for any object that is being recovered. One that was under way
 //! already may have reached one copy and not the other; both look again then.
@@ -22,7 +26,7 @@ use crate::pg::{Mending, Primary};
 use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
 use loadline_store::paged::{Edit, Payload};
-use loadline_store::{ObjectMeta, ObjectNo};
+use loadline_store::{ObjectMeta, ObjectNo, Version};
 
 /// What is read at a time as long as nothing is wrong (bytes); in a piece that cannot be read, page by page.
 const PIECE: u64 = 64 << 10;
@@ -33,7 +37,11 @@ const OTHERWISE_MAX: u32 = 1000;
 impl Osd {
     /// Whether what no copy can give whole may be put together from several.
     pub(crate) fn can_mend(&self, pg: PgId, object: ObjectNo) -> bool {
-        self.is_durable() && self.primary(pg).is_some_and(|it| it.lenders(object).len() > 1)
+        let has_two = |primary: &Primary| {
+            let lenders = primary.lenders(object);
+            !lenders.is_empty() && lenders.with(primary.may_have_some(object)).len() > 1
+        };
+        self.is_durable() && self.primary(pg).is_some_and(has_two)
     }
 
     /// Nobody gives an object that is on its way: the next copy is mended that has not had its turn. False if there is none.
@@ -134,10 +142,11 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let Some(primary) = self.primary_mut(pg) else { return };
-        let lenders = primary.lenders(object);
+        let (lenders, behind) = (primary.lenders(object), primary.may_have_some(object));
         let recovering = primary.recovering.get_mut(&object);
         let Some(mending) = recovering.and_then(|it| it.mending.as_mut()) else { return };
-        let next = lenders.iter().find(|osd| !mending.asked.contains(*osd));
+        let mut all = lenders.iter().chain(behind.iter());
+        let next = all.find(|osd| !mending.asked.contains(*osd));
         let (to, step) = match next {
             Some(osd) => {
                 mending.asked.insert(osd);
@@ -160,6 +169,13 @@ impl Osd {
         (range, held, data): (BadRange, RangeHeld, Data),
         fx: &mut Effects,
     ) {
+        let held = match held {
+            RangeHeld::Former(version) if self.is_as_it_was(pg, object, &range, version) => {
+                RangeHeld::Found
+            }
+            RangeHeld::Former(_) => RangeHeld::Bad,
+            held => held,
+        };
         let Some(primary) = self.primary_mut(pg) else { return };
         let recovering = primary.recovering.get_mut(&object);
         let Some(mending) = recovering.and_then(|it| it.mending.as_mut()) else { return };
@@ -169,6 +185,12 @@ impl Osd {
         }
         let copy = mending.copy;
         self.send_mend(now, copy, pg, (object, MendStep::Given(range, held), data), fx);
+    }
+
+    /// Whether nothing has changed a range since this version of the object.
+    fn is_as_it_was(&self, pg: PgId, object: ObjectNo, range: &BadRange, since: Version) -> bool {
+        let bytes = range.offset..range.offset + range.length;
+        self.pg(pg).is_some_and(|here| here.log.keeps((object, &bytes), since, range.version))
     }
 
     /// A copy was read to its end. The first that is whole is what the object is.
@@ -210,6 +232,29 @@ impl Osd {
         }
     }
 
+    /// The state of an object that a state of this version has come from, where this copy does not count as having it.
+    fn former_state(
+        &mut self,
+        pg: PgId,
+        object: ObjectNo,
+        of: Version,
+    ) -> Option<(SnapshotNo, ObjectMeta)> {
+        let here = self.pg(pg).filter(|here| {
+            (here.filling || here.lacks.contains(&object)) && !here.disk.damage.is_patchy(object)
+        })?;
+        let past = here.kept.get(object);
+        if past.is_some_and(|past| past.arriving.is_some()) {
+            return None;
+        }
+        let states = past.into_iter().flat_map(|past| &past.states);
+        let mut all: Vec<(SnapshotNo, ObjectMeta)> =
+            states.map(|state| (state.label, state.meta)).collect();
+        let present = self.store.objects(pg).meta(object);
+        all.extend(present.map(|meta| (SnapshotNo::HEAD, meta)));
+        all.retain(|(_, meta)| meta.version != Version::default() && meta.version <= of);
+        all.into_iter().max_by_key(|(_, meta)| meta.version)
+    }
+
     /// Reads on from this byte of a state, to see what cannot be read.
     fn look_on(
         &mut self,
@@ -236,7 +281,7 @@ impl Osd {
         }
     }
 
-    fn page_bytes(&self) -> u64 {
+    pub(crate) fn page_bytes(&self) -> u64 {
         self.space().map_or(PIECE, |space| space.page_bytes.min(PIECE))
     }
 
@@ -248,8 +293,12 @@ impl Osd {
         range: BadRange,
         access: MendAccess,
     ) {
-        let BadRange { label, offset, length, .. } = range;
+        let BadRange { offset, length, .. } = range;
         let place = ObjectRange { pg, object, offset, length };
+        let label = match access {
+            MendAccess::LendFormer(label, _) => label,
+            _ => range.label,
+        };
         let update = Update::none(AccessKind::ReadInOrder(label));
         self.access(now, primary.urgency, &place, update, Commit::Mend(primary, access, range));
     }
@@ -263,12 +312,20 @@ impl Osd {
         range: BadRange,
         fx: &mut Effects,
     ) {
-        let held = match self.state_meta(pg, object, range.label) {
+        let is_filled = self.pg(pg).is_some_and(|here| here.filling);
+        let meta = self.state_meta(pg, object, range.label).filter(|_| !is_filled);
+        let held = match meta {
             Some(meta) if meta.version == range.version => {
                 return self.read_range(now, primary, (pg, object), range, MendAccess::Lend);
             }
             Some(_) => RangeHeld::Otherwise,
-            None => RangeHeld::Bad,
+            None => match self.former_state(pg, object, range.version) {
+                Some((label, meta)) => {
+                    let access = MendAccess::LendFormer(label, meta.version);
+                    return self.read_range(now, primary, (pg, object), range, access);
+                }
+                None => RangeHeld::Bad,
+            },
         };
         let step = MendStep::Held(range, held);
         self.send_mend(now, primary.osd, pg, (object, step, Data::NONE), fx);
@@ -328,6 +385,16 @@ impl Osd {
             (MendAccess::Fill, Err(_)) => {
                 self.end_mending(now, primary, (pg, object), false, fx);
             }
+            (MendAccess::LendFormer(label, former), result) => {
+                let is_still = self
+                    .former_state(pg, object, version)
+                    .is_some_and(|state| state.0 == label && state.1.version == former);
+                let data = result.ok().filter(|data| is_still && data.len() as u64 == length);
+                let held = data.as_ref().map_or(RangeHeld::Bad, |_| RangeHeld::Former(former));
+                let step = MendStep::Held(range, held);
+                let data = data.unwrap_or_default();
+                self.send_mend(now, primary.osd, pg, (object, step, data), fx);
+            }
             (MendAccess::Lend, result) => {
                 let meta = self.state_meta(pg, object, label);
                 let held = match &result {
@@ -368,5 +435,13 @@ impl Primary {
     pub(crate) fn lenders(&self, object: ObjectNo) -> OsdSet {
         let bad = self.bad.unreadable.get(&object).copied().unwrap_or_default();
         bad.all.iter().filter(|osd| !bad.wrong.contains(*osd)).collect()
+    }
+
+    /// Those that do not count as having an object, and may have it as it once was: copies that are behind, and those that are being filled.
+    fn may_have_some(&self, object: ObjectNo) -> OsdSet {
+        let bad = self.bad.unreadable.get(&object).copied().unwrap_or_default();
+        let is_behind = |osd: &OsdId| self.misses(*osd, object) && !bad.all.contains(*osd);
+        let behind: OsdSet = self.shape.acting.iter().filter(is_behind).collect();
+        self.backfill.as_ref().map_or(behind, |backfill| behind.with(backfill.targets))
     }
 }

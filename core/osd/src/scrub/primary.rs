@@ -71,6 +71,7 @@ impl Osd {
             old => ScrubProgress {
                 request: old.map_or(request, |old| old.request.with(request)),
                 began,
+                members: OsdSet::EMPTY,
                 reached: None,
                 objects: 0,
                 findings: ScrubFindings::default(),
@@ -106,7 +107,13 @@ impl Osd {
         let members = self.primary(pg).expect("it leads what it scrubs").members();
         let number = self.scrub.next_number();
         let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
-        let progress = record.under_way.clone().expect("it is wanted");
+        let mut progress = record.under_way.clone().expect("it is wanted");
+        if progress.members != members {
+            // What is found is found by comparing these copies: another one may be the only good one, or be made from a bad one.
+            let ScrubProgress { request, began, .. } = progress;
+            let (reached, objects, findings) = (None, 0, ScrubFindings::default());
+            progress = ScrubProgress { request, began, members, reached, objects, findings };
+        }
         let ScrubOptions { slots, preemptions_max, .. } = self.options.scrub;
         let terms = (slots != ScrubSlots::InLine, preemptions_max);
         let run = ScrubRun::new(number, progress, members, terms);

@@ -49,6 +49,8 @@ pub struct ScrubProgress {
     pub request: ScrubRequest,
     /// When it began.
     pub began: WallTime,
+    /// Whose copies it has compared so far; nobody's before it has begun.
+    pub members: OsdSet,
     /// Everything up to here is compared.
     pub reached: Option<ObjectNo>,
     /// Objects and former states of objects that are compared.
@@ -119,12 +121,14 @@ impl ScrubRecord {
         self.findings.encode(&mut value);
         value.push(u8::from(self.under_way.is_some()));
         if let Some(progress) = &self.under_way {
-            let ScrubProgress { request, began, reached, objects, findings } = progress;
+            let ScrubProgress { request, began, members, reached, objects, findings } = progress;
             let flags = [
                 request.kind == ScrubKind::Deep,
                 request.is_requested,
                 request.repairs,
                 reached.is_some(),
+                // An older program, which did not write them, has it begin anew.
+                true,
             ];
             let flags = flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag));
             value.push(flags);
@@ -132,6 +136,7 @@ impl ScrubRecord {
             for word in [began.unix_nanos(), reached, *objects] {
                 value.extend_from_slice(&word.to_le_bytes());
             }
+            value.extend_from_slice(&members.bits().to_le_bytes());
             findings.encode(&mut value);
         }
         value
@@ -232,8 +237,10 @@ impl RecordBytes<'_> {
         let began = WallTime::from_unix_nanos(self.word()?);
         let reached = Some(ObjectNo(self.word()?)).filter(|_| is(3));
         let objects = self.word()?;
+        let members = if is(4) { OsdSet::of_bits(self.word()?) } else { OsdSet::EMPTY };
         let findings = self.findings()?;
-        (flags < 16).then_some(ScrubProgress { request, began, reached, objects, findings })
+        let progress = ScrubProgress { request, began, members, reached, objects, findings };
+        (flags < 32).then_some(progress)
     }
 }
 
@@ -261,6 +268,7 @@ mod tests {
         let under_way = ScrubProgress {
             request,
             began: WallTime::from_unix_nanos(77),
+            members: OsdSet::of_bits(0b101),
             reached: Some(ObjectNo(0)),
             objects: 9,
             findings: findings(),

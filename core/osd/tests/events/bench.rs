@@ -462,7 +462,10 @@ fn message_name(message: &Message) -> String {
         }
         Message::Settled(object) => format!("settled {}", object.0),
         Message::WriteMissed(_, object) => format!("write missed {}", object.0),
-        Message::WriteDoubted(..) | Message::GoPast(..) | Message::Mend(..) => {
+        Message::WriteDoubted(..)
+        | Message::GoPast(..)
+        | Message::Unwritten(..)
+        | Message::Mend(..) => {
             unreachable!("copies without bytes have none to lose or to lend")
         }
         Message::Op(_) => unreachable!("no OSD sends an op"),

@@ -332,8 +332,8 @@ pub struct Stages {
     pub longest: LongestWait,
     /// What of it was lost, because it [went past damage](super::PagedStore::submit_past_damage).
     pub lost: LostEnds,
-    /// A part of it was [left](PastDamage::Leave).
-    pub is_left: bool,
+    /// What of it was [left](PastDamage::Leave).
+    pub left: LostEnds,
 }
 
 /// What becomes of an update that changes a part of a page of data, where the rest of that page cannot be read. Everything else of it is carried
@@ -344,7 +344,7 @@ pub enum PastDamage {
     /// [stages](Stages::lost), and these edits are kept together with it. Before a page is lost that the device may read some day the update
     /// waits for its owner's [word](super::PagedStore::go_past).
     Lose(Vec<Edit>),
-    /// Nobody else has it: the page stays what it was, and the update does [nothing to it](Stages::is_left).
+    /// Nobody else has it: the page stays what it was, and the update does [nothing to it](Stages::left).
     Leave,
 }
 
@@ -393,7 +393,7 @@ impl Stages {
             throttled: Span::ZERO,
             longest: LongestWait::from(now),
             lost: LostEnds::default(),
-            is_left: false,
+            left: LostEnds::default(),
         }
     }
 }

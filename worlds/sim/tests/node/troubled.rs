@@ -449,6 +449,47 @@ fn a_read_beside_which_its_object_comes_reads_what_was_there() {
     history(9094);
 }
 
+/// Two copies lost a page because a third one had it. That one went, missed a write of another page, and when it came back it counted for
+/// nothing: the object stayed unfound, with all that was acknowledged on disks that could be read.
+#[test]
+fn who_is_behind_lends_what_the_writes_it_missed_have_not_changed() {
+    for seed in [5194, 5483] {
+        history(seed);
+    }
+}
+
+/// The same where it did not act, because placement did not want it, and where a write that all had refused, or the only one, had since met
+/// the page, of which nothing was written.
+#[test]
+fn who_is_behind_is_asked_wherever_it_is_and_a_refused_write_has_changed_nothing() {
+    for seed in [5754, 6179] {
+        history(seed);
+    }
+}
+
+/// An update lost its first bytes on every copy, its interval ended before all had said so, and when it came again the log knew it: it was
+/// acknowledged, and was nowhere.
+#[test]
+fn an_update_that_is_in_part_nowhere_is_not_known_when_it_comes_again() {
+    for seed in [7149, 8797] {
+        history(seed);
+    }
+}
+
+/// An object was being put on a primary when that compared its objects with those of a copy that it filled. It was not listed, the copy never
+/// got it, and counted as whole.
+#[test]
+fn what_is_on_its_way_to_a_primary_goes_to_those_that_it_fills() {
+    history(6370);
+}
+
+/// A scrub found a copy bad, the members changed, and it went on: at its end it waited for ever for that copy to be replaced, which was no
+/// member any more.
+#[test]
+fn a_scrub_whose_members_change_begins_anew() {
+    history(7120);
+}
+
 #[test]
 #[ignore = "a long search; make soak runs it"]
 fn what_several_disks_do_not_read_for_a_while_costs_nothing_in_many_more_histories() {

@@ -180,7 +180,7 @@ impl<T: Copy> PagedStore<T> {
             let all = std::mem::take(changes).into_iter();
             *changes = all.flat_map(|change| change.without(&passed.page)).collect();
             if running.past == Some(PastDamage::Leave) {
-                running.stages.is_left = true;
+                running.stages.left = running.stages.left.or(passed.ends);
                 continue;
             }
             running.stages.lost = running.stages.lost.or(passed.ends);

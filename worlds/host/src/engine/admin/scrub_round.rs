@@ -125,7 +125,7 @@ impl HostNode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_osd::{ScrubProgress, ScrubRecord, ScrubRequest, ScrubWindow};
+    use loadline_osd::{OsdSet, ScrubProgress, ScrubRecord, ScrubRequest, ScrubWindow};
 
     const DAY: u64 = 86_400;
 
@@ -157,6 +157,7 @@ mod tests {
         let progress = |(began, objects): (u64, u64)| ScrubProgress {
             request,
             began: at(began),
+            members: OsdSet::EMPTY,
             reached: None,
             objects,
             findings: Default::default(),
