@@ -46,6 +46,7 @@ impl Osd {
         if !op.kind.is_update() {
             return self.execute_read(now, op, stamps, fx);
         }
+        self.make_room_in_past(now, (op.pg, op.object), others, fx);
         let before = match self.decide(&op, others) {
             Decision::Go(before) => before,
             Decision::Needless => {
@@ -154,7 +155,7 @@ impl Osd {
         let touch = AccessKind::Nothing;
         let is_durable = self.is_durable();
         let here = self.pg(pg).expect("it was written to");
-        let past_damage = is_durable.then(|| PastDamage::Lose(vec![here.note_damage(pg, object)]));
+        let past_damage = is_durable.then(|| PastDamage::Lose(here.note_damage(pg, object)));
         (created, Update { touch, version, first, edits, past_damage })
     }
 

@@ -92,7 +92,7 @@ pub use scrub::{
     ScrubRequest, ScrubSchedule, ScrubSlots, ScrubStep, ScrubWindow,
 };
 pub use service::{OsdService, ServedClass};
-pub use snapshots::{Ancestor, FormerState, Lineage, SnapshotNo, Views, image_of};
+pub use snapshots::{Ancestor, FormerState, Lineage, STATES_MAX, SnapshotNo, Views, image_of};
 pub use tenants::{GivenOps, TenantTable, TenantTerms};
 pub use trim::{TrimItem, TrimOptions, TrimState};
 pub use waits::{Stage, WaitHistogram, Waits, WorkWaits};

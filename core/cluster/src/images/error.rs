@@ -1,6 +1,6 @@
 //! Why something was not done to an image, in one sentence.
 
-use super::image::{OBJECT_BYTES_MAX, OBJECT_BYTES_MIN};
+use super::image::{OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, SNAPSHOTS_MAX};
 use super::name::NAME_CHARS_MAX;
 use loadline_base::Bytes;
 use std::fmt;
@@ -48,6 +48,8 @@ pub enum ImageError {
     },
     /// What an image was to be promised or allowed makes no sense, for this reason.
     BadQos(String),
+    /// The image has as many snapshots as an image may have.
+    SnapshotsMax(String),
     /// What was cut off the image has not been removed yet.
     BeingCut(String),
     /// All numbers of a kind are in use.
@@ -100,6 +102,10 @@ impl fmt::Display for ImageError {
                 write!(f, "snapshot {snapshot} has clones: remove {} first", listed(clones))
             }
             ImageError::BadQos(what) => f.write_str(what),
+            ImageError::SnapshotsMax(name) => {
+                let name = name.escape_debug();
+                write!(f, "image {name} has {SNAPSHOTS_MAX} snapshots, the most that an image may have: remove some first")
+            }
             ImageError::BeingCut(name) => write!(
                 f,
                 "what was cut off image {name} is still being removed, and it cannot grow before"

@@ -2,7 +2,7 @@
 
 use super::error::{ImageError, Numbers};
 use super::ids::{ImageId, JobId, SnapshotId};
-use super::image::{Image, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, Snapshot};
+use super::image::{Image, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, SNAPSHOTS_MAX, Snapshot};
 use super::jobs::{JobWork, PendingJob};
 use super::name;
 use super::qos::ImageQos;
@@ -112,7 +112,7 @@ impl Images {
     /// Makes a snapshot of an image.
     ///
     /// # Errors
-    /// No such image, a bad or taken name, or no number left.
+    /// No such image, a bad or taken name, as many snapshots as an image may have, or no number left.
     pub fn snapshot_create(
         &mut self,
         image: &str,
@@ -123,6 +123,9 @@ impl Images {
         let found = self.images.get_mut(&id).expect("a named image exists");
         if found.snapshot(snapshot).is_some() {
             return Err(ImageError::Exists(format!("snapshot {image}@{snapshot}")));
+        }
+        if found.snapshots.len() >= SNAPSHOTS_MAX {
+            return Err(ImageError::SnapshotsMax(image.to_owned()));
         }
         let family = self.families.get_mut(&id.family).expect("an image's family exists");
         let number = family.next_snapshot;

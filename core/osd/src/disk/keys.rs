@@ -186,9 +186,10 @@ pub(crate) fn entry_value(entry: &LogEntry) -> Vec<u8> {
 }
 
 /// The key that says that a copy lacks an object.
-pub(crate) fn lack_key(pg: PgId, object: ObjectNo) -> Vec<u8> {
-    let mut key = of_group(LACKS, pg);
-    key.extend_from_slice(&object.0.to_be_bytes());
+pub(crate) fn lack_key(pg: PgId, object: ObjectNo) -> [u8; 13] {
+    let mut key = [LACKS; 13];
+    key[1..5].copy_from_slice(&pg.get().to_be_bytes());
+    key[5..].copy_from_slice(&object.0.to_be_bytes());
     key
 }
 

@@ -11,7 +11,7 @@ use super::keys::{self, GROUPS, GroupRecord, LACKS, SCRUBS};
 use crate::ids::{IntervalId, PgId};
 use crate::pg::Pg;
 use crate::pg_log::LogEntry;
-use loadline_store::paged::{Edit, LostEnds};
+use loadline_store::paged::{Edit, LossNote, LostEnds};
 use loadline_store::{ObjectNo, Version};
 use std::collections::BTreeSet;
 
@@ -112,15 +112,15 @@ impl Pg {
         all
     }
 
-    /// The edit that goes with an update which loses a page of its object. If the copy lacks all of it, that is what it says.
-    pub(crate) fn note_damage(&self, id: PgId, object: ObjectNo) -> Edit {
+    /// What is put with an update if it loses a page of its object. If the copy lacks all of it, that is what it says.
+    pub(crate) fn note_damage(&self, id: PgId, object: ObjectNo) -> LossNote {
         let is_lacking = self.lacks.contains(&object);
         let value = match is_lacking {
-            true if self.disk.damage.is_patchy(object) => keys::IS_PATCHY.to_vec(),
-            true => Vec::new(),
-            false => keys::HAS_LOST_PAGES.to_vec(),
+            true if self.disk.damage.is_patchy(object) => keys::IS_PATCHY,
+            true => &[],
+            false => keys::HAS_LOST_PAGES,
         };
-        Edit::Put { key: keys::lack_key(id, object), value }
+        LossNote::new(&keys::lack_key(id, object), value)
     }
 
     /// The edit that makes the disk tell that this copy lacks an object.
@@ -148,7 +148,7 @@ impl Pg {
     pub(crate) fn save_missed(&mut self, id: PgId, object: ObjectNo) -> Vec<Edit> {
         self.save_lack(id, object);
         self.disk.damage.miss(object);
-        let mut edits = vec![self.note_damage(id, object)];
+        let mut edits = vec![self.note_damage(id, object).edit()];
         let entries = self.log.entries().filter(|entry| entry.object == object);
         edits.extend(entries.map(|entry| keep(id, entry)));
         edits
@@ -203,11 +203,11 @@ fn put(id: PgId, record: &GroupRecord) -> Edit {
 }
 
 fn keep_lack(id: PgId, object: ObjectNo) -> Edit {
-    Edit::Put { key: keys::lack_key(id, object), value: Vec::new() }
+    Edit::Put { key: keys::lack_key(id, object).to_vec(), value: Vec::new() }
 }
 
 fn forget_lack(id: PgId, object: ObjectNo) -> Edit {
-    Edit::Delete { key: keys::lack_key(id, object) }
+    Edit::Delete { key: keys::lack_key(id, object).to_vec() }
 }
 
 fn keep(id: PgId, entry: &LogEntry) -> Edit {

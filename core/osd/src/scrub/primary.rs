@@ -612,7 +612,7 @@ impl Osd {
         let Some(record) = self.scrub.records.get(&pg).filter(|_| self.is_durable()) else {
             return;
         };
-        let edits = vec![keep_scrubs(pg, record.encode())];
+        let edits = vec![keep_scrubs(pg, record.encode_within(self.store.value_bytes()))];
         let update = Update { edits, ..Update::none(AccessKind::Nothing) };
         let place = ObjectRange::of_group(pg);
         self.access(now, Urgency::default(), &place, update, Commit::ScrubKept);

@@ -7,7 +7,7 @@ use crate::snapshots::SnapshotNo;
 use loadline_base::{Span, WallTime};
 use loadline_store::ObjectNo;
 
-/// So many states are named; the rest is counted. It bounds what a record takes on a disk.
+/// So many states are named; the rest is counted. A disk keeps fewer where they do not fit one value.
 const NAMED_MAX: usize = 256;
 
 /// What scrubs have told of a placement group.
@@ -103,6 +103,13 @@ impl ScrubFindings {
     }
 }
 
+impl InconsistentState {
+    /// What it takes of a record: object, label and authority, who is as recorded, and what is wrong with each copy.
+    fn bytes(&self) -> usize {
+        8 + 4 + 4 + 1 + 8 + 1 + 5 * self.bad.len()
+    }
+}
+
 /// No OSD.
 const NOBODY: u32 = u32::MAX;
 /// Which form the bytes of a record have.
@@ -111,8 +118,26 @@ const FORM: u8 = 2;
 const FORM_UNRECORDED: u8 = 1;
 
 impl ScrubRecord {
-    /// The bytes that a disk keeps.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The bytes that a disk keeps whose values have so many at most: the last of the named states are left out where all do not fit.
+    /// They are counted all the same, so the record says how many it does not name.
+    pub(crate) fn encode_within(&self, bytes_max: usize) -> Vec<u8> {
+        let whole = self.encode();
+        let mut excess = whole.len().saturating_sub(bytes_max);
+        if excess == 0 {
+            return whole;
+        }
+        let mut cut = self.clone();
+        while excess > 0 {
+            let under_way = cut.under_way.as_mut().map(|progress| &mut progress.findings.named);
+            let found = &mut cut.findings.named;
+            let longer = under_way.filter(|named| named.len() > found.len()).unwrap_or(found);
+            let Some(state) = longer.pop() else { break };
+            excess = excess.saturating_sub(state.bytes());
+        }
+        cut.encode()
+    }
+
+    fn encode(&self) -> Vec<u8> {
         let mut value = vec![FORM, u8::from(self.has_failed_repair)];
         for stamp in [self.since, self.last, self.last_deep, self.last_clean] {
             value.extend_from_slice(&stamp.map_or(0, WallTime::unix_nanos).to_le_bytes());
@@ -248,6 +273,7 @@ impl RecordBytes<'_> {
 mod tests {
     use super::super::found::ScrubError;
     use super::*;
+    use loadline_store::paged::bounds::VALUE_LEAST;
 
     fn findings() -> ScrubFindings {
         let state = |object| InconsistentState {
@@ -294,6 +320,48 @@ mod tests {
         }
         assert_eq!(ScrubRecord::decode(&[&bytes[..], &[0]].concat()), None);
         assert_eq!(ScrubRecord::decode(&[&[3], &bytes[1..]].concat()), None);
+    }
+
+    /// A record that named many states of many copies was larger than a value may be, and the store refused it: the OSD stopped.
+    #[test]
+    fn a_record_is_cut_to_fit_one_value_and_says_how_many_it_does_not_name() {
+        let wrong = ScrubErrors::one(ScrubError::Read);
+        let state = |object| InconsistentState {
+            object: ObjectNo(object),
+            label: SnapshotNo::HEAD,
+            authority: None,
+            as_recorded: None,
+            bad: (0..64).map(|osd| (OsdId::new(osd), wrong)).collect(),
+        };
+        let mut findings = ScrubFindings::default();
+        findings.extend((0..300).map(state).collect());
+        let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: false, repairs: true };
+        let (began, reached) = (WallTime::from_unix_nanos(1), Some(ObjectNo(9)));
+        let under_way = ScrubProgress {
+            request,
+            began,
+            reached,
+            objects: 9,
+            members: OsdSet::EMPTY,
+            findings: findings.clone(),
+        };
+        let mut record =
+            ScrubRecord { findings, under_way: Some(under_way), ..ScrubRecord::default() };
+        assert!(record.encode().len() > 32 << 10, "as large as many disks' values are");
+        for bytes_max in [VALUE_LEAST, 32 << 10, 1 << 20] {
+            let bytes = record.encode_within(bytes_max);
+            assert!(bytes.len() <= bytes_max, "{} of {bytes_max}", bytes.len());
+            assert!(bytes.len() + 2 * state(0).bytes() > bytes_max.min(record.encode().len()));
+            let kept = ScrubRecord::decode(&bytes).expect("it reads back");
+            let told = &kept.under_way.as_ref().expect("it is under way").findings;
+            for (kept, all) in [(&kept.findings, &record.findings), (told, &record.findings)] {
+                assert_eq!((kept.inconsistent, kept.counts), (300, all.counts));
+                assert_eq!(kept.named[..], all.named[..kept.named.len()]);
+                assert!(!kept.named.is_empty(), "the first ones are named");
+            }
+        }
+        record.under_way = None;
+        assert!(record.encode_within(VALUE_LEAST).len() <= VALUE_LEAST);
     }
 
     /// A record of an older program, before digests were recorded.

@@ -2,9 +2,14 @@
 
 use super::mapper::SnapMapper;
 use super::view::SnapshotNo;
+use loadline_store::paged::bounds::VALUE_LEAST;
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
+
+/// An object has so many former states at most, and an image so many snapshots: its past then fits one value of any store. It is 12
+/// bytes, and 8 for each state.
+pub const STATES_MAX: usize = (VALUE_LEAST - 12) / 8;
 
 /// A former state of an object: it shows what the object was for every live snapshot after the label before it, up to its
 /// own.

@@ -19,7 +19,7 @@ mod view;
 
 pub(crate) use before::Decision;
 pub(crate) use change::{Changed, ObjectChange};
-pub use kept::FormerState;
+pub use kept::{FormerState, STATES_MAX};
 pub(crate) use kept::{ObjectHistories, ObjectHistory};
 pub(crate) use mapper::SnapshotKey;
 pub use view::{Ancestor, Lineage, SnapshotNo, Views, image_of};

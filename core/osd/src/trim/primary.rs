@@ -4,14 +4,14 @@ use super::run::{TrimItem, TrimPhase, TrimRun, TrimState};
 use crate::access::AccessFailure;
 use crate::aside::Aside;
 use crate::event::{Effect, Effects, Timer};
-use crate::ids::{ClientId, OpId, PgId};
+use crate::ids::{ClientId, OpId, OsdSet, PgId};
 use crate::in_flight::Stamps;
 use crate::item::Item;
 use crate::message::{ClientOp, Data, OpKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::recovery::ReserverChange;
-use crate::snapshots::{Decision, SnapshotKey, SnapshotNo};
+use crate::snapshots::{Decision, STATES_MAX, SnapshotKey, SnapshotNo, image_of};
 use crate::tenants::GivenOps;
 use loadline_base::{Span, Time};
 use loadline_store::ObjectNo;
@@ -104,20 +104,7 @@ impl Osd {
         snapshot: SnapshotNo,
         fx: &mut Effects,
     ) -> Option<WriteTag> {
-        let op = ClientOp {
-            id: OpId::NOBODYS,
-            client: ClientId::new(0),
-            kind: OpKind::Trim(snapshot),
-            traced: false,
-            background: true,
-            resent: false,
-            aside: Aside::NONE,
-            pg,
-            object,
-            offset: 0,
-            length: TRIMMED_BYTES,
-            given: GivenOps::default(),
-        };
+        let op = trim_of(pg, object, snapshot);
         let this = self.id;
         let WriteWay::To(others) = self.primary(pg)?.write_way(this, object) else {
             unreachable!("every copy of a group that is whole has every object");
@@ -127,6 +114,29 @@ impl Osd {
         };
         let stamps = Stamps::at(now, this);
         Some(self.begin_update(now, (op, Data::NONE), before, stamps, others, fx))
+    }
+
+    /// A client's update of an object may have to keep another state of it. Where as many are kept as fit one value, one of them is kept for a
+    /// snapshot that was removed, because an image has no more snapshots than that: it goes before, on the same copies.
+    pub(crate) fn make_room_in_past(
+        &mut self,
+        now: Time,
+        (pg, object): (PgId, ObjectNo),
+        others: OsdSet,
+        fx: &mut Effects,
+    ) {
+        let past = self.pg(pg).and_then(|here| here.kept.get(object));
+        let Some(past) = past.filter(|past| past.states.len() >= STATES_MAX) else { return };
+        let is_removed =
+            |label: &SnapshotNo| self.groups.views().is_removed(image_of(object), *label);
+        let Some(label) = past.states.iter().map(|state| state.label).find(is_removed) else {
+            return;
+        };
+        let op = trim_of(pg, object, label);
+        if let Decision::Go(before) = self.decide(&op, others) {
+            let stamps = Stamps::at(now, self.id);
+            self.begin_update(now, (op, Data::NONE), before, stamps, others, fx);
+        }
     }
 
     /// An object is trimmed on all copies that count, or could not be.
@@ -211,6 +221,24 @@ impl Osd {
         let mapper = self.pg(pg).map(|here| here.kept.mapper());
         let removed = mapper.into_iter().flat_map(|mapper| mapper.removed(self.groups.views()));
         removed.fold((0, 0), |(snapshots, states), (_, more)| (snapshots + 1, states + more))
+    }
+}
+
+/// The op that trims an object of what it keeps for a removed snapshot.
+fn trim_of(pg: PgId, object: ObjectNo, snapshot: SnapshotNo) -> ClientOp {
+    ClientOp {
+        id: OpId::NOBODYS,
+        client: ClientId::new(0),
+        kind: OpKind::Trim(snapshot),
+        traced: false,
+        background: true,
+        resent: false,
+        aside: Aside::NONE,
+        pg,
+        object,
+        offset: 0,
+        length: TRIMMED_BYTES,
+        given: GivenOps::default(),
     }
 }
 

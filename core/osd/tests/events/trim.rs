@@ -3,8 +3,8 @@
 use crate::bench::{Bench, PG, interval, options, plan};
 use loadline_base::{Span, Time};
 use loadline_osd::{
-    Directive, Effect, Lineage, Message, OpKind, OsdId, OsdOptions, PgId, ScrubKind, ScrubRequest,
-    SnapshotNo, TrimOptions, TrimState, Views,
+    Directive, Effect, Lineage, Message, OpKind, OsdId, OsdOptions, PgId, STATES_MAX, ScrubKind,
+    ScrubRequest, SnapshotNo, TrimOptions, TrimState, Views,
 };
 use loadline_qos::SchedulerKind;
 use std::sync::Arc;
@@ -160,6 +160,24 @@ fn nothing_is_trimmed_while_it_is_forbidden() {
     bench.configure(0, plan("quincy", SchedulerKind::Wpq), options());
     bench.run();
     is_over(&bench, 5);
+}
+
+/// Snapshots came and went while nothing was trimmed, and each of them left a state of an object: its past grew beyond what a disk keeps under
+/// one key, and the OSD stopped.
+#[test]
+fn a_past_that_is_full_is_trimmed_by_the_next_write() {
+    let mut bench = with_clones(&[PG], 1, within(|trim| trim.is_off = true));
+    let last = STATES_MAX as u32 + 5;
+    for snapshot in 2..=last {
+        show(&mut bench, &[snapshot]);
+        bench.op_in(PG, 100 + snapshot, OpKind::Write, object(0), 1, false);
+        bench.run();
+    }
+    assert_eq!(left(&bench, PG), STATES_MAX as u64 - 1, "one is kept for a live one");
+    show(&mut bench, &[]);
+    bench.configure(0, plan("quincy", SchedulerKind::Wpq), options());
+    bench.run();
+    is_over(&bench, u64::from(last));
 }
 
 /// Two snapshots go. Between them a scrub that was asked for meanwhile has its turn.

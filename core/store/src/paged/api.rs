@@ -338,14 +338,45 @@ pub struct Stages {
 
 /// What becomes of an update that changes a part of a page of data, where the rest of that page cannot be read. Everything else of it is carried
 /// out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PastDamage {
     /// Other copies have it as well: a page that is damaged is *lost* from then on, as a bad block is. What was lost is in the update's
-    /// [stages](Stages::lost), and these edits are kept together with it. Before a page is lost that the device may read some day the update
+    /// [stages](Stages::lost), and this note is kept together with it. Before a page is lost that the device may read some day the update
     /// waits for its owner's [word](super::PagedStore::go_past).
-    Lose(Vec<Edit>),
+    Lose(LossNote),
     /// Nobody else has it: the page stays what it was, and the update does [nothing to it](Stages::left).
     Leave,
+}
+
+/// A key and its value that are put with an update if it loses a page. Nearly every update brings one and hardly any needs it, so it has no
+/// memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossNote {
+    bytes: [u8; LossNote::BYTES],
+    key: u8,
+    end: u8,
+}
+
+impl LossNote {
+    /// The most that key and value have together.
+    pub const BYTES: usize = 22;
+
+    /// # Panics
+    /// If they have more bytes than that.
+    pub fn new(key: &[u8], value: &[u8]) -> LossNote {
+        let (key_end, end) = (key.len(), key.len() + value.len());
+        assert!(end <= LossNote::BYTES, "a note has {end} bytes");
+        let mut bytes = [0; LossNote::BYTES];
+        bytes[..key_end].copy_from_slice(key);
+        bytes[key_end..end].copy_from_slice(value);
+        LossNote { bytes, key: key_end as u8, end: end as u8 }
+    }
+
+    /// What it does.
+    pub fn edit(&self) -> Edit {
+        let (key, value) = self.bytes[..self.end.into()].split_at(self.key.into());
+        Edit::Put { key: key.to_vec(), value: value.to_vec() }
+    }
 }
 
 /// The ragged ends of an update of an object that were lost with the pages they are in, because what stands around them could not be read.

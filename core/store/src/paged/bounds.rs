@@ -51,7 +51,7 @@ use super::api::Edit;
 use super::extent;
 use super::ids::{PageNo, PageSize};
 use super::keys;
-use super::layout::Layout;
+use super::layout::{Layout, SEGMENT_LEAST, SEGMENTS_LEAST};
 use super::node::{CHILD, cell_max, entry_bytes, key_max};
 use super::page::HEADER;
 use loadline_base::Bytes;
@@ -84,13 +84,22 @@ pub(crate) const OBJECT_MAX: u64 = 1 << 44;
 /// The longest read: its bytes are gathered in memory.
 const READ_MAX: u64 = 64 << 20;
 
+/// A value of so many bytes is taken by every store, whatever its layout: the smallest log has four of the smallest segments.
+pub const VALUE_LEAST: usize =
+    (SEGMENTS_LEAST * SEGMENT_LEAST / TRANSACTIONS_PER_LOG) as usize / VALUES_PER_TRANSACTION;
+/// A transaction takes no more of the log than this part of it.
+const TRANSACTIONS_PER_LOG: u64 = 16;
+/// A value takes no more of a transaction than this part of it.
+const VALUES_PER_TRANSACTION: usize = 4;
+
 /// The largest things that a store with this layout takes.
 pub fn limits(layout: &Layout) -> StoreLimits {
     let page = layout.page;
-    let transaction_bytes = (layout.segment_bytes / 2).min(layout.log_bytes / 16) as usize;
+    let transaction_bytes =
+        (layout.segment_bytes / 2).min(layout.log_bytes / TRANSACTIONS_PER_LOG) as usize;
     StoreLimits {
         key_bytes: (key_max(page) - 29).min(cell_max(page) / 2),
-        value_bytes: (transaction_bytes / 4).min(VALUE_MAX),
+        value_bytes: (transaction_bytes / VALUES_PER_TRANSACTION).min(VALUE_MAX),
         transaction_bytes,
         attribute_bytes: cell_max(page) - 21,
         object_bytes: OBJECT_MAX,
@@ -396,6 +405,7 @@ mod tests {
             let map = layout.map_pages as u32;
             assert!(map + unit + room.pins_beside_others_max() <= room.frames, "{room:?}");
             let limits = limits(&layout);
+            assert!(limits.value_bytes >= VALUE_LEAST, "{limits:?}");
             let records = 3 * (limits.transaction_bytes as u64 + 4096);
             assert!(records <= log_room_max(&layout), "{limits:?}");
             assert!(4 * limits.value_bytes <= limits.transaction_bytes, "{limits:?}");

@@ -20,6 +20,9 @@ pub const SUPERBLOCK: u64 = 4096;
 pub const SUPERBLOCKS_PER_END: u64 = 2;
 /// Bytes before the log on a log device of its own.
 pub const LOG_HEADER: u64 = 4096;
+/// Segments that a log has at least, and bytes of a segment.
+pub(crate) const SEGMENTS_LEAST: u64 = 4;
+pub(crate) const SEGMENT_LEAST: u64 = 64 << 10;
 /// Images of whole pages that a recovery area holds at least.
 const IMAGES_LEAST: u64 = 64;
 /// The smallest unit that is written to the log; a record that is acknowledged is never written again with others.
@@ -121,7 +124,7 @@ impl Format {
             return Err(FormatError::Block);
         }
         let (block, segment) = (u64::from(block), self.segment_bytes.get());
-        if !segment.is_multiple_of(block) || segment < 64 << 10 {
+        if !segment.is_multiple_of(block) || segment < SEGMENT_LEAST {
             return Err(FormatError::Segment);
         }
         let front = SUPERBLOCK * SUPERBLOCKS_PER_END;
@@ -132,7 +135,9 @@ impl Format {
             None => (StoreDevice::Data, front, self.log_bytes.get(), front + self.log_bytes.get()),
         };
         let log_bytes = log_room / segment * segment;
-        if log_bytes < 4 * segment || (log_target == StoreDevice::Data && log_bytes != log_room) {
+        if log_bytes < SEGMENTS_LEAST * segment
+            || (log_target == StoreDevice::Data && log_bytes != log_room)
+        {
             return Err(FormatError::Log);
         }
         let page_bytes = page.bytes() as u64;

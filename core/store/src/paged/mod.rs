@@ -35,9 +35,9 @@ pub mod tree;
 mod wait;
 
 pub use api::{
-    Answer, Ask, Cause, Completion, Damage, Doubt, Edit, Io, IoDone, IoId, LostEnds, NOTE,
-    ObjectDigest, ObjectId, Op, OpError, OpLane, Outbox, OwnPages, PastDamage, Payload, Ranges,
-    Reread, Stages, StoreDevice,
+    Answer, Ask, Cause, Completion, Damage, Doubt, Edit, Io, IoDone, IoId, LossNote, LostEnds,
+    NOTE, ObjectDigest, ObjectId, Op, OpError, OpLane, Outbox, OwnPages, PastDamage, Payload,
+    Ranges, Reread, Stages, StoreDevice,
 };
 pub use bounds::{Bound, Exceeded, StoreLimits};
 pub use format::{FormatPiece, Formatting, format};

@@ -6,8 +6,8 @@ use loadline_device::ClassTag;
 use loadline_sim::disk::Trouble;
 use loadline_store::contract::ContractWorld;
 use loadline_store::paged::{
-    Answer, Ask, Damage, Edit, LostEnds, ObjectId, Op, OpError, OpLane, Options, PastDamage,
-    Payload, Protection,
+    Answer, Ask, Damage, Edit, LossNote, LostEnds, ObjectId, Op, OpError, OpLane, Options,
+    PastDamage, Payload, Protection,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 
@@ -84,8 +84,7 @@ const NOTE: &[u8] = b"note";
 
 fn begin_past(world: &mut Simulated, ask: Ask) {
     let op = Op { ask, lane: Some(OpLane(1)), class: ClassTag(7), token: 0 };
-    let note = vec![Edit::Put { key: NOTE.to_vec(), value: vec![1] }];
-    world.host().submit_past_damage(op, PastDamage::Lose(note));
+    world.host().submit_past_damage(op, PastDamage::Lose(LossNote::new(NOTE, &[1])));
     while world.host().step() {}
 }
 

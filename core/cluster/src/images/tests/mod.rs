@@ -70,6 +70,25 @@ fn what_is_refused_says_why() {
     assert_eq!(refused.to_string(), "image vol0 has snapshots: remove a, b first");
 }
 
+/// The past of an object that each snapshot showed otherwise was larger than a value may be, and the OSDs that kept it stopped.
+#[test]
+fn an_image_has_510_snapshots_at_most() {
+    let mut images = table();
+    for number in images.snapshot_list("vol0").expect("it is there").len()..510 {
+        images.snapshot_create("vol0", &format!("s{number}")).expect("there is room");
+    }
+    let before = images.clone();
+    let refused = images.snapshot_create("vol0", "one more").expect_err("they are 510");
+    assert_eq!(
+        refused.to_string(),
+        "image vol0 has 510 snapshots, the most that an image may have: remove some first"
+    );
+    assert_eq!(images, before);
+    images.snapshot_create("child", "a").expect("a clone has its own");
+    images.snapshot_remove("vol0", "s300").expect("nobody has it");
+    images.snapshot_create("vol0", "one more").expect("there is room again");
+}
+
 #[test]
 fn names_of_64_characters_are_taken() {
     let mut images = Images::default();

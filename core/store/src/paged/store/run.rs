@@ -237,7 +237,7 @@ impl<T: Copy> PagedStore<T> {
             let runs = vec![FilledRun::lost(place.first)];
             changes.push(Change::Place { object, version, index, runs });
             if let Some(PastDamage::Lose(note)) = past {
-                changes.extend(std::mem::take(note).into_iter().map(prepare::change_of));
+                changes.push(prepare::change_of(note.edit()));
             }
         }
         Ok(())

@@ -253,6 +253,7 @@ impl From<ImageError> for AdminRefusal {
             | ImageError::HasSnapshots { .. }
             | ImageError::HasClones { .. }
             | ImageError::BeingCut(_)
+            | ImageError::SnapshotsMax(_)
             | ImageError::NumbersUsedUp(_) => RefusalKind::Conflict,
         };
         AdminRefusal { kind, error: error.to_string(), wanted: None }
