@@ -348,6 +348,19 @@ pub enum PastDamage {
     Leave,
 }
 
+/// What becomes of a transaction for which the device has too few free pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RoomClaim {
+    /// It is refused with [`OpError::NoSpace`].
+    #[default]
+    Asked,
+    /// The same, and it leaves the pages that are [kept](super::bounds::kept_pages) for what is owed.
+    Yields,
+    /// It is owed: somebody relies on it already, and nobody can be told that it will not be. It may take what is kept, and where that is gone
+    /// too it [waits for room](super::Wait::Room).
+    Owed,
+}
+
 /// A key and its value that are put with an update if it loses a page. Nearly every update brings one and hardly any needs it, so it has no
 /// memory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

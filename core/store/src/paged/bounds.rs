@@ -294,6 +294,37 @@ impl TreeGrowth {
     }
 }
 
+/// Pages that are kept for what is [owed](super::RoomClaim::Owed): the most that one update of an OSD takes. It writes or cuts one range of an object,
+/// as long as a transaction may be, with a ragged page at both ends; an extent is cut at each end, and so is the shared range below it; and it
+/// puts the object, the value of its past, which is as long as a value may be, and a few keys. Whoever could be refused was refused when that
+/// much was left, so this is for those who were taken before, and for what an OSD notes down for itself.
+pub fn kept_pages(layout: &Layout) -> u64 {
+    let page = layout.page;
+    let StoreLimits { value_bytes, transaction_bytes, .. } = limits(layout);
+    let (levels, data) = (levels(layout), transaction_bytes.div_ceil(page.bytes()) as u64);
+    let mut growth = TreeGrowth::default();
+    growth.write(data + 2);
+    // The extents that the range gets, and one that is cut off at each end; and the same of shared ranges.
+    let extents = data.div_ceil(extent::pages_max(page)) + 2;
+    let cells = extents as usize * cut_bytes(page, extent::pages_max(page));
+    growth.put_somewhere(levels as u8, cells);
+    growth.put_somewhere(levels as u8, cells);
+    let piece = cell_max(page) - LONG_KEY - PIECE_BESIDE;
+    let pieces = value_bytes.div_ceil(piece);
+    growth.put_somewhere(levels as u8, pieces * entry_bytes(LONG_KEY + PIECE_BESIDE, piece));
+    for _ in 0..KEYS_OWED {
+        growth.put_somewhere(levels as u8, entry_bytes(LONG_KEY, LONG_KEY));
+    }
+    growth.pages(page, levels)
+}
+
+/// Keys that are put beside: the object, its log entry, its past, what is lost of it, what is known of its group.
+const KEYS_OWED: usize = 5;
+/// None of these keys is longer than an extent's, nor is what stands under it where that is no long value.
+const LONG_KEY: usize = keys::EXTENT_KEY;
+/// What the key of a piece of a value has beside the value's own.
+const PIECE_BESIDE: usize = 7;
+
 /// Most pages that a transaction changes between two marks, in a tree of so many levels.
 pub const fn unit_pages(levels: u32) -> u32 {
     18 * (levels - 1) + 3 + 5
@@ -413,13 +444,14 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_tells_the_least_cache_of_a_disk() {
+    fn the_documentation_tells_what_follows_from_the_size_of_a_disk() {
         let text = include_str!("../../../../docs/disk-format.md");
         for gib in [1u64, 64, 1024] {
             let size = Bytes::from_mib(gib << 10);
             let layout = Format::of_disk(1, size).layout().expect("it fits");
             let (levels, map, least) = (levels(&layout), layout.map_pages, cache_least(&layout));
-            let row = format!("| {size} | {levels} | {map} pages | {least} |");
+            let kept = kept_pages(&layout);
+            let row = format!("| {size} | {levels} | {map} pages | {least} | {kept} pages |");
             assert!(text.contains(&row), "there is no line {row}");
         }
     }

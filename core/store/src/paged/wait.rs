@@ -23,6 +23,8 @@ pub enum Wait {
     LogRoom,
     /// Free pages, which the next checkpoint brings.
     FreePages,
+    /// Free pages, which no checkpoint brings now: the device is full, and others must give some back.
+    Room,
     /// Earlier updates that wait for any of these, one that is carried out in part, or a query that goes in parts.
     Turn,
     /// Its owner's word, whether others have what cannot be read here now.
@@ -53,6 +55,7 @@ impl Wait {
             Wait::OldVersions => "old versions of pages that a checkpoint still writes",
             Wait::LogRoom => "room in the log, which a checkpoint makes",
             Wait::FreePages => "free pages, which a checkpoint brings",
+            Wait::Room => "room on the disk, which is full",
             Wait::Turn => "earlier updates of the store",
             Wait::Word => "the other copies, because a page cannot be read here",
             Wait::Throttle => "checkpoint throttle",

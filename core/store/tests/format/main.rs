@@ -8,6 +8,7 @@ mod feed;
 mod inspect;
 mod lost_writes;
 mod order;
+mod owed;
 mod parsers;
 mod room;
 mod sample;

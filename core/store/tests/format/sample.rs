@@ -6,8 +6,8 @@ use loadline_store::paged::check::InMemory;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{
-    Answer, Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, OpError, Options, Outbox, PagedStore,
-    Payload, Protection, StoreDevice, format,
+    Answer, Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, OpError, OpLane, Options, Outbox,
+    PagedStore, Payload, Protection, RoomClaim, StoreDevice, format,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::collections::BTreeMap;
@@ -217,6 +217,22 @@ impl Sample {
 
     pub(crate) fn submit_op(&mut self, op: Op<u64>) {
         self.store.submit(self.now, op, &mut self.out);
+    }
+
+    /// Asks for a transaction in a lane of its own number, with this claim to room.
+    pub(crate) fn submit_claiming(&mut self, token: u64, claim: RoomClaim, edits: Vec<Edit>) {
+        let lane = Some(OpLane(token as u32));
+        let op = Op { ask: Ask::Transaction(edits), lane, class: ClassTag(1), token };
+        self.store.submit_claiming(self.now, op, (claim, None), &mut self.out);
+    }
+
+    /// Lets everything happen that may without another op: all requests are answered, and all is done that is due. The results of those
+    /// that have ended, by their tokens.
+    pub(crate) fn run_dry(&mut self) -> BTreeMap<u64, Result<Answer, OpError>> {
+        while !self.out.io.is_empty() || self.store.next_tick().is_some() {
+            self.step();
+        }
+        self.out.completions.drain(..).map(|done| (done.token, done.result)).collect()
     }
 
     /// The store after its first change.

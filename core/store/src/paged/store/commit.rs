@@ -191,7 +191,8 @@ impl<T: Copy> CommitLog<T> {
         let position = self.group.demand_commits();
         self.witness.demand(position);
         ops.leave_lane(running.lane);
-        let RunningOp { token, stages, promise, .. } = running;
+        let RunningOp { token, stages, terms, .. } = running;
+        let promise = terms.promise;
         self.syncing.push_back(Committing { position, token, stages, promise });
     }
 

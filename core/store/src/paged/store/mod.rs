@@ -25,7 +25,8 @@ pub use rereading::REREAD_PAGES;
 pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{
-    Answer, Ask, Cause, IoDone, IoId, LostEnds, Op, OpError, OpLane, Outbox, PastDamage, Stages,
+    Answer, Ask, Cause, IoDone, IoId, LostEnds, Op, OpError, OpLane, Outbox, PastDamage, RoomClaim,
+    Stages,
 };
 use super::bounds::{Room, StoreLimits, limits};
 use super::ids::{Child, StoreId};
@@ -42,7 +43,7 @@ use commit::CommitLog;
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::Outcome;
 use memory::Memory;
-use op::RunningOp;
+use op::{OpTerms, RunningOp};
 use ops::Ops;
 use requests::{DeviceRequests, RequestPurpose};
 use restart::Restart;
@@ -110,18 +111,25 @@ impl<T: Copy> PagedStore<T> {
     /// so one that asks for less may wait for one before it that asks for more. A store without a log promises nothing before a
     /// checkpoint, and none takes [`LogMode::None`] for less than [`LogMode::Background`].
     pub fn submit_promised(&mut self, now: Time, op: Op<T>, promise: LogMode, out: &mut Outbox<T>) {
-        self.enter(now, op, (promise, None), out);
+        self.enter(now, op, OpTerms::promising(promise), out);
     }
 
-    fn enter(
+    /// The same as [`submit`](Self::submit), where it is said what becomes of a transaction if the device is full. With `past` it is as with
+    /// [`submit_past_damage`](Self::submit_past_damage).
+    pub fn submit_claiming(
         &mut self,
         now: Time,
         op: Op<T>,
-        (promise, past): (LogMode, Option<PastDamage>),
+        (claim, past): (RoomClaim, Option<PastDamage>),
         out: &mut Outbox<T>,
     ) {
+        let promise = self.options.log_mode;
+        self.enter(now, op, OpTerms { promise, past, claim }, out);
+    }
+
+    fn enter(&mut self, now: Time, op: Op<T>, terms: OpTerms, out: &mut Outbox<T>) {
         self.now = now;
-        if self.take(op, promise, past) {
+        if self.take(op, terms) {
             self.upkeep();
         }
         self.hand_over(out);
@@ -154,7 +162,7 @@ impl<T: Copy> PagedStore<T> {
                     continue;
                 }
                 self.space.foresee(shape, place);
-                if self.take(op, promise, None) {
+                if self.take(op, OpTerms::promising(promise)) {
                     are_waiting = true;
                     if self.restart.is_none() {
                         self.give_turns();
@@ -170,14 +178,14 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Takes an op. Answers whether it waits for its turn.
-    fn take(&mut self, op: Op<T>, promise: LogMode, past: Option<PastDamage>) -> bool {
+    fn take(&mut self, op: Op<T>, terms: OpTerms) -> bool {
         self.metrics.totals.ops += 1;
         if let Some(answer) = self.answer_at_once(&op) {
             self.ops.end(op.token, Stages::at(self.now), Ok(answer));
         } else if self.fault.is_some() {
             self.ops.end(op.token, Stages::at(self.now), Err(OpError::Stopped));
         } else {
-            self.ops.enter(RunningOp { past, ..RunningOp::new(self.now, op, promise) });
+            self.ops.enter(RunningOp::new(self.now, op, terms));
             return true;
         }
         false
@@ -192,7 +200,7 @@ impl<T: Copy> PagedStore<T> {
         past: PastDamage,
         out: &mut Outbox<T>,
     ) {
-        self.enter(now, op, (self.options.log_mode, Some(past)), out);
+        self.submit_claiming(now, op, (RoomClaim::Asked, Some(past)), out);
     }
 
     /// The owner's word to a [doubt](crate::paged::Doubt): others have these parts of the update, so the pages that they are in are lost here. Every
@@ -335,6 +343,11 @@ impl<T: Copy> PagedStore<T> {
             [(Wait::Log, self.log.waiters()), (Wait::Checkpoint, self.checkpoint.waiters())];
         counts.extend(others.into_iter().filter(|(_, count)| *count > 0));
         counts.into_iter().collect()
+    }
+
+    /// Since when the first of those waits that are owed and find no room on the device; `None` if none does.
+    pub fn without_room_since(&self) -> Option<Time> {
+        self.ops.without_room_since()
     }
 
     /// What an op waits for whose token is meant; `None` if it is not here.

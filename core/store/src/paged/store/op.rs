@@ -1,6 +1,8 @@
 //! An op on its way through the store.
 
-use super::super::api::{Ask, LostEnds, Op, OpError, OpLane, PastDamage, Ranges, Stages};
+use super::super::api::{
+    Ask, LostEnds, Op, OpError, OpLane, PastDamage, Ranges, RoomClaim, Stages,
+};
 use super::super::change::{Change, LostPage};
 use super::super::contents::{Carried, DataPage, QueryFindings};
 use super::super::ids::{Lsn, PageNo};
@@ -55,6 +57,23 @@ impl Reading {
     }
 }
 
+/// What was said with an op, of updates alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpTerms {
+    /// When it may be answered.
+    pub promise: LogMode,
+    /// A page of data that cannot be read does not keep it from being carried out; what becomes of that page then.
+    pub past: Option<PastDamage>,
+    /// What becomes of it if the device is full.
+    pub claim: RoomClaim,
+}
+
+impl OpTerms {
+    pub(super) fn promising(promise: LogMode) -> OpTerms {
+        OpTerms { promise, past: None, claim: RoomClaim::Asked }
+    }
+}
+
 /// An op. It moves from queue to queue, so what only few ops have is kept apart.
 #[derive(Clone, Debug)]
 pub(super) struct RunningOp<T> {
@@ -62,10 +81,7 @@ pub(super) struct RunningOp<T> {
     pub lane: Option<OpLane>,
     pub class: ClassTag,
     pub wait: Wait,
-    /// When it may be answered, if it is an update.
-    pub promise: LogMode,
-    /// A page of data that cannot be read does not keep it from being carried out; what becomes of that page then.
-    pub past: Option<PastDamage>,
+    pub terms: OpTerms,
     /// The throttle has let it pass.
     pub admitted: bool,
     /// How long it stood behind others of its lane.
@@ -107,6 +123,8 @@ pub(super) struct Journey {
     pub holds_updates: bool,
     /// Of an update that goes in steps: it is being looked through, or how many pages it takes at most.
     pub survey: Looking,
+    /// Since when it has waited for room on the device.
+    pub without_room_since: Option<Time>,
     /// How often it has read what was changed meanwhile.
     pub replans: u32,
     /// Of a digest.
@@ -173,15 +191,14 @@ pub(super) struct Digested {
 
 impl<T> RunningOp<T> {
     /// An op that has just come.
-    pub(super) fn new(now: Time, op: Op<T>, promise: LogMode) -> RunningOp<T> {
+    pub(super) fn new(now: Time, op: Op<T>, terms: OpTerms) -> RunningOp<T> {
         let stages = Stages::at(now);
         RunningOp {
             token: op.token,
             lane: op.lane,
             class: op.class,
             wait: Wait::Nothing,
-            promise,
-            past: None,
+            terms,
             admitted: false,
             in_lane: Span::ZERO,
             stages,
@@ -219,6 +236,11 @@ impl<T> RunningOp<T> {
     /// Whether a part of it is carried out.
     pub(super) fn is_begun(&self) -> bool {
         self.journey.as_ref().is_some_and(|journey| journey.progress != Carried::default())
+    }
+
+    /// Since when it has waited for room on the device.
+    pub(super) fn without_room_since(&self) -> Option<Time> {
+        self.journey.as_ref().and_then(|journey| journey.without_room_since)
     }
 
     /// What it has found, if it is a query that goes in parts.

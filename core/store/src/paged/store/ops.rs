@@ -16,6 +16,10 @@ pub(super) struct Ops<T> {
     suspended: Slots<RunningOp<T>>,
     /// Those that wait for room, or for others. The oldest is asked first.
     parked: VecDeque<RunningOp<T>>,
+    /// Those for which the device has too few pages, in the order of their coming. They hold nobody up but their lanes.
+    without_room: VecDeque<RunningOp<T>>,
+    /// Pages were given back since they were asked last.
+    more_room: bool,
     /// Something that parked ops wait for has changed.
     changed: bool,
     /// Those that the throttle holds, by the end of their sleep and in the order of their coming.
@@ -48,6 +52,8 @@ impl<T> Default for Ops<T> {
             lanes: BTreeMap::new(),
             suspended: Slots::new(),
             parked: VecDeque::new(),
+            without_room: VecDeque::new(),
+            more_room: false,
             changed: false,
             sleeping: BTreeMap::new(),
             sleeps: 0,
@@ -158,6 +164,31 @@ impl<T: Copy> Ops<T> {
     /// Something that parked ops wait for has changed.
     pub(super) fn note_change(&mut self) {
         self.changed = true;
+    }
+
+    /// Lets an op wait until pages are given back.
+    pub(super) fn park_without_room(&mut self, running: RunningOp<T>) {
+        self.without_room.push_back(running);
+    }
+
+    /// Pages were given back.
+    pub(super) fn note_room(&mut self) {
+        if !self.without_room.is_empty() {
+            (self.more_room, self.changed) = (true, true);
+        }
+    }
+
+    /// Those that may find room now, each of which is to be asked.
+    pub(super) fn take_without_room(&mut self) -> VecDeque<RunningOp<T>> {
+        match std::mem::take(&mut self.more_room) {
+            true => std::mem::take(&mut self.without_room),
+            false => VecDeque::new(),
+        }
+    }
+
+    /// Since when the first of them has waited.
+    pub(super) fn without_room_since(&self) -> Option<Time> {
+        self.without_room.iter().filter_map(RunningOp::without_room_since).min()
     }
 
     /// Whether anything has changed since this was asked last.
@@ -274,6 +305,7 @@ impl<T: Copy> Ops<T> {
     pub(super) fn take_queued(&mut self) -> Vec<RunningOp<T>> {
         let mut all: Vec<RunningOp<T>> =
             self.ready.drain(..).chain(self.parked.drain(..)).collect();
+        all.append(&mut Vec::from(std::mem::take(&mut self.without_room)));
         all.extend(std::mem::take(&mut self.sleeping).into_values());
         all.extend(std::mem::take(&mut self.lanes).into_values().flat_map(|lane| lane.next));
         all
@@ -288,7 +320,12 @@ impl<T: Copy> Ops<T> {
     /// What the op waits for whose token is meant; `None` if it is not here, or runs.
     pub(super) fn wait_of(&self, is_meant: impl Fn(&T) -> bool) -> Option<Wait> {
         let queued = self.lanes.values().flat_map(|lane| &lane.next);
-        let all = self.suspended.iter().map(|(_, running)| running).chain(&self.parked);
+        let all = self
+            .suspended
+            .iter()
+            .map(|(_, running)| running)
+            .chain(&self.parked)
+            .chain(&self.without_room);
         let mut all = all.chain(self.sleeping.values()).chain(queued);
         all.find(|running| is_meant(&running.token)).map(|running| running.wait)
     }
@@ -297,7 +334,12 @@ impl<T: Copy> Ops<T> {
     pub(super) fn waits(&self) -> BTreeMap<Wait, usize> {
         let mut counts = BTreeMap::new();
         let queued = self.lanes.values().flat_map(|lane| &lane.next);
-        let all = self.suspended.iter().map(|(_, running)| running).chain(&self.parked);
+        let all = self
+            .suspended
+            .iter()
+            .map(|(_, running)| running)
+            .chain(&self.parked)
+            .chain(&self.without_room);
         for running in all.chain(self.sleeping.values()).chain(queued) {
             *counts.entry(running.wait).or_default() += 1;
         }

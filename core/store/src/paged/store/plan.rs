@@ -2,7 +2,7 @@
 
 use super::PagedStore;
 use super::op::{KeptPages, Looking};
-use crate::paged::api::OpError;
+use crate::paged::api::{OpError, RoomClaim};
 use crate::paged::bounds::{self, Bound, Exceeded};
 use crate::paged::change::Change;
 use crate::paged::contents::{self, Carried, Miss, StepUnderWay};
@@ -13,6 +13,8 @@ use crate::paged::wait::Wait;
 
 /// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
 const PAGES_RESERVED: u64 = 16;
+/// Pages that must be free beside those for an update's own data.
+const BESIDE_OWN_DATA: u64 = 64;
 /// Bytes of the log that are left for records beside a transaction's: instants, positions, padding of one block.
 const LOG_SLACK: u64 = 4096;
 
@@ -40,17 +42,12 @@ pub(super) struct Plan {
     pub(super) next: Option<Carried>,
 }
 
-/// Pages that these changes leave for others.
-fn reserved(changes: &[Change<'_>]) -> u64 {
-    if changes.iter().all(Change::gives_back) { 0 } else { PAGES_RESERVED }
-}
-
 impl<T: Copy> PagedStore<T> {
     /// Drafts a transaction's next step and compares what it takes with what is there.
     pub(super) fn judge(
         &mut self,
         changes: &[Change<'_>],
-        from: Carried,
+        (from, claim): (Carried, RoomClaim),
         kept: KeptPages,
         survey: Looking,
     ) -> UpdateVerdict {
@@ -63,7 +60,7 @@ impl<T: Copy> PagedStore<T> {
             },
         };
         let lack = self
-            .find_pages(changes, plan, from, survey)
+            .find_pages(changes, plan, (from, claim), survey)
             .and_then(|()| self.find_frames(plan.takes))
             .and_then(|()| self.find_log_room(changes, plan, from));
         match lack {
@@ -130,13 +127,15 @@ impl<T: Copy> PagedStore<T> {
         &self,
         changes: &[Change<'_>],
         plan: Plan,
-        from: Carried,
+        (from, claim): (Carried, RoomClaim),
         survey: Looking,
     ) -> Result<(), Lack> {
         let Takes { pages, lacking, .. } = plan.takes;
         let allocator = &self.space.pages.allocator;
         let is_begun = from != Carried::default();
-        let reserved = reserved(changes);
+        let reserved = self.reserved(changes, claim);
+        // One that has begun holds up all others: nobody would give back what it waits for.
+        let claim = if is_begun { RoomClaim::Asked } else { claim };
         let wanted = match survey {
             // It fitted once, or it must go on.
             _ if is_begun || self.restart.is_some() => pages,
@@ -145,19 +144,49 @@ impl<T: Copy> PagedStore<T> {
             _ if pages > 0 => pages + reserved,
             _ => 0,
         };
-        self.find_free(wanted, allocator.free() + pages - lacking)
+        self.find_free(wanted, allocator.free() + pages - lacking, claim)
+    }
+
+    /// Pages that these changes leave for others.
+    pub(super) fn reserved(&self, changes: &[Change<'_>], claim: RoomClaim) -> u64 {
+        match claim {
+            _ if changes.iter().all(Change::gives_back) => 0,
+            RoomClaim::Yields => self.kept_pages(),
+            RoomClaim::Asked | RoomClaim::Owed => PAGES_RESERVED,
+        }
+    }
+
+    fn kept_pages(&self) -> u64 {
+        bounds::kept_pages(&self.superblock.layout).max(PAGES_RESERVED)
     }
 
     /// A page for one that an update loses. Nothing else is taken for it: the reserve is not touched.
-    pub(super) fn find_lost_page(&self, changes: &[Change<'_>]) -> Result<(), Lack> {
-        self.find_free(1 + reserved(changes), self.space.pages.allocator.free())
+    pub(super) fn find_lost_page(
+        &self,
+        changes: &[Change<'_>],
+        claim: RoomClaim,
+    ) -> Result<(), Lack> {
+        let wanted = 1 + self.reserved(changes, claim);
+        self.find_free(wanted, self.space.pages.allocator.free(), claim)
     }
 
-    fn find_free(&self, wanted: u64, free: u64) -> Result<(), Lack> {
+    /// Pages for an update's own data, which are taken before it is known what else it takes.
+    pub(super) fn find_own_pages(&self, own: u64, claim: RoomClaim) -> Result<(), Lack> {
+        let beside = match claim {
+            RoomClaim::Yields => BESIDE_OWN_DATA.max(self.kept_pages()),
+            RoomClaim::Asked | RoomClaim::Owed => BESIDE_OWN_DATA,
+        };
+        let wanted = if own > 0 { own + beside } else { 0 };
+        self.find_free(wanted, self.space.pages.allocator.free(), claim)
+    }
+
+    fn find_free(&self, wanted: u64, free: u64, claim: RoomClaim) -> Result<(), Lack> {
         if wanted <= free {
             Ok(())
         } else if wanted <= free + self.space.pages.allocator.returning() {
             Err(Lack::Wait(Wait::FreePages))
+        } else if claim == RoomClaim::Owed {
+            Err(Lack::Wait(Wait::Room))
         } else {
             Err(Lack::Fail(OpError::NoSpace))
         }

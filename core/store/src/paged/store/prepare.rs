@@ -3,6 +3,7 @@
 
 use super::PagedStore;
 use super::op::{OpWork, RunningOp};
+use super::plan::Lack;
 use super::requests::RequestPurpose;
 use crate::objects::Version;
 use crate::paged::api::{Ask, Edit, ObjectId, OpError, Payload, StoreDevice};
@@ -29,13 +30,10 @@ impl<T: Copy> PagedStore<T> {
         }
         let page = self.superblock.layout.page;
         let wanted: u64 = edits.iter().map(|edit| self.own_pages(edit)).sum();
-        let allocator = &self.space.pages.allocator;
-        if wanted > 0 && wanted + 64 > allocator.free() {
-            let soon = wanted + 64 <= allocator.free() + allocator.returning();
-            return match soon {
-                true => self.park(running, Wait::FreePages, true),
-                false => self.fail(running, OpError::NoSpace),
-            };
+        match self.find_own_pages(wanted, running.terms.claim) {
+            Ok(()) => {}
+            Err(Lack::Wait(wait)) => return self.park(running, wait, true),
+            Err(Lack::Fail(error)) => return self.fail(running, error),
         }
         let OpWork::Asked(Ask::Transaction(edits)) =
             std::mem::replace(&mut running.work, OpWork::Changes(Vec::new()))

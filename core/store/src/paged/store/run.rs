@@ -51,6 +51,9 @@ impl<T: Copy> PagedStore<T> {
     ///
     /// It keeps no pages meanwhile: ops that wait for what the others keep would wait for ever.
     pub(super) fn park(&mut self, mut running: RunningOp<T>, wait: Wait, first: bool) {
+        if wait == Wait::Room {
+            return self.park_without_room(running);
+        }
         running.wait = wait;
         let let_go = self.let_pins_go(&mut running) > 0;
         // Where pages are dirty or on their way home, a checkpoint is what those that want frames wait for. Woken before, they would read their
@@ -68,6 +71,15 @@ impl<T: Copy> PagedStore<T> {
             _ => {}
         }
         self.ops.park(running, first);
+    }
+
+    /// Lets an update wait for pages that others give back. It holds up nobody meanwhile but those behind it in its lane, so that they can.
+    fn park_without_room(&mut self, mut running: RunningOp<T>) {
+        running.wait = Wait::Room;
+        self.start_over(&mut running);
+        self.let_pins_go(&mut running);
+        running.journey().without_room_since.get_or_insert(self.now);
+        self.ops.park_without_room(running);
     }
 
     /// An update whose own data is where it belongs.
@@ -94,7 +106,7 @@ impl<T: Copy> PagedStore<T> {
                 .as_ref()
                 .map_or_else(Default::default, |journey| (journey.progress, journey.kept()));
             let survey = running.survey();
-            let verdict = self.judge(&changes, from, kept, survey);
+            let verdict = self.judge(&changes, (from, running.terms.claim), kept, survey);
             if let UpdateVerdict::Go(plan) = verdict
                 && plan.next.is_some()
                 && survey == Looking::NotYet
@@ -169,7 +181,7 @@ impl<T: Copy> PagedStore<T> {
     /// by those that may be read another time.
     fn missed(&mut self, mut running: RunningOp<T>, error: OpError) {
         let bad = std::mem::take(&mut running.journey().bad_pages);
-        let goes_past = running.past.is_some() && !running.is_begun();
+        let goes_past = running.terms.past.is_some() && !running.is_begun();
         let is_partial = |bad: &BadPage| self.partly_changed(&running, bad).is_some();
         if !goes_past || bad.is_empty() || !bad.iter().all(is_partial) {
             return self.fail(running, error);
@@ -179,7 +191,7 @@ impl<T: Copy> PagedStore<T> {
             let OpWork::Changes(changes) = &mut running.work else { unreachable!("it changes") };
             let all = std::mem::take(changes).into_iter();
             *changes = all.flat_map(|change| change.without(&passed.page)).collect();
-            if running.past == Some(PastDamage::Leave) {
+            if running.terms.past == Some(PastDamage::Leave) {
                 running.stages.left = running.stages.left.or(passed.ends);
                 continue;
             }
@@ -223,20 +235,20 @@ impl<T: Copy> PagedStore<T> {
 
     /// Gives the pages a place that an update loses, and notes that they are lost.
     fn place_lost(&mut self, running: &mut RunningOp<T>) -> Result<(), Lack> {
-        let RunningOp { work: OpWork::Changes(changes), journey: Some(journey), past, .. } =
+        let RunningOp { work: OpWork::Changes(changes), journey: Some(journey), terms, .. } =
             running
         else {
             return Ok(());
         };
         while let Some(at) = journey.passed.iter().position(|passed| passed.is_lost) {
-            self.find_lost_page(changes)?;
+            self.find_lost_page(changes, terms.claim)?;
             let place = self.space.pages.allocator.take(1).expect("there is one");
             journey.own.push(place);
             let PassedPage { page, version, .. } = journey.passed.remove(at);
             let LostPage { object, index, .. } = page;
             let runs = vec![FilledRun::lost(place.first)];
             changes.push(Change::Place { object, version, index, runs });
-            if let Some(PastDamage::Lose(note)) = past {
+            if let Some(PastDamage::Lose(note)) = &terms.past {
                 changes.push(prepare::change_of(note.edit()));
             }
         }
@@ -311,7 +323,11 @@ impl<T: Copy> PagedStore<T> {
         changes: &[Change<'_>],
         plan: Plan,
     ) -> bool {
+        let returning = self.space.pages.allocator.returning();
         self.keep(changes, plan);
+        if self.space.pages.allocator.returning() > returning {
+            self.ops.note_room();
+        }
         self.release_pins(running);
         running.journey.iter_mut().for_each(|journey| journey.pins_are_nearest = false);
         let is_first = !running.is_begun();
@@ -351,7 +367,7 @@ impl<T: Copy> PagedStore<T> {
         if self.options.log_mode == LogMode::None {
             self.ops.end(running.token, running.stages, Ok(Answer::Done));
         } else {
-            let whose = (running.token, running.stages, running.promise);
+            let whose = (running.token, running.stages, running.terms.promise);
             self.log.commit(self.now, whose, running.record, &mut self.ops);
         }
         self.ops.leave_lane(running.lane);
@@ -377,6 +393,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// Takes the pages back that an update was given for its own data, which are nobody's now.
     fn take_own_back(&mut self, running: &mut RunningOp<T>) {
+        self.ops.note_room();
         let own = running.journey.as_mut().map(|journey| std::mem::take(&mut journey.own));
         for run in own.unwrap_or_default() {
             // A later part of the transaction may have looked at what an earlier one has written there.

@@ -58,6 +58,10 @@ impl<T: Copy> PagedStore<T> {
         if !self.ops.take_change() {
             return;
         }
+        for mut running in self.ops.take_without_room() {
+            running.goes_on(self.now);
+            self.retry(running);
+        }
         for _ in 0..self.ops.parked() {
             let Some(mut running) = self.ops.next_parked() else { return };
             running.goes_on(self.now);

@@ -2,7 +2,7 @@
 
 use super::batch::only_put;
 use super::{AHEAD_MAX, ReplayStage, WaitingTransaction};
-use crate::paged::api::OpError;
+use crate::paged::api::{OpError, RoomClaim};
 use crate::paged::change::{Change, decode_all};
 use crate::paged::contents::{self, Carried, Miss};
 use crate::paged::ids::Lsn;
@@ -183,7 +183,7 @@ impl<T: Copy> PagedStore<T> {
     ) -> bool {
         loop {
             let kept = KeptPages { count: self.restarting().pins.len(), ..KeptPages::default() };
-            match self.judge(changes, *progress, kept, Looking::NotYet) {
+            match self.judge(changes, (*progress, RoomClaim::Asked), kept, Looking::NotYet) {
                 UpdateVerdict::Go(plan) => {
                     self.apply_replayed(changes, plan, end);
                     match plan.next {
