@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 
 /// An OSD is full with less than this share of its pages free, in percent (`mon_osd_full_ratio` 0.95).
 const FULL_BELOW: u32 = 5;
+/// With less than this share free zeros wait too. Until then they go on where writes wait, because they give room; but where a snapshot shares
+/// what they zero they take some.
+const ZEROS_FULL_BELOW: u32 = 1;
 /// It takes no backfills with less than this share free (`mon_osd_backfillfull_ratio` 0.90).
 const BACKFILL_FULL_BELOW: u32 = 10;
 /// It is full no longer with this much more free: it must not change with every page.
@@ -103,9 +106,12 @@ impl Cluster {
     /// waits here: for the next interval, or for room.
     pub(crate) fn route(&mut self, id: OpId) -> Option<loadline_osd::Envelope> {
         let op = self.router.issued(id).op;
-        if op.kind == OpKind::Write
-            && let Some(reason) = self.lack_of_room(&op)
-        {
+        let lack = match op.kind {
+            OpKind::Write => self.lack_of_room(&op),
+            OpKind::Zero => self.lack_of_room_for_zeros(&op),
+            _ => None,
+        };
+        if let Some(reason) = lack {
             self.router.put_aside(id, reason);
             self.fullness.held.insert(id, reason);
             return None;
@@ -126,8 +132,7 @@ impl Cluster {
         if self.is_behind_held(op) {
             return Some(AsideFor::RoomOfEarlier);
         }
-        let state = self.map.pg(op.pg);
-        let members: OsdSet = state.acting.iter().chain(&state.backfill).copied().collect();
+        let members = self.members(op);
         let alone = Bytes::new(room_for(op));
         let is_full = |osd: &OsdId| {
             let room = self.room(*osd);
@@ -138,14 +143,35 @@ impl Cluster {
             self.fullness.full.insert(osd);
             return Some(AsideFor::Room);
         }
-        let is_short = members.iter().any(|osd| self.is_short_with_sent(osd, op));
+        let is_short = members.iter().any(|osd| self.is_short_with_sent(osd, op, FULL_BELOW));
         is_short.then_some(AsideFor::RoomOfSent)
     }
 
-    /// Whether a disk would be full with this write and all that is on its way to it.
-    fn is_short_with_sent(&self, osd: OsdId, op: &ClientOp) -> bool {
+    /// The same for zeros.
+    fn lack_of_room_for_zeros(&self, op: &ClientOp) -> Option<AsideFor> {
+        let alone = Bytes::new(room_for(op));
+        let is_full = |osd: OsdId| {
+            let room = self.room(osd);
+            room.is_below_with(ZEROS_FULL_BELOW + self.fullness.share_for_map(room), alone)
+        };
+        let is_short = |osd: OsdId| self.is_short_with_sent(osd, op, ZEROS_FULL_BELOW);
+        let members = self.members(op);
+        match members.iter().any(is_full) {
+            true => Some(AsideFor::Room),
+            false => members.iter().any(is_short).then_some(AsideFor::RoomOfSent),
+        }
+    }
+
+    /// The OSDs that an update reaches.
+    fn members(&self, op: &ClientOp) -> OsdSet {
+        let state = self.map.pg(op.pg);
+        state.acting.iter().chain(&state.backfill).copied().collect()
+    }
+
+    /// Whether a disk would be full with this update and all that is on its way to it.
+    fn is_short_with_sent(&self, osd: OsdId, op: &ClientOp, share: u32) -> bool {
         let room = self.room(osd);
-        let share = FULL_BELOW + self.fullness.share_for_map(room);
+        let share = share + self.fullness.share_for_map(room);
         if !room.is_below_with(share, self.router.open_bytes()) {
             return false;
         }

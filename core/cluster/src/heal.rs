@@ -104,7 +104,7 @@ impl Cluster {
     pub fn may_open_again(&self, osd: OsdId) -> bool {
         let Some(durable) = &self.durable else { return false };
         let may_pass = |fault| match fault {
-            DiskFault::InDoubt => true,
+            DiskFault::InDoubt | DiskFault::Full => true,
             _ if durable.disks.healing.opened_again.contains(osd) => false,
             DiskFault::Empty => self.is_serving() && durable.disks.stores.has_come(osd),
             _ => may_pass(fault),
@@ -161,7 +161,8 @@ impl Cluster {
     /// If it may not be.
     pub fn open_again(&mut self, osd: OsdId) {
         assert!(self.may_open_again(osd), "{osd}'s disk may be opened again");
-        if self.stands_still_with(osd) == Some(DiskFault::InDoubt) {
+        let as_good = [Some(DiskFault::InDoubt), Some(DiskFault::Full)];
+        if as_good.contains(&self.stands_still_with(osd)) {
             return;
         }
         self.durable().disks.healing.opened_again.insert(osd);

@@ -46,10 +46,11 @@ pub struct IssuedOp {
 /// What an op takes of a disk beside its data: the pages at both of its ends, and of the tree.
 const AROUND_A_WRITE: u64 = 16 << 10;
 
-/// What an op may take on each disk at most.
+/// What an op may take on each disk at most. Zeros give pages back, but those at both ends, and what a snapshot goes on showing.
 pub(crate) fn room_for(op: &ClientOp) -> u64 {
     match op.kind {
         OpKind::Write => u64::from(op.length) + AROUND_A_WRITE,
+        OpKind::Zero => AROUND_A_WRITE,
         _ => 0,
     }
 }

@@ -6,6 +6,7 @@ use crate::message::{BadRange, Push, WriteTag};
 use crate::snapshots::SnapshotNo;
 use loadline_qos::{Urgency, Work};
 use loadline_store::Version;
+use loadline_store::paged::RoomClaim;
 
 /// The token of a store access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,21 @@ impl Commit {
         match self {
             Commit::Op(_, _, (op, _)) | Commit::Replica(_, _, (op, _), _) => Some(*op),
             _ => None,
+        }
+    }
+
+    /// What becomes of it where its disk is full. Whoever brings an object, mends one, puts a key of its own or tries the disk out can be told
+    /// that there is no room, and digests are recorded another time. Everything else is owed: other copies have an update as well, or go by what this one
+    /// has told.
+    pub(crate) fn claim(&self) -> RoomClaim {
+        match self {
+            Commit::Pushed(..)
+            | Commit::HistoryStored(..)
+            | Commit::Mend(..)
+            | Commit::Put(_)
+            | Commit::Bench
+            | Commit::DigestsKept => RoomClaim::Yields,
+            _ => RoomClaim::Owed,
         }
     }
 

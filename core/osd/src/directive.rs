@@ -169,7 +169,7 @@ pub enum DiskFault {
     InDoubt,
     /// A page of the store's own making is bad on the disk.
     Rotten(PageNo),
-    /// The disk is full.
+    /// What the OSD owes found no room on the disk for a while. What it has is as good as it was.
     Full,
     /// What the OSD must write down is larger than its store takes.
     Exceeds(Exceeded),

@@ -15,18 +15,22 @@ use crate::message::Data;
 use crate::osd::Osd;
 use crate::parts::NextPart;
 use crate::pg::{CopyReport, Pg};
-use loadline_base::{Bytes, SlotId, Time};
+use loadline_base::{Bytes, SlotId, Span, Time};
 use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
+use loadline_store::paged::bounds::kept_pages;
 use loadline_store::paged::{Answer, Cause, Edit, Io, IoDone, ObjectId, PagedStore};
 
 /// While the window is full, a checkpoint's requests go without waiting for their turn as long as the device has fewer
 /// than this.
 const PAST_FULL_WINDOW: u32 = 4;
+/// For so long what is owed waits for room. Trims and deletions, which give some, pause for 5 s at most between their steps
+/// (`osd_snap_trim_sleep_hdd`, `osd_delete_sleep_hdd`): two of them at least have their turn.
+const FULL_PATIENCE: Span = Span::from_secs(10);
 /// A crash leaves few of them.
 const HALVES_PER_TRANSACTION: usize = 30;
 
-/// The room on a disk, in pages.
+/// The room on a disk, in pages. Those that are kept for what the OSD owes are none: nobody is to count on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskSpace {
     /// Free now, or with the next checkpoint.
@@ -72,10 +76,12 @@ impl Osd {
             StoreBackend::Paged(paged) if matches!(paged.phase, OpeningPhase::Open) => {
                 let store = paged.store()?;
                 let allocator = &store.space().pages.allocator;
-                let free = allocator.free() + allocator.returning();
                 let layout = store.superblock().layout;
+                let kept = kept_pages(&layout);
+                let free = (allocator.free() + allocator.returning()).saturating_sub(kept);
                 let page_bytes = layout.page.bytes() as u64;
-                Some(DiskSpace { free, total: layout.pages_count, page_bytes })
+                let total = layout.pages_count.saturating_sub(kept);
+                Some(DiskSpace { free, total, page_bytes })
             }
             _ => None,
         }
@@ -266,6 +272,21 @@ impl Osd {
             fx.world.push(Effect::Timer(id, at, Timer::Store));
         }
         self.tell_room(fx);
+        self.watch_room(now, fx);
+    }
+
+    /// What is owed waits for room, and behind it all that comes for its placement group, what would give room among it. If nobody else gives some
+    /// for a while the disk is opened anew: what waited had no answer, and comes again when there is room for it, behind what gives room.
+    fn watch_room(&mut self, now: Time, fx: &mut Effects) {
+        let since = self.paged_store().and_then(PagedStore::without_room_since);
+        match since.map(|since| since + FULL_PATIENCE) {
+            Some(end) if end <= now => self.stop(DiskFault::Full, fx),
+            Some(end) if self.life.full_until != Some(end) => {
+                self.life.full_until = Some(end);
+                fx.world.push(Effect::Timer(self.id, end, Timer::Full));
+            }
+            _ => {}
+        }
     }
 
     /// The owner of the map goes by the room on this disk.

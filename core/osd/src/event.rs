@@ -70,6 +70,8 @@ pub enum Timer {
     Store,
     /// The device may have room again for the writes that it had none for.
     Room,
+    /// What is owed has waited long for room in the store.
+    Full,
 }
 
 /// A recovery item that sleeps outside the queue.

@@ -310,6 +310,8 @@ impl Osd {
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
             Timer::Store => self.tick_disk(now),
             Timer::Room => self.ask_for_room(fx),
+            // What follows every event looks whether it still waits.
+            Timer::Full => {}
         }
     }
 

@@ -17,7 +17,7 @@ use loadline_base::{Bytes, IdVec, SlotId, Span, Time};
 use loadline_qos::ServiceClass;
 use loadline_store::paged::{
     Answer, Ask, Cause, Completion, DIGEST_PIECE, Doubt, Edit, Io, IoDone, IoId, LongestWait,
-    LostEnds, Op, OpError, OpLane, Options, Outbox, PagedStore, Stages, Wait,
+    LostEnds, Op, OpError, OpLane, Options, Outbox, PagedStore, PastDamage, Stages, Wait,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
 
@@ -353,11 +353,7 @@ impl Paged {
         let length = if is_digest { length.min(DIGEST_PIECE) } else { length };
         let token = StoreToken::whole(pg, object, length, token);
         let op = Op { ask, lane, class, token };
-        let Some(note) = access.past_damage else { return self.submit(now, op) };
-        self.enter(&op);
-        if let Some(store) = self.store.as_mut() {
-            store.submit_past_damage(now, op, note, &mut self.out);
-        }
+        self.submit_past(now, op, access.past_damage);
     }
 
     fn begin_transfer(&mut self, now: Time, transfer: StoreTransfer) {
@@ -387,9 +383,14 @@ impl Paged {
     }
 
     fn submit(&mut self, now: Time, op: Op<StoreToken>) {
+        self.submit_past(now, op, None);
+    }
+
+    fn submit_past(&mut self, now: Time, op: Op<StoreToken>, past: Option<PastDamage>) {
         self.enter(&op);
+        let claim = op.token.commit.claim();
         if let Some(store) = self.store.as_mut() {
-            store.submit(now, op, &mut self.out);
+            store.submit_claiming(now, op, (claim, past), &mut self.out);
         }
     }
 

@@ -2,12 +2,14 @@
 //! kept however much it is.
 
 use super::*;
+use crate::commit::RecoverySender;
 use crate::disk::{LoadNext, LoadedGroup, Whole, transactions};
-use crate::ids::{IntervalId, OpId, ShardId};
+use crate::ids::{IntervalId, OpId, OsdId, ShardId};
 use crate::pg::Pg;
 use crate::pg_log::{ChangedBytes, PgLog};
 use loadline_base::SlotId;
 use loadline_device::{Outcome, RequestKind};
+use loadline_qos::Urgency;
 use loadline_store::Version;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, Protection, Ranges, format};
@@ -120,6 +122,11 @@ impl Rig {
     }
 
     fn access_with(&mut self, object: ObjectNo, touch: AccessKind, version: u64, edits: Vec<Edit>) {
+        let asker = RecoverySender { osd: OsdId::new(1), interval: 1, urgency: Urgency::default() };
+        let token = match touch {
+            AccessKind::Put(_) => Commit::HistoryStored(asker, SnapshotNo::HEAD),
+            _ => Commit::Nothing,
+        };
         self.paged.access(
             self.now,
             Access {
@@ -134,7 +141,7 @@ impl Rig {
                 edits,
                 past_damage: None,
                 class: loadline_device::ClassTag(ServiceClass::Recovery as u8),
-                token: Commit::Nothing,
+                token,
             },
             self.part,
         );

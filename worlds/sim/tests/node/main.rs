@@ -1,6 +1,7 @@
 //! A node on simulated disks through its worst days: OSDs go and come, disks are replaced, the process is killed and the
 //! power is cut, at random. A naive model judges that nothing acknowledged is lost.
 
+mod brim;
 mod damage;
 mod full;
 mod given_up;
