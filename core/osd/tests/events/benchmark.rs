@@ -6,7 +6,7 @@ use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Outcome, Request, RequestKind};
 use loadline_osd::{
     BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Notice, Osd,
-    OsdId, Policy, Timer, WorkerRun,
+    OsdId, Policy, Reply, Timer, WorkerRun,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
@@ -28,6 +28,10 @@ pub(crate) struct Rig {
     line: VecDeque<(u32, Io)>,
     ended: Vec<Result<Span, NoRoom>>,
     tick: Option<Time>,
+    /// The timers that are no tick of the store.
+    timers: Vec<(Time, Timer)>,
+    pub(crate) replies: Vec<Reply>,
+    size: Bytes,
     /// What the disk was asked for.
     pub(crate) asked: Vec<Request>,
     /// What the owner of the map was told.
@@ -43,9 +47,18 @@ impl Rig {
 
     /// One whose requests go on these terms.
     pub(crate) fn with(device: DeviceTerms, classes: Classes) -> Rig {
+        Rig::on_disk(SIZE, device, classes)
+    }
+
+    /// One with a disk of this size, of which log and recovery area take 8 MiB.
+    pub(crate) fn of_size(size: Bytes) -> Rig {
+        Rig::on_disk(size, options().device, paged::Options::default().classes)
+    }
+
+    fn on_disk(size: Bytes, device: DeviceTerms, classes: Classes) -> Rig {
         let shape = Format {
             store_id: 1,
-            data_bytes: SIZE,
+            data_bytes: size,
             log_device_bytes: None,
             log_bytes: Bytes::from_mib(4),
             segment_bytes: Bytes::from_kib(256),
@@ -53,7 +66,7 @@ impl Rig {
             recovery_bytes: Bytes::from_mib(4),
             page: PageSize::new(4096).unwrap(),
         };
-        let mut disk = vec![0; SIZE.get() as usize];
+        let mut disk = vec![0; size.get() as usize];
         for (_, offset, bytes) in format(&shape, Protection::Checkpoint).unwrap() {
             disk[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
@@ -69,13 +82,26 @@ impl Rig {
             line: VecDeque::new(),
             ended: Vec::new(),
             tick: None,
+            timers: Vec::new(),
+            replies: Vec::new(),
+            size,
             asked: Vec::new(),
             told: Vec::new(),
             turns: 0,
         };
-        rig.step(Event::Directive(Directive::Open(SIZE)));
-        rig.run_until(|rig| rig.osd.is_open());
+        rig.open();
         rig
+    }
+
+    /// Opens the disk, and waits until it is.
+    pub(crate) fn open(&mut self) {
+        self.line.clear();
+        self.step(Event::Directive(Directive::Open(self.size)));
+        self.run_until(|rig| rig.osd.is_open());
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.now
     }
 
     /// Carries out what is asked but for processor time, which costs nothing here.
@@ -90,6 +116,8 @@ impl Rig {
                 }
                 Effect::Benched(_, ended) => self.ended.push(ended),
                 Effect::Timer(_, at, Timer::Store) => self.tick = Some(at),
+                Effect::Timer(_, at, timer) => self.timers.push((at, timer)),
+                Effect::Reply(reply) => self.replies.push(reply),
                 Effect::Compute(_, run) => {
                     self.turns += 1;
                     runs.push(run);
@@ -117,14 +145,22 @@ impl Rig {
             }
             assert!(steps < 1_000_000, "it goes on for ever: {:?}", self.osd.unfinished());
             let Some((life, io)) = self.line.pop_front() else {
-                let tick = self.tick.take().expect("something is to happen");
-                self.now = self.now.max(tick);
-                self.step(Event::Timer(Timer::Store));
+                let (due, timer) = self.next_timer();
+                self.now = self.now.max(due);
+                self.step(Event::Timer(timer));
                 continue;
             };
             self.now += SERVICE;
             let done = self.serve(io);
             self.step(Event::IoDone(life, done));
+        }
+    }
+
+    fn next_timer(&mut self) -> (Time, Timer) {
+        let next = (0..self.timers.len()).min_by_key(|at| self.timers[*at].0);
+        match next.filter(|at| self.tick.is_none_or(|tick| self.timers[*at].0 < tick)) {
+            Some(at) => self.timers.remove(at),
+            None => (self.tick.take().expect("something is to happen"), Timer::Store),
         }
     }
 

@@ -7,6 +7,7 @@ mod bounds;
 mod classes;
 mod damage;
 mod device;
+mod full;
 mod gate;
 mod log_order;
 mod lost;
