@@ -209,6 +209,9 @@ impl Osd {
         fx.world.push(Effect::Timer(self.id, retry, Timer::ReservationRetry(pg, interval)));
         // What was promised to its turns is free for others.
         self.admit_recovery(now, fx);
+        if why == Pause::TooFull {
+            self.begin_trim(now, pg, fx);
+        }
     }
 
     fn retry_interval(&self, pg: PgId) -> Span {

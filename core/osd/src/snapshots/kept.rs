@@ -182,15 +182,16 @@ mod tests {
         let (first, second) = (ObjectNo(7 << 32 | 1), ObjectNo(7 << 32 | 2));
         kept.change(first, |history| history.states = vec![state(3), state(7)]);
         kept.change(second, |history| history.states = vec![state(3)]);
-        let of = |kept: &ObjectHistories, label| kept.mapper().first_of((7, SnapshotNo(label)), 9);
+        let of = |kept: &ObjectHistories, label| -> Vec<ObjectNo> {
+            kept.mapper().objects_of((7, SnapshotNo(label))).collect()
+        };
         assert_eq!(of(&kept, 3), [first, second]);
-        assert_eq!(kept.mapper().first_of((7, SnapshotNo(3)), 1), [first]);
         let mut views = Views::default();
         views.insert_live(7, vec![SnapshotNo(3)]);
         let removed: Vec<_> = kept.mapper().removed(&views).collect();
         assert_eq!(removed, [((7, SnapshotNo(7)), 1)]);
         kept.change(first, |history| history.states.retain(|state| state.label.0 == 3));
-        assert_eq!((of(&kept, 7), kept.mapper().first_removed(&views)), (Vec::new(), None));
+        assert_eq!((of(&kept, 7), kept.mapper().removed(&views).next()), (Vec::new(), None));
         drop((kept.take(first), kept.take(second)));
         assert_eq!(kept, ObjectHistories::default());
     }

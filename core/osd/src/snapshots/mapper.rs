@@ -36,19 +36,14 @@ impl SnapMapper {
         }
     }
 
-    /// The first objects that have a state with a snapshot's label.
-    pub(crate) fn first_of(&self, snapshot: SnapshotKey, most: usize) -> Vec<ObjectNo> {
-        self.0.get(&snapshot).map_or_else(Vec::new, |all| all.iter().copied().take(most).collect())
+    /// The objects that have a state with a snapshot's label.
+    pub(crate) fn objects_of(&self, snapshot: SnapshotKey) -> impl Iterator<Item = ObjectNo> {
+        self.0.get(&snapshot).into_iter().flatten().copied()
     }
 
     /// Former states of all objects together.
     pub(crate) fn states(&self) -> u64 {
         self.0.values().map(|objects| objects.len() as u64).sum()
-    }
-
-    /// The first removed snapshot for which something is kept.
-    pub(crate) fn first_removed(&self, views: &Views) -> Option<SnapshotKey> {
-        self.removed(views).next().map(|(snapshot, _)| snapshot)
     }
 
     /// The removed snapshots for which something is kept, and of how many objects.

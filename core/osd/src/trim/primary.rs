@@ -9,7 +9,7 @@ use crate::in_flight::Stamps;
 use crate::item::Item;
 use crate::message::{ClientOp, Data, OpKind, WriteTag};
 use crate::osd::Osd;
-use crate::pg::{Primary, WriteWay};
+use crate::pg::{Pause, Primary, Reservation, WriteWay};
 use crate::recovery::ReserverChange;
 use crate::snapshots::{Decision, STATES_MAX, SnapshotKey, SnapshotNo, image_of};
 use crate::tenants::GivenOps;
@@ -28,7 +28,7 @@ impl Osd {
         }
     }
 
-    /// Begins with a removed snapshot in a group, if that is whole and not scrubbed, and keeps something for one.
+    /// Begins with a removed snapshot in a group, if that is whole, or waits for room, and is not scrubbed, and keeps something for one.
     pub(crate) fn begin_trim(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let is_busy = self.trim.is_at(pg) || self.is_scrubbed(pg);
         if self.options.trim.is_off || is_busy || self.trim.failed.contains(&pg) {
@@ -37,9 +37,7 @@ impl Osd {
         if !self.primary(pg).is_some_and(Primary::may_trim) {
             return;
         }
-        let mapper = self.pg(pg).map(|here| here.kept.mapper());
-        let snapshot = mapper.and_then(|mapper| mapper.first_removed(self.groups.views()));
-        let Some(snapshot) = snapshot else { return };
+        let Some(snapshot) = self.first_to_trim(pg) else { return };
         self.trim.number = self.trim.number.wrapping_add(1);
         let run = TrimRun { number: self.trim.number, snapshot, phase: TrimPhase::Reserving };
         self.trim.runs.insert(pg, run);
@@ -67,9 +65,20 @@ impl Osd {
         self.enqueue(now, Item::Trim(item), fx);
     }
 
+    /// The first removed snapshot for which something is kept that may be trimmed now.
+    fn first_to_trim(&self, pg: PgId) -> Option<SnapshotKey> {
+        let removed = self.pg(pg)?.kept.mapper().removed(self.groups.views());
+        removed.map(|(snapshot, _)| snapshot).find(|it| !self.next_to_trim(pg, *it).is_empty())
+    }
+
+    /// The next objects, of a group that waits for room those that nobody has to wait for.
     fn next_to_trim(&self, pg: PgId, snapshot: SnapshotKey) -> Vec<ObjectNo> {
-        let most = self.options.trim.objects_max;
-        self.pg(pg).map_or_else(Vec::new, |here| here.kept.mapper().first_of(snapshot, most))
+        let (Some(here), Some(primary)) = (self.pg(pg), self.primary(pg)) else {
+            return Vec::new();
+        };
+        let may_go = |object: &ObjectNo| primary.write_way(self.id, *object) != WriteWay::Park;
+        let objects = here.kept.mapper().objects_of(snapshot).filter(may_go);
+        objects.take(self.options.trim.objects_max).collect()
     }
 
     /// A worker carries out an item: the next objects, or the end of the snapshot.
@@ -77,12 +86,14 @@ impl Osd {
         let TrimItem { pg, number, .. } = item;
         let Some(run) = self.trim.runs.get(&pg).filter(|run| run.number == number) else { return };
         let snapshot = run.snapshot;
-        if !self.primary(pg).is_some_and(Primary::is_whole) {
+        if !self.primary(pg).is_some_and(Primary::may_trim) {
             return self.end_trim(now, pg, fx);
         }
         let objects = self.next_to_trim(pg, snapshot);
         if objects.is_empty() {
-            self.counters.trim.snapshots += 1;
+            let mapper = self.pg(pg).map(|here| here.kept.mapper());
+            let is_over = mapper.is_some_and(|mapper| mapper.objects_of(snapshot).next().is_none());
+            self.counters.trim.snapshots += u64::from(is_over);
             self.end_trim(now, pg, fx);
             // A scrub that waits for the group goes first.
             self.begin_scrubs(now, fx);
@@ -107,7 +118,7 @@ impl Osd {
         let op = trim_of(pg, object, snapshot);
         let this = self.id;
         let WriteWay::To(others) = self.primary(pg)?.write_way(this, object) else {
-            unreachable!("every copy of a group that is whole has every object");
+            unreachable!("it is one that nobody has to wait for");
         };
         let Decision::Go(before) = self.decide(&op, others) else {
             unreachable!("the mapper names what is kept under the label");
@@ -243,7 +254,9 @@ fn trim_of(pg: PgId, object: ObjectNo, snapshot: SnapshotNo) -> ClientOp {
 }
 
 impl Primary {
+    /// Where recovery waits for room, what is kept for removed snapshots may be all that can give some.
     fn may_trim(&self) -> bool {
-        self.ops.is_served && self.is_whole()
+        let waits_for_room = self.reservation == Reservation::Retry(Pause::TooFull);
+        self.ops.is_served && (self.is_whole() || waits_for_room && !self.ops.handing_over)
     }
 }

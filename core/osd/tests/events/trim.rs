@@ -3,8 +3,8 @@
 use crate::bench::{Bench, PG, interval, options, plan};
 use loadline_base::{Span, Time};
 use loadline_osd::{
-    Directive, Effect, Lineage, Message, OpKind, OsdId, OsdOptions, PgId, STATES_MAX, ScrubKind,
-    ScrubRequest, SnapshotNo, TrimOptions, TrimState, Views,
+    Activation, Directive, Effect, Lineage, Message, OpKind, OsdId, OsdOptions, PgId, STATES_MAX,
+    ScrubKind, ScrubRequest, SnapshotNo, TrimOptions, TrimState, Views,
 };
 use loadline_qos::SchedulerKind;
 use std::sync::Arc;
@@ -230,11 +230,41 @@ fn the_next_interval_trims_what_is_left() {
     }
 }
 
+/// A disk without room for what was to be pushed waited for the trims that would have given it some, and they for the group to be whole.
+#[test]
+fn a_group_whose_recovery_waits_for_room_is_trimmed() {
+    let mut bench = Bench::new(3, plan("quincy", SchedulerKind::Wpq), options());
+    bench.activate(PG, interval(1, &[0, 1]));
+    for (at, live) in [&[][..], &[1]].into_iter().enumerate() {
+        show(&mut bench, live);
+        for block in 0..5 {
+            bench.op(10 * at as u32 + block, OpKind::Write, object(block.into()), 1);
+            bench.run();
+        }
+    }
+    bench.direct(OsdId::new(2), Directive::SetBackfillFull(true));
+    let backfill = vec![OsdId::new(2)];
+    bench.activate(PG, Activation { copies: 3, backfill, ..interval(2, &[0, 1]) });
+    bench.run();
+    show(&mut bench, &[]);
+    bench.run_until(Time::ZERO + Span::from_secs(10));
+    let left =
+        |bench: &Bench| bench.osds.iter().map(|osd| osd.left_to_trim(PG)).collect::<Vec<_>>();
+    assert_eq!(left(&bench), [(0, 0); 3]);
+    assert_eq!(bench.osds[0].trim_counts().objects, 5);
+    bench.direct(OsdId::new(2), Directive::SetBackfillFull(false));
+    bench.run_until(Time::ZERO + Span::from_secs(200));
+    assert_eq!(left(&bench), [(0, 0); 3]);
+    for osd in &bench.osds {
+        assert!(osd.unfinished().is_none() && !osd.keeps_any(PG));
+    }
+}
+
 /// A group that lacks copies, or whose copies lack objects, waits until it is whole.
 #[test]
 fn only_a_whole_group_is_trimmed() {
     let mut bench = with_clones(&[PG], 3, options());
-    let degraded = loadline_osd::Activation { copies: 3, ..interval(2, &[0, 1]) };
+    let degraded = Activation { copies: 3, ..interval(2, &[0, 1]) };
     bench.activate(PG, degraded);
     show(&mut bench, &[]);
     bench.run();

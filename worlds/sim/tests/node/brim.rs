@@ -4,7 +4,8 @@ use crate::judge::{BLOCK, OSDS, config, disk_of, is_whole, settings, stores, tar
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::images::{ImageError, Images};
 use loadline_cluster::{PoolId, PoolSpec};
-use loadline_osd::{Data, OpId, OpKind, OsdId, PgId, ScrubKind, ScrubRequest};
+use loadline_node::Lateness;
+use loadline_osd::{Data, DiskFault, OpId, OpKind, OsdId, PgId, ScrubKind, ScrubRequest};
 use loadline_sim::Sim;
 use loadline_store::paged::LogMode;
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ struct Brim {
     objects: BTreeMap<u64, Vec<u8>>,
     /// Updates without an answer.
     open: BTreeMap<(u32, u32), OpKind>,
+    /// Disks that were found too full to go on with, and opened again.
+    opened_again: usize,
 }
 
 fn key(id: OpId) -> (u32, u32) {
@@ -30,16 +33,24 @@ fn key(id: OpId) -> (u32, u32) {
 }
 
 impl Brim {
-    /// Writes objects of an image until a write waits for room, and makes a snapshot of it.
     fn new(seed: u64, mode: LogMode) -> Brim {
+        Brim::late(seed, mode, Span::ZERO)
+    }
+
+    /// Writes objects of an image until a write waits for room, and makes a snapshot of it. The owner of the map and OSDs hear each other up to so
+    /// late.
+    fn late(seed: u64, mode: LogMode, most: Span) -> Brim {
         let disks = (0..OSDS).map(|osd| disk_of(SMALL, u64::from(osd) + 1)).collect();
-        let started = Sim::start(Time::ZERO, &config(&settings()), stores(mode), disks);
+        let lateness = Lateness { seed, most };
+        let started =
+            Sim::start_late(Time::ZERO, &config(&settings()), stores(mode), disks, lateness);
         let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
         let (name, object_bytes) = ("p".into(), u64::from(OBJECT_BYTES));
         let spec = PoolSpec { name, pgs: PGS, copies: 3, object_bytes, recovery_priority: 0 };
         node.create_pool(spec);
+        assert!(node.wait_until(is_whole));
         let (objects, open) = Default::default();
-        let mut brim = Brim { node, rng: Rng::new(seed), mode, objects, open };
+        let mut brim = Brim { node, rng: Rng::new(seed), mode, objects, open, opened_again: 0 };
         let size = 1000 * object_bytes;
         brim.table(|images| images.create("i", POOL, size, object_bytes).map(drop));
         let image = brim.node.cluster().images().find("i").expect("it is there").image;
@@ -95,9 +106,19 @@ impl Brim {
             let next = (self.node.now() + Span::from_secs(1)).min(until);
             self.node.wait_until(|node| node.now() >= next);
             self.node.check_fullness();
+            let fault = |osd| self.node.cluster().fault(OsdId::new(osd));
+            self.opened_again +=
+                (0..OSDS).filter_map(fault).filter(|it| *it == DiskFault::Full).count();
             self.node.open_again();
             self.take_replies();
         }
+    }
+
+    fn steps(&mut self, steps: u64) {
+        for _ in 0..steps {
+            self.node.step();
+        }
+        self.take_replies();
     }
 
     fn wait_for_all(&mut self, what: &str) {
@@ -200,6 +221,27 @@ fn a_burst_of_zeros_takes_no_disk_down() {
     brim.run_for(Span::from_secs(60));
     assert!(!brim.has_faults(), "{}", brim.state());
     brim.make_room();
+}
+
+/// The owner of the map hears late how little room there is, and lets more through than is kept: it waits on the OSDs, and room does not come
+/// while that stands before all else. They open their disks again.
+#[test]
+fn a_burst_that_outruns_what_is_known_of_the_room_is_survived() {
+    let mut stood_still = 0;
+    for seed in 10..14 {
+        let mut brim = Brim::late(seed, LogMode::LogOnly, Span::from_millis(900));
+        let objects: Vec<u64> = brim.objects.keys().copied().collect();
+        for block in (0..14).step_by(2) {
+            for object in &objects[..objects.len() - 1] {
+                brim.zero(*object, block);
+                brim.steps(20);
+            }
+        }
+        brim.run_for(Span::from_secs(40));
+        stood_still += brim.opened_again;
+        brim.make_room();
+    }
+    assert!(stood_still > 0, "some disk is opened again");
 }
 
 /// Scrubs record digests, OSDs come and go, objects of the present image are removed that the snapshot keeps, while the disks are as full as they
