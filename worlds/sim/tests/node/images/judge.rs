@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bytes of a cell; an object has 16.
 pub(super) const CELL: u64 = 4096;
 pub(super) const POOL: PoolId = PoolId::new(0);
+/// The family of the objects that fill the disks: no image has it.
+const FILLING: u64 = 60_000;
 /// When nothing has been answered for so long, nothing will be: it is longer than any pause of recovery. OSDs that only look whether a
 /// scrub is due go on for ever.
 const PATIENCE: Span = Span::from_secs(60);
@@ -29,6 +31,8 @@ enum UnderWay {
     Ranges(u64, u32),
     /// A part of a job.
     Job,
+    /// A write or a removal that nothing is concluded from, of this block of what fills the disks.
+    Filling(u64),
 }
 
 /// An op as it was issued.
@@ -60,6 +64,12 @@ pub(super) struct Judged {
     /// Whether each cell of what is read holds data, as the node says.
     held: Vec<bool>,
     stamp: u64,
+    /// Blocks of what fills the disks that may be there.
+    filled: BTreeSet<u64>,
+    /// When the node last looked how full its disks are, in tests that fill them.
+    looked: Option<Time>,
+    /// How often an OSD had found no room for what it owes, and had its disk opened again.
+    pub(super) stood_still: u64,
     /// Steps since the last load.
     waited: u32,
     /// When something was answered last, or begun.
@@ -104,6 +114,9 @@ impl Judged {
             bytes: Vec::new(),
             held: Vec::new(),
             stamp: 0,
+            filled: BTreeSet::new(),
+            looked: None,
+            stood_still: 0,
             waited: 0,
             heard: Time::ZERO,
         };
@@ -253,8 +266,62 @@ impl Judged {
     pub(super) fn steps(&mut self, steps: u64) {
         for _ in 0..steps {
             self.node().step();
+            self.look_for_room();
         }
         self.take_replies();
+    }
+
+    /// Writes objects of no image until a write waits for room, or so many have found some.
+    pub(super) fn fill(&mut self, most: usize) {
+        let now = self.node().now();
+        self.looked.get_or_insert(now);
+        for block in 0..most as u64 {
+            self.filled.insert(block);
+            let data =
+                Data::new(contents(block + 1).repeat(OBJECT_BYTES_MIN as usize / CELL as usize));
+            self.issue_filling(OpKind::Write, block, data);
+            let limit = self.node().now() + Span::from_millis(200);
+            while self.is_filling(block) && self.node().now() < limit {
+                self.steps(1);
+            }
+            if self.is_filling(block) {
+                break;
+            }
+        }
+    }
+
+    fn issue_filling(&mut self, kind: OpKind, block: u64, data: Data) {
+        let object = ObjectNo(FILLING << 48 | block);
+        let length = if kind == OpKind::Write { OBJECT_BYTES_MIN as u32 } else { 0 };
+        self.issue(UnderWay::Filling(block), kind, object, (0, length), data);
+    }
+
+    fn is_filling(&self, block: u64) -> bool {
+        self.under_way.values().any(|op| matches!(op.what, UnderWay::Filling(it) if it == block))
+    }
+
+    /// Begins to remove what fills the disks, but for what still waits to be written. The answer is whether there was anything.
+    pub(super) fn make_room(&mut self) -> bool {
+        let idle: Vec<u64> =
+            self.filled.iter().copied().filter(|block| !self.is_filling(*block)).collect();
+        for block in &idle {
+            self.filled.remove(block);
+            self.issue_filling(OpKind::Purge, *block, Data::NONE);
+        }
+        !idle.is_empty()
+    }
+
+    /// What a node does every second, in tests that fill its disks.
+    fn look_for_room(&mut self) {
+        let now = self.node().now();
+        if self.looked.is_some_and(|looked| now.since(looked) >= Span::from_secs(1)) {
+            self.looked = Some(now);
+            self.node().check_fullness();
+            let osds = (0..OSDS).map(OsdId::new);
+            let is_full = |osd: &OsdId| self.node().cluster().fault(*osd) == Some(DiskFault::Full);
+            self.stood_still += osds.filter(is_full).count() as u64;
+            self.node().open_again();
+        }
     }
 
     /// Lets the next thing happen. When nothing ever will, what is needed is on the OSD that is down.
@@ -270,7 +337,11 @@ impl Judged {
         self.waited += 1;
         assert!(self.waited < 1_000_000, "it goes on for ever: {}", self.state());
         let goes_on = self.node().step();
+        self.look_for_room();
         let now = self.node().now();
+        if now.since(self.heard) > PATIENCE && self.make_room() {
+            (self.heard, self.waited) = (now, 0);
+        }
         if !goes_on || now.since(self.heard) > PATIENCE {
             assert!(goes_on || self.down.is_some(), "nothing goes on: {}", self.state());
             let helps = self.has_trouble || self.down.is_some();
@@ -301,7 +372,7 @@ impl Judged {
                 continue;
             };
             match op.what {
-                UnderWay::Update => {}
+                UnderWay::Update | UnderWay::Filling(_) => {}
                 UnderWay::Ranges(at, offset) => {
                     for range in &data.ranges().expect("it was asked for").data {
                         let from = (at + range.start - u64::from(offset)) / CELL;
@@ -323,6 +394,7 @@ impl Judged {
 
     /// Waits for everything that is under way.
     pub(super) fn drain(&mut self) {
+        self.heard = self.node().now();
         while !(self.under_way.is_empty() && self.again.is_empty()) {
             self.go_on();
         }
@@ -376,6 +448,7 @@ impl Judged {
 
     /// The stamps of every cell.
     pub(super) fn read(&mut self, name: &str) -> Vec<u64> {
+        self.heard = self.node().now();
         let view = self.view(name);
         self.bytes = vec![0; view.size as usize];
         let kind = match view.read_at.0 {
@@ -454,13 +527,14 @@ impl Judged {
         assert_eq!(found, self.copies[name], "{name}");
     }
 
-    /// Reads a random image or snapshot. The answer is how many were not plain images.
+    /// Reads a random image or snapshot that nobody writes now. The answer is how many were not plain images.
     pub(super) fn check_some(&mut self) -> usize {
-        if self.copies.is_empty() {
+        let idle: Vec<&String> =
+            self.copies.keys().filter(|name| !self.writing.contains_key(*name)).collect();
+        if idle.is_empty() {
             return 0;
         }
-        let at = self.rng.below(self.copies.len() as u64) as usize;
-        let name = self.copies.keys().nth(at).expect("it was counted").clone();
+        let name = idle[self.rng.below(idle.len() as u64) as usize].clone();
         self.check(&name);
         let view = self.view(&name);
         usize::from(view.is_read_only() || !view.ancestors.is_empty())
@@ -518,7 +592,14 @@ impl Judged {
     /// Lets everything be where it should be.
     pub(super) fn heal(&mut self) {
         self.open_what_is_down();
-        let healed = self.node().wait_until(is_whole);
+        let mut healed = self.looked.is_none() && self.node().wait_until(is_whole);
+        if self.looked.is_some() {
+            let limit = self.node().now() + Span::from_secs(600);
+            while !is_whole(self.node()) && self.node().now() < limit {
+                self.steps(1);
+            }
+            healed = is_whole(self.node());
+        }
         assert!(healed, "everything heals: {}", self.state());
     }
 

@@ -1,6 +1,7 @@
 //! Images with snapshots and clones on a node through bad days, judged by plain copies of what was written.
 
 mod flips;
+mod full;
 mod holes;
 mod judge;
 mod recorded;
