@@ -6,7 +6,7 @@ use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Outcome, Request, RequestKind};
 use loadline_osd::{
     BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Notice, Osd,
-    OsdId, Policy, Reply, Timer, WorkerRun,
+    OsdId, Policy, PutEnd, Reply, Timer, WorkerRun,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
@@ -31,6 +31,7 @@ pub(crate) struct Rig {
     /// The timers that are no tick of the store.
     timers: Vec<(Time, Timer)>,
     pub(crate) replies: Vec<Reply>,
+    pub(crate) puts: Vec<PutEnd>,
     size: Bytes,
     /// What the disk was asked for.
     pub(crate) asked: Vec<Request>,
@@ -84,6 +85,7 @@ impl Rig {
             tick: None,
             timers: Vec::new(),
             replies: Vec::new(),
+            puts: Vec::new(),
             size,
             asked: Vec::new(),
             told: Vec::new(),
@@ -118,6 +120,7 @@ impl Rig {
                 Effect::Timer(_, at, Timer::Store) => self.tick = Some(at),
                 Effect::Timer(_, at, timer) => self.timers.push((at, timer)),
                 Effect::Reply(reply) => self.replies.push(reply),
+                Effect::PutEnded(_, end) => self.puts.push(end),
                 Effect::Compute(_, run) => {
                     self.turns += 1;
                     runs.push(run);

@@ -4,10 +4,12 @@ use crate::bench::{interval, write_of};
 use crate::benchmark::Rig;
 use loadline_base::{Bytes, Span};
 use loadline_osd::{
-    ClientOp, Data, Directive, DiskFault, Envelope, Event, Message, Notice, OpKind, OsdId, PgId,
+    ClientId, ClientOp, Data, Directive, DiskFault, Envelope, Event, KeyPut, Message, Notice,
+    OpKind, OsdId, PgId,
 };
 use loadline_qos::Urgency;
 use loadline_store::paged::PagedStore;
+use loadline_store::paged::bounds::kept_pages;
 
 const OSD: OsdId = OsdId::new(0);
 const FIRST: PgId = PgId::new(3);
@@ -88,6 +90,31 @@ fn full() -> (Rig, u32) {
     let space = rig.osd.space().expect("it is open");
     assert_eq!((space.free, rig.stopped()), (0, None), "what is kept is taken too");
     (rig, written)
+}
+
+/// Puts of keys of its own could be told that there is no room, and took what an update that others have as well had needed.
+#[test]
+fn who_can_be_refused_leaves_what_is_kept_for_what_is_owed() {
+    let mut rig = Rig::of_size(Bytes::from_mib(12));
+    rig.lead(1);
+    for token in 0.. {
+        let (key, value) = (format!("{token}").into_bytes(), vec![7; 2000]);
+        rig.step(Event::Put(KeyPut { token, client: ClientId::new(1), key, value }));
+        rig.run_until(|rig| !rig.puts.is_empty());
+        if !rig.puts.remove(0).is_kept {
+            break;
+        }
+    }
+    let store = rig.osd.paged_store().expect("the disk is open");
+    let allocator = &store.space().pages.allocator;
+    let free = allocator.free() + allocator.returning();
+    let kept = kept_pages(&store.superblock().layout);
+    assert!((kept..kept + 4).contains(&free), "{free} are free, and {kept} are kept");
+    for object in 0..20 {
+        rig.issue((FIRST, 1), object, OpKind::Write, object.into());
+        rig.run_until(|rig| rig.is_answered(object));
+    }
+    assert!(!rig.waits() && rig.stopped().is_none());
 }
 
 /// The write that found no page stopped the OSD.
