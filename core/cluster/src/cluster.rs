@@ -11,7 +11,8 @@ use crate::pool::{PoolId, PoolSpec};
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{
-    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable, Views,
+    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, OsdSet, PgId, Policy, TenantTable,
+    Views,
 };
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +61,9 @@ pub struct Cluster {
     pub(crate) router: Router,
     /// Placement groups between two intervals.
     pub(crate) peering: BTreeMap<PgId, Peering>,
-    /// Objects that could be read nowhere, for whose sake all OSDs that run were asked once more.
+    /// Who had a copy when all were asked last, and takes no part.
+    pub(crate) strays: BTreeMap<PgId, OsdSet>,
+    /// Objects that could be read nowhere, for whose sake the strays were asked once more.
     pub(crate) sought: BTreeMap<PgId, BTreeSet<ObjectNo>>,
     pub(crate) fullness: Fullness,
     /// What concerns the disks, where the OSDs have some.
@@ -75,6 +78,7 @@ impl Cluster {
             osds: (0..config.osds).map(|_| KnownOsd::default()).collect(),
             router: Router::default(),
             peering: BTreeMap::new(),
+            strays: BTreeMap::new(),
             sought: BTreeMap::new(),
             fullness: Fullness::default(),
             durable: None,

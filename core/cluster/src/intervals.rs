@@ -100,6 +100,9 @@ impl Cluster {
         state.backfill = peered.backfill.clone();
         state.lacking = peered.lacking();
         state.clean = state.is_in_place(copies_wanted) && state.lacking.is_empty();
+        let has_copy = copies.iter().filter(|(_, copy)| copy.is_some()).map(|(osd, _)| *osd);
+        let strays = has_copy.filter(|osd| !self.takes_part(*osd, pg)).collect();
+        self.strays.insert(pg, strays);
         self.tell_members(pg, peered, log, fx);
     }
 
@@ -261,8 +264,9 @@ impl Cluster {
             self.sought.remove(&pg);
         }
         self.map.pg_mut(pg).unfound = objects;
-        let strangers = self.up_osds().iter().filter(|osd| !self.takes_part(*osd, pg)).count();
-        if is_news && strangers > 0 && !self.peering.contains_key(&pg) {
+        let strays = self.strays.get(&pg).copied().unwrap_or_default();
+        let has_stray = strays.iter().any(|osd| self.map.osds()[osd].up);
+        if is_news && has_stray && !self.peering.contains_key(&pg) {
             self.map.next_epoch();
             self.begin_interval(pg, fx);
         }
@@ -521,9 +525,9 @@ mod tests {
     /// all the time nor when it came.
     #[test]
     fn what_is_found_nowhere_is_sought_with_all_who_run() {
-        let serving = |osds: u32| {
-            let mut talk = Talk::of(osds);
-            (0..osds).for_each(|osd| talk.answer(osd, 2));
+        let serving = || {
+            let mut talk = Talk::of(4);
+            (0..4).for_each(|osd| talk.answer(osd, 2));
             let acting = talk.cluster.map.pg(PG).acting.clone();
             acting.iter().rev().for_each(|osd| talk.hear(osd.get(), Notice::Joined(PG, 2)));
             let fourth = (0..4).find(|osd| !acting.contains(&OsdId::new(*osd)));
@@ -532,14 +536,15 @@ mod tests {
         };
         let unfound = || Notice::Unfound(PG, 2, vec![ObjectNo(1)]);
         let asked = |number| [0, 1, 2, 3].map(|osd| (osd, "query", number));
-        let (mut talk, primary, fourth) = serving(4);
+        let (mut talk, primary, fourth) = serving();
+        talk.hear(primary, unfound());
+        assert_eq!(talk.told(), [], "all who have a copy take part");
+        let (mut talk, primary, _) = serving();
+        talk.cluster.strays.insert(PG, OsdSet::one(OsdId::new(fourth)));
         talk.hear(primary, unfound());
         assert_eq!(talk.told(), asked(3));
         assert!(talk.cluster.map.pg(PG).had_unfound);
-        let (mut talk, primary, _) = serving(3);
-        talk.hear(primary, unfound());
-        assert_eq!(talk.told(), [], "all who run take part");
-        let (mut talk, primary, _) = serving(4);
+        let (mut talk, primary, _) = serving();
         talk.set_up(fourth, false);
         talk.hear(primary, unfound());
         assert_eq!(talk.told(), []);
@@ -547,7 +552,8 @@ mod tests {
         let number = talk.cluster.map.pg(PG).interval;
         assert_eq!(talk.told(), asked(number));
         // It was asked already, for that object.
-        let (mut talk, primary, _) = serving(4);
+        let (mut talk, primary, _) = serving();
+        talk.cluster.strays.insert(PG, OsdSet::one(OsdId::new(fourth)));
         talk.cluster.sought.insert(PG, BTreeSet::from([ObjectNo(1)]));
         talk.hear(primary, unfound());
         assert_eq!(talk.told(), []);

@@ -18,6 +18,7 @@ use crate::ids::{OsdId, OsdSet, PgId};
 use crate::in_flight::InFlight;
 use crate::message::{Message, WriteTag};
 use crate::osd::Osd;
+use crate::pg::Primary;
 use loadline_base::Time;
 use loadline_store::Version;
 use loadline_store::paged::LostEnds;
@@ -100,7 +101,7 @@ impl Osd {
         (version, ends): (Version, LostEnds),
         fx: &mut Effects,
     ) {
-        let others = self.primary(pg).map_or(OsdSet::EMPTY, |primary| primary.shape.acting);
+        let others = self.primary(pg).map_or(OsdSet::EMPTY, Primary::members);
         for osd in others.iter().filter(|osd| *osd != self.id) {
             self.send(osd, pg, Message::Unwritten(version, ends), fx);
         }

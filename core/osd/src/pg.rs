@@ -12,6 +12,7 @@ use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 /// One copy of a placement group.
@@ -490,6 +491,26 @@ impl Primary {
     fn is_beside(&self, osd: OsdId) -> bool {
         let is_filled = self.backfill.as_ref().is_some_and(|b| b.targets.contains(osd));
         self.asynchronous.contains(osd) || is_filled
+    }
+
+    /// The objects of a range that are on their way to this OSD.
+    pub(crate) fn coming_to(
+        &self,
+        this: OsdId,
+        after: Option<ObjectNo>,
+        last: Option<ObjectNo>,
+    ) -> impl Iterator<Item = ObjectNo> {
+        let range = (after.map_or(Unbounded, Excluded), last.map_or(Unbounded, Included));
+        let all = self.recovering.range(range);
+        all.filter(move |(_, it)| it.pending.contains(this)).map(|(object, _)| *object)
+    }
+
+    /// Those that do not count as having an object, and may have it as it once was: copies that are behind, and those that are being filled.
+    pub(crate) fn may_have_some(&self, object: ObjectNo) -> OsdSet {
+        let bad = self.bad.unreadable.get(&object).copied().unwrap_or_default();
+        let is_behind = |osd: &OsdId| self.misses(*osd, object) && !bad.all.contains(*osd);
+        let behind: OsdSet = self.shape.acting.iter().filter(is_behind).collect();
+        self.backfill.as_ref().map_or(behind, |backfill| behind.with(backfill.targets))
     }
 
     /// Whether an acting OSD misses `object`.

@@ -43,6 +43,18 @@ pub(crate) fn transactions(edits: Vec<Edit>, bytes_max: usize) -> Vec<Vec<Edit>>
 }
 
 impl GroupDisk {
+    /// Whether the copy may lack an object, by what the disk says.
+    pub(crate) fn may_say_lacking(&self, object: ObjectNo) -> bool {
+        self.lacks.contains(&object) || self.unsure.contains(&object)
+    }
+
+    /// The disk says no more that the copy lacks an object.
+    pub(crate) fn arrived(&mut self, object: ObjectNo) {
+        self.lacks.remove(&object);
+        self.unsure.remove(&object);
+        self.damage.end_patchy(object);
+    }
+
     /// An update has lost a page of an object, and the disk tells so.
     pub(crate) fn note_damage(&mut self, object: ObjectNo) {
         self.unsure.remove(&object);
@@ -148,7 +160,8 @@ impl Pg {
     pub(crate) fn save_missed(&mut self, id: PgId, object: ObjectNo) -> Vec<Edit> {
         self.save_lack(id, object);
         self.disk.damage.miss(object);
-        let mut edits = vec![self.note_damage(id, object).edit()];
+        let value = keys::IS_PATCHY.to_vec();
+        let mut edits = vec![Edit::Put { key: keys::lack_key(id, object).to_vec(), value }];
         let entries = self.log.entries().filter(|entry| entry.object == object);
         edits.extend(entries.map(|entry| keep(id, entry)));
         edits

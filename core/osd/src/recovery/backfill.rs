@@ -5,11 +5,10 @@ use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, ScanRange, ScanReply};
 use crate::osd::Osd;
-use crate::pg::{Backfill, Primary};
+use crate::pg::Backfill;
 use loadline_base::Time;
 use loadline_store::{ObjectMeta, ObjectNo};
 use std::collections::BTreeMap;
-use std::ops::Bound::{Excluded, Included, Unbounded};
 
 /// The objects of a range.
 type Listing = BTreeMap<ObjectNo, ObjectMeta>;
@@ -100,20 +99,6 @@ impl Osd {
             backfill.compared(&mine);
             self.continue_recovery(now, pg, fx);
         }
-    }
-}
-
-impl Primary {
-    /// The objects of a range that are on their way to this OSD.
-    fn coming_to(
-        &self,
-        this: OsdId,
-        after: Option<ObjectNo>,
-        last: Option<ObjectNo>,
-    ) -> impl Iterator<Item = ObjectNo> {
-        let range = (after.map_or(Unbounded, Excluded), last.map_or(Unbounded, Included));
-        let all = self.recovering.range(range);
-        all.filter(move |(_, it)| it.pending.contains(this)).map(|(object, _)| *object)
     }
 }
 

@@ -121,10 +121,12 @@ impl Osd {
         self.settle(now, primary, pg, settlement);
     }
 
-    /// Takes the state that counts as the object, if it is here, and else lacks the object.
+    /// Takes the state that counts as the object, if it is here, and else lacks the object. What is newer is given up, and goes: after a loss
+    /// of power in the midst of this somebody would take it for the newest that is left.
     fn settle(&mut self, now: Time, primary: RecoverySender, pg: PgId, settlement: Settlement) {
         let Settlement { object, version, left } = settlement;
-        let is_left = self.left_of(pg, object) == left;
+        let here_is = self.left_of(pg, object);
+        let (is_left, is_newer) = (here_is == left, here_is > left);
         let mut edits = self.entry_edits(pg, settlement.entry());
         let is_durable = self.is_durable();
         let here = self.pg_mut(pg).expect("the interval was looked up");
@@ -139,7 +141,12 @@ impl Osd {
             });
         }
         let touch = match self.store.objects(pg).meta(object) {
-            _ if !counts => AccessKind::Nothing,
+            _ if !counts && !is_newer => AccessKind::Nothing,
+            _ if is_newer => {
+                self.store.objects(pg).remove(object);
+                edits.append(&mut self.clear_object(pg, object));
+                AccessKind::Remove
+            }
             Some(meta) => {
                 self.store.objects(pg).replace(object, ObjectMeta { version, ..meta });
                 AccessKind::Version

@@ -436,12 +436,4 @@ impl Primary {
         let bad = self.bad.unreadable.get(&object).copied().unwrap_or_default();
         bad.all.iter().filter(|osd| !bad.wrong.contains(*osd)).collect()
     }
-
-    /// Those that do not count as having an object, and may have it as it once was: copies that are behind, and those that are being filled.
-    fn may_have_some(&self, object: ObjectNo) -> OsdSet {
-        let bad = self.bad.unreadable.get(&object).copied().unwrap_or_default();
-        let is_behind = |osd: &OsdId| self.misses(*osd, object) && !bad.all.contains(*osd);
-        let behind: OsdSet = self.shape.acting.iter().filter(is_behind).collect();
-        self.backfill.as_ref().map_or(behind, |backfill| behind.with(backfill.targets))
-    }
 }

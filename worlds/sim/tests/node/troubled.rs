@@ -490,6 +490,15 @@ fn a_scrub_whose_members_change_begins_anew() {
     history(7120);
 }
 
+/// An object was brought to a copy that lacked it, and other copies were made anew from there before the interval ended. The disk told of the
+/// first one that it lacked the object until the next interval, the power failed before, and nobody had it.
+#[test]
+fn who_has_received_an_object_lacks_it_no_more_after_a_crash() {
+    for seed in [6197, 7671, 10499] {
+        history(seed);
+    }
+}
+
 #[test]
 #[ignore = "a long search; make soak runs it"]
 fn what_several_disks_do_not_read_for_a_while_costs_nothing_in_many_more_histories() {
