@@ -211,7 +211,7 @@ impl std::fmt::Display for DiskFault {
             DiskFault::Rotten(page) => {
                 write!(f, "a scrub has found {page} of its store bad on the disk")
             }
-            DiskFault::Full => f.write_str("the disk is full"),
+            DiskFault::Full => f.write_str("what the OSD owes has found no room on the disk"),
             DiskFault::Exceeds(exceeded) => exceeded.fmt(f),
         }
     }

@@ -14,14 +14,7 @@ pub(super) struct Ops<T> {
     lanes: BTreeMap<OpLane, BusyLane<T>>,
     /// Those that wait for requests of their own.
     suspended: Slots<RunningOp<T>>,
-    /// Those that wait for room, or for others. The oldest is asked first.
-    parked: VecDeque<RunningOp<T>>,
-    /// Those for which the device has too few pages, in the order of their coming. They hold nobody up but their lanes.
-    without_room: VecDeque<RunningOp<T>>,
-    /// Pages were given back since they were asked last.
-    more_room: bool,
-    /// Something that parked ops wait for has changed.
-    changed: bool,
+    parked: ParkedOps<T>,
     /// Those that the throttle holds, by the end of their sleep and in the order of their coming.
     sleeping: BTreeMap<(Time, u64), RunningOp<T>>,
     sleeps: u64,
@@ -35,6 +28,18 @@ pub(super) struct Ops<T> {
     ended: Vec<Completion<T>>,
     /// The same of those that wait for a word.
     doubts: Vec<Doubt<T>>,
+}
+
+/// Those that wait for no request of theirs.
+struct ParkedOps<T> {
+    /// Those that wait for what a checkpoint brings, or for others. The oldest is asked first.
+    line: VecDeque<RunningOp<T>>,
+    /// Something that these wait for has changed.
+    changed: bool,
+    /// Those for which the device has too few pages, in the order of their coming. They hold nobody up but their lanes.
+    without_room: VecDeque<RunningOp<T>>,
+    /// Pages were given back since they were asked last.
+    more_room: bool,
 }
 
 /// A lane in which an op is under way.
@@ -51,10 +56,12 @@ impl<T> Default for Ops<T> {
             ready: VecDeque::new(),
             lanes: BTreeMap::new(),
             suspended: Slots::new(),
-            parked: VecDeque::new(),
-            without_room: VecDeque::new(),
-            more_room: false,
-            changed: false,
+            parked: ParkedOps {
+                line: VecDeque::new(),
+                changed: false,
+                without_room: VecDeque::new(),
+                more_room: false,
+            },
             sleeping: BTreeMap::new(),
             sleeps: 0,
             in_part: None,
@@ -146,68 +153,68 @@ impl<T: Copy> Ops<T> {
     /// Lets an op wait until something has changed: as the first of all, or behind the others.
     pub(super) fn park(&mut self, running: RunningOp<T>, first: bool) {
         match first {
-            true => self.parked.push_front(running),
-            false => self.parked.push_back(running),
+            true => self.parked.line.push_front(running),
+            false => self.parked.line.push_back(running),
         }
     }
 
     /// How many are parked.
     pub(super) fn parked(&self) -> usize {
-        self.parked.len()
+        self.parked.line.len()
     }
 
     /// The parked op that is to be asked first.
     pub(super) fn next_parked(&mut self) -> Option<RunningOp<T>> {
-        self.parked.pop_front()
+        self.parked.line.pop_front()
     }
 
     /// Something that parked ops wait for has changed.
     pub(super) fn note_change(&mut self) {
-        self.changed = true;
+        self.parked.changed = true;
     }
 
     /// Lets an op wait until pages are given back.
     pub(super) fn park_without_room(&mut self, running: RunningOp<T>) {
-        self.without_room.push_back(running);
+        self.parked.without_room.push_back(running);
     }
 
     /// Pages were given back.
     pub(super) fn note_room(&mut self) {
-        if !self.without_room.is_empty() {
-            (self.more_room, self.changed) = (true, true);
+        if !self.parked.without_room.is_empty() {
+            (self.parked.more_room, self.parked.changed) = (true, true);
         }
     }
 
     /// Those that may find room now, each of which is to be asked.
     pub(super) fn take_without_room(&mut self) -> VecDeque<RunningOp<T>> {
-        match std::mem::take(&mut self.more_room) {
-            true => std::mem::take(&mut self.without_room),
+        match std::mem::take(&mut self.parked.more_room) {
+            true => std::mem::take(&mut self.parked.without_room),
             false => VecDeque::new(),
         }
     }
 
     /// Since when the first of them has waited.
     pub(super) fn without_room_since(&self) -> Option<Time> {
-        self.without_room.iter().filter_map(RunningOp::without_room_since).min()
+        self.parked.without_room.iter().filter_map(RunningOp::without_room_since).min()
     }
 
     /// Whether anything has changed since this was asked last.
     pub(super) fn take_change(&mut self) -> bool {
-        std::mem::take(&mut self.changed)
+        std::mem::take(&mut self.parked.changed)
     }
 
     /// Whether any op may go on, or try to.
     pub(super) fn may_go_on(&self) -> bool {
-        !self.ready.is_empty() || self.changed
+        !self.ready.is_empty() || self.parked.changed
     }
 
     /// Before the store is open all ops wait.
     pub(super) fn hold_back(&mut self) {
         while let Some(mut running) = self.ready.pop_front() {
             running.wait = Wait::Restart;
-            self.parked.push_back(running);
+            self.parked.line.push_back(running);
         }
-        self.changed = true;
+        self.parked.changed = true;
     }
 
     /// The throttle holds an op until then.
@@ -246,7 +253,7 @@ impl<T: Copy> Ops<T> {
     /// The transaction that was carried out in part has come to its end.
     pub(super) fn end_in_part(&mut self) {
         self.in_part = None;
-        self.changed = true;
+        self.parked.changed = true;
     }
 
     /// The record of the transaction that is carried out in part, if there is one.
@@ -267,7 +274,7 @@ impl<T: Copy> Ops<T> {
     /// The query for which updates wait lets them go.
     pub(super) fn let_updates_go(&mut self) {
         self.updates_held = false;
-        self.changed = true;
+        self.parked.changed = true;
     }
 
     /// An update is carried out.
@@ -304,8 +311,8 @@ impl<T: Copy> Ops<T> {
     /// All that wait in queues.
     pub(super) fn take_queued(&mut self) -> Vec<RunningOp<T>> {
         let mut all: Vec<RunningOp<T>> =
-            self.ready.drain(..).chain(self.parked.drain(..)).collect();
-        all.append(&mut Vec::from(std::mem::take(&mut self.without_room)));
+            self.ready.drain(..).chain(self.parked.line.drain(..)).collect();
+        all.append(&mut Vec::from(std::mem::take(&mut self.parked.without_room)));
         all.extend(std::mem::take(&mut self.sleeping).into_values());
         all.extend(std::mem::take(&mut self.lanes).into_values().flat_map(|lane| lane.next));
         all
@@ -324,8 +331,8 @@ impl<T: Copy> Ops<T> {
             .suspended
             .iter()
             .map(|(_, running)| running)
-            .chain(&self.parked)
-            .chain(&self.without_room);
+            .chain(&self.parked.line)
+            .chain(&self.parked.without_room);
         let mut all = all.chain(self.sleeping.values()).chain(queued);
         all.find(|running| is_meant(&running.token)).map(|running| running.wait)
     }
@@ -338,8 +345,8 @@ impl<T: Copy> Ops<T> {
             .suspended
             .iter()
             .map(|(_, running)| running)
-            .chain(&self.parked)
-            .chain(&self.without_room);
+            .chain(&self.parked.line)
+            .chain(&self.parked.without_room);
         for running in all.chain(self.sleeping.values()).chain(queued) {
             *counts.entry(running.wait).or_default() += 1;
         }
