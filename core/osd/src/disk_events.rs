@@ -18,7 +18,6 @@ use crate::pg::{CopyReport, Pg};
 use loadline_base::{Bytes, SlotId, Span, Time};
 use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
-use loadline_store::paged::bounds::kept_pages;
 use loadline_store::paged::{Answer, Cause, Edit, Io, IoDone, ObjectId, PagedStore};
 
 /// While the window is full, a checkpoint's requests go without waiting for their turn as long as the device has fewer
@@ -76,8 +75,7 @@ impl Osd {
             StoreBackend::Paged(paged) if matches!(paged.phase, OpeningPhase::Open) => {
                 let store = paged.store()?;
                 let allocator = &store.space().pages.allocator;
-                let layout = store.superblock().layout;
-                let kept = kept_pages(&layout);
+                let (layout, kept) = (store.superblock().layout, store.kept_pages());
                 let free = (allocator.free() + allocator.returning()).saturating_sub(kept);
                 let page_bytes = layout.page.bytes() as u64;
                 let total = layout.pages_count.saturating_sub(kept);

@@ -337,7 +337,7 @@ pub fn cache_least(layout: &Layout) -> Bytes {
     Bytes::new(pages * layout.page.bytes() as u64)
 }
 
-/// What may be held in memory at once.
+/// What may be held in memory at once, and what is kept of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Pages of the cache.
@@ -346,13 +346,20 @@ pub struct Room {
     images: u32,
     /// See [`unit_pages`].
     unit: u32,
+    /// See [`kept_pages`].
+    kept: u64,
 }
 
 impl Room {
     /// The room of a store with this layout and so many pages of cache.
     pub fn new(layout: &Layout, frames: u32) -> Room {
         let images = u32::try_from(layout.images_max()).unwrap_or(u32::MAX);
-        Room { frames, images, unit: unit_pages(levels(layout)) }
+        Room { frames, images, unit: unit_pages(levels(layout)), kept: kept_pages(layout) }
+    }
+
+    /// Pages of the device that are kept for what is owed.
+    pub fn kept_pages(&self) -> u64 {
+        self.kept
     }
 
     /// The most pages that may be dirty or on their way home: three quarters of the cache (checkpoint.md 3.4).

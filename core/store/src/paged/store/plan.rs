@@ -156,8 +156,9 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    fn kept_pages(&self) -> u64 {
-        bounds::kept_pages(&self.superblock.layout).max(PAGES_RESERVED)
+    /// Pages that only what is [owed](RoomClaim::Owed) may take.
+    pub fn kept_pages(&self) -> u64 {
+        self.memory.room().kept_pages().max(PAGES_RESERVED)
     }
 
     /// A page for one that an update loses. Nothing else is taken for it: the reserve is not touched.
