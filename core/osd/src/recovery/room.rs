@@ -13,6 +13,8 @@ use loadline_store::ObjectNo;
 /// Nothing is pushed onto a disk with less than this share of its pages free, in percent (`osd_failsafe_full_ratio` 0.97). The
 /// rest is for what an OSD must always be able to write down: logs, intervals, the map.
 const FAILSAFE_FULL_BELOW: u64 = 3;
+/// So many objects that are no more go to an OSD each time that it has refused one for want of room.
+const ABSENCES_AT_ONCE: usize = 64;
 
 impl Osd {
     /// Whether the disk has too little room for what recovery brings.
@@ -72,7 +74,24 @@ impl Osd {
             primary.ops.stalled.append(&mut recovering.parked);
         }
         self.begin_repair(now, pg, fx);
+        self.push_absences(now, pg, from, fx);
         self.suspend_recovery(now, pg, Pause::TooFull, fx);
         self.admit_recovery(now, fx);
+    }
+
+    /// What an OSD without room has and should not have any more goes first: it may be all that can give some.
+    fn push_absences(&mut self, now: Time, pg: PgId, to: OsdId, fx: &mut Effects) {
+        let (Some(here), Some(primary)) = (self.pg(pg), self.primary(pg)) else { return };
+        let missing = primary.missing.get(&to).into_iter().flatten().copied();
+        let is_idle = |object: &ObjectNo| {
+            !primary.recovering.contains_key(object) && !primary.misses(self.id, *object)
+        };
+        let without_past = missing.filter(|it| is_idle(it) && here.kept.get(*it).is_none());
+        let candidates: Vec<ObjectNo> = without_past.collect();
+        let objects = self.store.objects(pg);
+        let gone = candidates.into_iter().filter(|object| objects.meta(*object).is_none());
+        for object in gone.take(ABSENCES_AT_ONCE).collect::<Vec<_>>() {
+            self.start_urgent(now, pg, object, fx);
+        }
     }
 }

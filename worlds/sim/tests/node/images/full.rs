@@ -3,6 +3,7 @@
 
 use super::happen;
 use super::judge::Judged;
+use crate::swarm::many_seeds;
 
 /// What a history has met.
 #[derive(Default)]
@@ -56,11 +57,17 @@ fn every_image_and_snapshot_reads_as_it_was_written_on_disks_that_were_full() {
     assert!(full > 50 && read > 10, "{full} rounds on full disks, {read} reads");
 }
 
+/// An OSD without room for pushes had hundreds of objects that were removed while it was away. They came behind those that it had to refuse, and so
+/// never.
+#[test]
+fn what_was_removed_meanwhile_goes_from_a_disk_without_room_for_pushes() {
+    history(1139);
+}
+
 #[test]
 #[ignore = "a long search; make soak runs it"]
 fn every_image_and_snapshot_reads_as_it_was_written_on_full_disks_in_many_more_histories() {
-    for seed in 1_000..2_000 {
-        println!("seed {seed}");
+    for seed in many_seeds(1_000) {
         history(seed);
     }
 }

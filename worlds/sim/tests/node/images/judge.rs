@@ -480,10 +480,14 @@ impl Judged {
         let mut text = String::new();
         for osd in (0..OSDS).map(OsdId::new) {
             let (fault, unfinished) = (node.cluster().fault(osd), node.osd(osd).unfinished());
-            text += &format!("\n{osd} {fault:?} {unfinished:?}");
+            let space = node.osd(osd).space();
+            text += &format!("\n{osd} {fault:?} {space:?} {unfinished:?}");
         }
         for (pg, state) in node.cluster().map().pgs().filter(|(_, state)| !state.clean) {
             text += &format!("\n{pg} {state:?}");
+        }
+        for pg in node.cluster().map().pgs_of(POOL).collect::<Vec<_>>() {
+            text += &format!("\n{pg} {:?}", node.node_mut().pg_report(pg));
         }
         text
     }
