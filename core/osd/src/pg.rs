@@ -493,16 +493,16 @@ impl Primary {
         self.asynchronous.contains(osd) || is_filled
     }
 
-    /// The objects of a range that are on their way to this OSD.
-    pub(crate) fn coming_to(
+    /// The objects of a range that an OSD misses.
+    pub(crate) fn missing_of(
         &self,
-        this: OsdId,
+        osd: OsdId,
         after: Option<ObjectNo>,
         last: Option<ObjectNo>,
     ) -> impl Iterator<Item = ObjectNo> {
         let range = (after.map_or(Unbounded, Excluded), last.map_or(Unbounded, Included));
-        let all = self.recovering.range(range);
-        all.filter(move |(_, it)| it.pending.contains(this)).map(|(object, _)| *object)
+        let missing = self.missing.get(&osd).into_iter();
+        missing.flat_map(move |missing| missing.range(range).copied())
     }
 
     /// Those that do not count as having an object, and may have it as it once was: copies that are behind, and those that are being filled.

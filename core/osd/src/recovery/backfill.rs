@@ -83,7 +83,9 @@ impl Osd {
         let theirs: Listing = reply.objects.iter().copied().collect();
         let this = self.id;
         let Some(primary) = self.primary_mut(pg) else { return };
-        let on_its_way: Vec<ObjectNo> = primary.coming_to(this, after, last).collect();
+        // What is not whole here is not listed, and what is there of it may be all that there is.
+        let mut absent: Vec<ObjectNo> = primary.missing_of(this, after, last).collect();
+        absent.retain(|object| !mine.contains_key(object));
         let Some(backfill) = primary.backfill.as_mut() else { return };
         let Some(waiting) = backfill.scan.as_mut() else { return };
         if !waiting.remove(from) {
@@ -91,12 +93,12 @@ impl Osd {
         }
         let compared = waiting.is_empty();
         backfill.note_differences(from, &mine, &theirs);
-        // What is being put here is not listed; in which version the target has it will be seen when it is pushed.
-        for object in on_its_way {
-            backfill.batch.entry(object).or_default().insert(from);
-        }
+        backfill.leave_out(from, &absent);
         if compared {
             backfill.compared(&mine);
+        }
+        absent.into_iter().for_each(|object| primary.note_missing(from, object));
+        if compared {
             self.continue_recovery(now, pg, fx);
         }
     }
@@ -111,6 +113,16 @@ impl Backfill {
                 self.batch.entry(*object).or_default().insert(target);
             }
         }
+    }
+
+    /// Nothing is to be done about these objects here.
+    fn leave_out(&mut self, target: OsdId, objects: &[ObjectNo]) {
+        for object in objects {
+            if let Some(targets) = self.batch.get_mut(object) {
+                targets.remove(target);
+            }
+        }
+        self.batch.retain(|_, targets| !targets.is_empty());
     }
 
     /// Every target's list of the range is here.

@@ -180,6 +180,13 @@ fn snapshots_and_clones_outlive_what_several_disks_do_not_read_for_a_while() {
     assert!(sum.1 > 20 && sum.2 > 3, "refused, found, repaired: {sum:?}");
 }
 
+/// A primary lacked an object that nobody gave just then when it compared its objects with those of a copy that it filled. The copy never got the
+/// object's past, counted as whole, and showed zeros for its snapshots.
+#[test]
+fn what_a_primary_lacks_while_it_fills_a_copy_goes_there_when_it_comes() {
+    history(2846);
+}
+
 #[test]
 #[ignore = "a long search; make soak runs it"]
 fn snapshots_and_clones_outlive_it_in_many_more_histories() {
