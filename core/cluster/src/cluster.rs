@@ -9,13 +9,12 @@ use crate::peering::Peering;
 use crate::placement::Placement;
 use crate::pool::{PoolId, PoolSpec};
 use crate::router::{IssuedOp, Router, Target};
+use crate::seeking::Seeking;
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{
-    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, OsdSet, PgId, Policy, TenantTable,
-    Views,
+    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable, Views,
 };
-use loadline_store::ObjectNo;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a cluster is built from. Every OSD starts with the same settings.
@@ -61,10 +60,8 @@ pub struct Cluster {
     pub(crate) router: Router,
     /// Placement groups between two intervals.
     pub(crate) peering: BTreeMap<PgId, Peering>,
-    /// Who had a copy when all were asked last, and takes no part.
-    pub(crate) strays: BTreeMap<PgId, OsdSet>,
-    /// Objects that could be read nowhere, for whose sake the strays were asked once more.
-    pub(crate) sought: BTreeMap<PgId, BTreeSet<ObjectNo>>,
+    /// Objects that could be read nowhere.
+    pub(crate) seeking: BTreeMap<PgId, Seeking>,
     pub(crate) fullness: Fullness,
     /// What concerns the disks, where the OSDs have some.
     pub(crate) durable: Option<Durable>,
@@ -78,8 +75,7 @@ impl Cluster {
             osds: (0..config.osds).map(|_| KnownOsd::default()).collect(),
             router: Router::default(),
             peering: BTreeMap::new(),
-            strays: BTreeMap::new(),
-            sought: BTreeMap::new(),
+            seeking: BTreeMap::new(),
             fullness: Fullness::default(),
             durable: None,
         }

@@ -11,9 +11,10 @@
 
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::peering::{Copies, Peered, Peering, Rules, peer};
+use crate::seeking::Seeking;
 use loadline_osd::{Activation, CopyReport, CopyState, Directive, OsdId, OsdSet, PgId, PgLog};
 use loadline_store::ObjectNo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Cluster {
@@ -102,7 +103,7 @@ impl Cluster {
         state.clean = state.is_in_place(copies_wanted) && state.lacking.is_empty();
         let has_copy = copies.iter().filter(|(_, copy)| copy.is_some()).map(|(osd, _)| *osd);
         let strays = has_copy.filter(|osd| !self.takes_part(*osd, pg)).collect();
-        self.strays.insert(pg, strays);
+        self.seeking.entry(pg).or_default().asked(strays);
         self.tell_members(pg, peered, log, fx);
     }
 
@@ -127,10 +128,12 @@ impl Cluster {
         states: Vec<(OsdId, Option<CopyState<'_>>)>,
     ) -> Peered {
         let state = self.map.pg(pg);
+        let nothing = BTreeSet::new();
         let rules = Rules {
             copies: self.map.pool_of(pg).1.spec.copies as usize,
             active_in: state.active_in,
             stand_in: self.map.placement().stand_in(),
+            sought: self.seeking.get(&pg).map_or(&nothing, Seeking::objects),
         };
         peer(&state.up, &state.acting, &Copies { states }, &rules)
     }
@@ -207,6 +210,9 @@ impl Cluster {
         if let Some(primary) = state.acting.first() {
             fx.direct(*primary, Directive::Serve(pg, state.interval));
         }
+        if self.map.pg(pg).clean {
+            self.seeking.remove(&pg);
+        }
         self.route_open_ops(pg, fx);
         for osd in self.up_osds().iter() {
             self.retire_stray(pg, osd, fx);
@@ -225,6 +231,7 @@ impl Cluster {
     /// Every copy is complete and nothing is in flight: the placement group goes where it should be.
     pub(crate) fn recovered(&mut self, pg: PgId, interval: u32, fx: &mut OwnerEffects) {
         if self.is_interval(pg, interval) && !self.peering.contains_key(&pg) {
+            self.seeking.remove(&pg);
             self.map.next_epoch();
             self.begin_interval(pg, fx);
         }
@@ -244,8 +251,7 @@ impl Cluster {
         }
     }
 
-    /// These objects of a placement group can be read nowhere, its primary says. It asks none but those that act: another one that was
-    /// kept may have what is missing, though the interval began without it because nothing was missing then.
+    /// These objects of a placement group can be read nowhere, its primary says.
     pub(crate) fn unfound(
         &mut self,
         pg: PgId,
@@ -256,17 +262,10 @@ impl Cluster {
         if !self.is_interval(pg, interval) {
             return;
         }
-        let sought = self.sought.entry(pg).or_default();
-        let before = sought.len();
-        sought.extend(&objects);
-        let is_news = sought.len() > before;
-        if objects.is_empty() {
-            self.sought.remove(&pg);
-        }
+        let up = self.up_osds();
+        let asks = self.seeking.entry(pg).or_default().found_nowhere(&objects, up);
         self.map.pg_mut(pg).unfound = objects;
-        let strays = self.strays.get(&pg).copied().unwrap_or_default();
-        let has_stray = strays.iter().any(|osd| self.map.osds()[osd].up);
-        if is_news && has_stray && !self.peering.contains_key(&pg) {
+        if asks && !self.peering.contains_key(&pg) {
             self.map.next_epoch();
             self.begin_interval(pg, fx);
         }
@@ -298,7 +297,6 @@ mod tests {
     use loadline_device::Medium;
     use loadline_osd::{CopyState, Data, Notice, OpId, PgLog, Policy};
     use loadline_qos::LOADLINE_PRESET;
-    use std::collections::BTreeSet;
 
     const PG: PgId = PgId::new(0);
 
@@ -524,7 +522,7 @@ mod tests {
     /// A copy that placement did not want had a page that two others lost in the middle of an interval. Nobody asked it, neither where it ran
     /// all the time nor when it came.
     #[test]
-    fn what_is_found_nowhere_is_sought_with_all_who_run() {
+    fn what_is_found_nowhere_is_sought_with_who_takes_no_part() {
         let serving = || {
             let mut talk = Talk::of(4);
             (0..4).for_each(|osd| talk.answer(osd, 2));
@@ -540,7 +538,7 @@ mod tests {
         talk.hear(primary, unfound());
         assert_eq!(talk.told(), [], "all who have a copy take part");
         let (mut talk, primary, _) = serving();
-        talk.cluster.strays.insert(PG, OsdSet::one(OsdId::new(fourth)));
+        talk.cluster.seeking.entry(PG).or_default().asked(OsdSet::one(OsdId::new(fourth)));
         talk.hear(primary, unfound());
         assert_eq!(talk.told(), asked(3));
         assert!(talk.cluster.map.pg(PG).had_unfound);
@@ -553,8 +551,9 @@ mod tests {
         assert_eq!(talk.told(), asked(number));
         // It was asked already, for that object.
         let (mut talk, primary, _) = serving();
-        talk.cluster.strays.insert(PG, OsdSet::one(OsdId::new(fourth)));
-        talk.cluster.sought.insert(PG, BTreeSet::from([ObjectNo(1)]));
+        talk.cluster.seeking.entry(PG).or_default().asked(OsdSet::one(OsdId::new(fourth)));
+        let seeking = talk.cluster.seeking.entry(PG).or_default();
+        seeking.found_nowhere(&[ObjectNo(1)], OsdSet::EMPTY);
         talk.hear(primary, unfound());
         assert_eq!(talk.told(), []);
     }

@@ -32,6 +32,7 @@ mod router;
 mod saving;
 mod scrub;
 mod seats;
+mod seeking;
 pub mod settings;
 mod start;
 mod stores;

@@ -22,11 +22,13 @@ pub(crate) struct Copies<'a> {
 
 /// The rules that a pool, the settings and the past give.
 #[derive(Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct Rules<'a> {
     pub copies: usize,
     /// The last interval in which somebody served the placement group; never, if it is new.
     pub active_in: IntervalId,
     pub stand_in: StandIn,
+    /// Objects that those who took part could not give.
+    pub sought: &'a BTreeSet<ObjectNo>,
 }
 
 /// Who leads where the first that placement wants lacks many objects, or all.
@@ -52,7 +54,12 @@ pub(crate) struct Peered {
 }
 
 /// Decides the next interval for a placement group that should be on `up` and was served by `acting`.
-pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &Rules) -> Peered {
+pub(crate) fn peer(
+    up: &[OsdId],
+    acting: &[OsdId],
+    copies: &Copies<'_>,
+    rules: &Rules<'_>,
+) -> Peered {
     if rules.active_in == IntervalId::NEVER {
         let acting = up.iter().copied().filter(|osd| copies.runs(*osd)).collect();
         return Peered { acting, ..Peered::default() };
@@ -99,7 +106,7 @@ pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &
     let damaged = |osd: &OsdId| Some((*osd, copies.of(*osd)?.damaged.clone()));
     peered.damaged = peered.acting.iter().filter_map(damaged).collect();
     peered.damaged.retain(|(_, damaged)| !damaged.is_empty());
-    peered.admit_who_has_what_is_lost(copies, &best, asynchronous_above);
+    peered.admit_who_has_what_is_lost(copies, &best, (asynchronous_above, rules.sought));
     peered
 }
 
@@ -134,7 +141,7 @@ impl Peered {
         &mut self,
         copies: &Copies<'_>,
         best: &CopyState<'_>,
-        asynchronous_above: u64,
+        (asynchronous_above, sought): (u64, &BTreeSet<ObjectNo>),
     ) {
         for may_lack in [false, true] {
             for (osd, copy) in &copies.states {
@@ -145,7 +152,7 @@ impl Peered {
                 let may_be_there = |object: &ObjectNo| {
                     !copy.damaged.contains(object) && (may_lack || !is_missing(object))
                 };
-                if !self.needs_one(may_be_there) {
+                if !self.needs_one(may_be_there) && !sought.iter().any(may_be_there) {
                     continue;
                 }
                 match missing {
@@ -358,7 +365,8 @@ mod tests {
         let states = copies.iter().enumerate().map(|(index, has)| state(index, has)).collect();
         let ids = |ids: &[u32]| ids.iter().map(|id| osd(*id)).collect::<Vec<_>>();
         let active_in = if active_in == 0 { IntervalId::NEVER } else { now(active_in) };
-        let rules = Rules { copies: 3, active_in, stand_in };
+        let sought = &BTreeSet::new();
+        let rules = Rules { copies: 3, active_in, stand_in, sought };
         let peered = peer(&ids(up), &ids(acting), &Copies { states }, &rules);
         let numbers = |osds: &[OsdId]| osds.iter().map(|osd| osd.get()).collect::<Vec<_>>();
         let missing: Vec<(u32, usize)> =
@@ -469,7 +477,8 @@ mod tests {
         let check = |copies: [CopyState<'_>; 4], acting: &[u32], lacking: &[u32]| {
             let states = (0..).map(osd).zip(copies.map(Some)).collect();
             let (active_in, stand_in) = (now(4), StandIn::NextMember);
-            let rules = Rules { copies: 3, active_in, stand_in };
+            let sought = &BTreeSet::new();
+            let rules = Rules { copies: 3, active_in, stand_in, sought };
             let up = [0, 1, 2].map(osd);
             let peered = peer(&up, &up, &Copies { states }, &rules);
             let numbers: Vec<u32> = peered.acting.iter().map(|osd| osd.get()).collect();

@@ -79,6 +79,7 @@ impl Cluster {
         self.map.next_epoch();
         for pg in &pgs {
             self.peering.remove(pg);
+            self.seeking.remove(pg);
         }
         for osd in self.up_osds().iter() {
             for pg in &pgs {

@@ -4,7 +4,6 @@ use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::aside::AsideFor;
 use crate::commit::{Commit, RecoverySender};
 use crate::delay::{Delay, OpDelay};
-
 use crate::event::{Effect, Effects, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::in_flight::{InFlight, Stamps};

@@ -11,12 +11,15 @@ impl Osd {
         let pg = self.pg_mut(id).expect("there is a copy");
         pg.log.append_forgotten(interval.epoch, 1);
         (pg.active_in, pg.gaps, pg.filling) = (interval, false, false);
-        pg.lacks.clear();
+        for object in std::mem::take(&mut pg.lacks) {
+            pg.disk.damage.end_patchy(object);
+        }
     }
 
     /// What a copy lacks of these objects will never come: they count as they are here.
     pub(crate) fn take_as_here(&mut self, id: PgId, objects: &[ObjectNo]) {
         let pg = self.pg_mut(id).expect("there is a copy");
         pg.lacks.retain(|object| !objects.contains(object));
+        objects.iter().for_each(|object| pg.disk.damage.end_patchy(*object));
     }
 }

@@ -4,7 +4,7 @@ use crate::aside::AsideFor;
 use crate::counters::Received;
 use crate::disk::{GroupDisk, LoadedGroup};
 use crate::ids::{IntervalId, OpId, OsdId, OsdSet, ShardId};
-use crate::message::{Activation, ClientOp, Data, RecoveryKind};
+use crate::message::{Activation, ClientOp, Data, RecoveryKind, ScanRange};
 use crate::pg_log::PgLog;
 use crate::snapshots::{ObjectHistories, SnapshotNo};
 use crate::unfound::Unfound;
@@ -86,7 +86,8 @@ impl Pg {
     /// A copy as its disk tells of it. Its shard is its owner's to say.
     pub(crate) fn loaded(shard: ShardId, group: LoadedGroup) -> Pg {
         let disk = GroupDisk::loaded(&group);
-        let LoadedGroup { record, lacks, entries, kept, .. } = group;
+        let lacks = group.lacks_indeed();
+        let LoadedGroup { record, entries, kept, .. } = group;
         Pg {
             active_in: record.active_in,
             disk,
@@ -497,9 +498,9 @@ impl Primary {
     pub(crate) fn missing_of(
         &self,
         osd: OsdId,
-        after: Option<ObjectNo>,
-        last: Option<ObjectNo>,
+        range: ScanRange,
     ) -> impl Iterator<Item = ObjectNo> {
+        let ScanRange { after, last } = range;
         let range = (after.map_or(Unbounded, Excluded), last.map_or(Unbounded, Included));
         let missing = self.missing.get(&osd).into_iter();
         missing.flat_map(move |missing| missing.range(range).copied())

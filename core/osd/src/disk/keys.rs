@@ -7,8 +7,8 @@
 //! n  set  piece                  a piece of a map
 //! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8), term of
 //!                                the owner that began that interval (8; not there where an older program wrote)
-//! k  placement group  object     nothing: this object may not be here as the log tells; a byte of 2: it is not, and what is here is no
-//!                                former state of it either; a byte of 1: it is as the log tells, and has lost pages
+//! k  placement group  object     a byte of 0: this object may not be here as the log tells; of 2, or nothing, as an older program wrote:
+//!                                it is not, and what is here may be no former state of it either; of 1: it is, and has lost pages
 //! k  placement group             objects of which the same is said (8 each): an older program wrote them here
 //! l  placement group  version    an entry of the log: object (8); of its bytes those that are changed, first (4) and how many (4), or nothing
 //!                                for all
@@ -192,6 +192,9 @@ pub(crate) fn lack_key(pg: PgId, object: ObjectNo) -> [u8; 13] {
     key[5..].copy_from_slice(&object.0.to_be_bytes());
     key
 }
+
+/// What stands under that key where nothing more is known of it.
+pub(crate) const LACKS_OBJECT: &[u8] = &[0];
 
 /// What stands under that key where the object is here and has lost pages. An older program takes it for lacking.
 pub(crate) const HAS_LOST_PAGES: &[u8] = &[1];

@@ -153,7 +153,9 @@ impl DiskLoad {
         let Some(group) = self.groups.get_mut(&pg) else { return Some(()) };
         match self.part {
             LoadPart::Lacks if rest.is_empty() => {
-                group.lacks.extend(keys::decode_objects(value)?);
+                let objects = keys::decode_objects(value)?;
+                group.patchy.extend(&objects);
+                group.lacks.extend(objects);
                 group.has_list = true;
             }
             LoadPart::Lacks if value == keys::HAS_LOST_PAGES => {
@@ -161,7 +163,8 @@ impl DiskLoad {
             }
             LoadPart::Lacks => {
                 let object = keys::object_of(rest)?;
-                group.patchy.extend((value == keys::IS_PATCHY).then_some(object));
+                // What an older program wrote does not tell.
+                group.patchy.extend((value != keys::LACKS_OBJECT).then_some(object));
                 group.lacks.insert(object);
             }
             LoadPart::Logs => group.entries.push(keys::entry_of(rest, value)?),
@@ -244,7 +247,7 @@ fn scan(from: Vec<u8>) -> NextLoad {
 }
 
 impl LoadedGroup {
-    fn new(record: GroupRecord) -> LoadedGroup {
+    pub(super) fn new(record: GroupRecord) -> LoadedGroup {
         LoadedGroup {
             record,
             lacks: BTreeSet::new(),
@@ -258,6 +261,24 @@ impl LoadedGroup {
             halves: Vec::new(),
             histories: BTreeMap::new(),
         }
+    }
+
+    /// What the copy lacks. Of an object that came in the last interval the disk says until that has ended that it may not be here, because who
+    /// gave it may have lost what it was with power. But others may be made anew from it meanwhile: one that is here as the log tells is here,
+    /// if the log tells of every write.
+    pub(crate) fn lacks_indeed(&self) -> BTreeSet<ObjectNo> {
+        if self.record.gaps || self.record.filling {
+            return self.lacks.clone();
+        }
+        let entries = self.entries.iter().filter(|entry| self.lacks.contains(&entry.object));
+        let newest: BTreeMap<ObjectNo, Version> =
+            entries.map(|entry| (entry.object, entry.version)).collect();
+        let is_as_told = |(object, meta): &&(ObjectNo, ObjectMeta)| {
+            newest.get(object) == Some(&meta.version) && !self.patchy.contains(object)
+        };
+        let here: BTreeSet<ObjectNo> =
+            self.objects.iter().filter(is_as_told).map(|(object, _)| *object).collect();
+        self.lacks.difference(&here).copied().collect()
     }
 
     /// Takes a state of an object that the store has.

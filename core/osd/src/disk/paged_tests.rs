@@ -3,16 +3,17 @@
 
 use super::*;
 use crate::commit::RecoverySender;
+use crate::disk::keys::GroupRecord;
 use crate::disk::{LoadNext, LoadedGroup, Whole, transactions};
 use crate::ids::{IntervalId, OpId, OsdId, ShardId};
 use crate::pg::Pg;
-use crate::pg_log::{ChangedBytes, PgLog};
+use crate::pg_log::{ChangedBytes, LogEntry, PgLog};
 use loadline_base::SlotId;
 use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
-use loadline_store::Version;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, Protection, Ranges, format};
+use loadline_store::{ObjectMeta, Version};
 
 const PG: PgId = PgId::new(3);
 const OBJECT: ObjectNo = ObjectNo(7);
@@ -449,4 +450,33 @@ fn the_list_of_an_older_program_is_read_and_replaced() {
     rig.paged.ask(rig.now, Ask::Get(key));
     rig.run();
     assert_eq!(rig.ended.pop().and_then(|(_, answer)| answer), Some(Answer::Value(None)));
+}
+
+/// What came while the last interval lasted is here after a crash, if it is as the log tells, and the log tells of every write.
+#[test]
+fn what_is_here_as_the_log_tells_is_not_lacked() {
+    let of = |gaps| GroupRecord {
+        active_in: IntervalId { term: 1, epoch: 1 },
+        gaps,
+        filling: false,
+        tail: Version::default(),
+    };
+    let entry = |version, object| LogEntry {
+        version: Version(version),
+        object,
+        op: OpId::NOBODYS,
+        changed: ChangedBytes::ALL,
+    };
+    let meta = |version| ObjectMeta { version: Version(version), length: 9 };
+    let missed = ObjectNo(77);
+    let group = |gaps| {
+        let mut group = LoadedGroup::new(of(gaps));
+        group.lacks = [OBJECT, OTHER, missed].into();
+        group.patchy = [missed].into();
+        group.entries = vec![entry(1, OBJECT), entry(2, OTHER), entry(3, OBJECT), entry(4, missed)];
+        group.objects = vec![(OBJECT, meta(3)), (OTHER, meta(1)), (missed, meta(4))];
+        group
+    };
+    assert_eq!(group(false).lacks_indeed(), [OTHER, missed].into());
+    assert_eq!(group(true).lacks_indeed(), [OBJECT, OTHER, missed].into());
 }

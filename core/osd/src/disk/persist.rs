@@ -43,11 +43,6 @@ pub(crate) fn transactions(edits: Vec<Edit>, bytes_max: usize) -> Vec<Vec<Edit>>
 }
 
 impl GroupDisk {
-    /// Whether the copy may lack an object, by what the disk says.
-    pub(crate) fn may_say_lacking(&self, object: ObjectNo) -> bool {
-        self.lacks.contains(&object) || self.unsure.contains(&object)
-    }
-
     /// The disk says no more that the copy lacks an object.
     pub(crate) fn arrived(&mut self, object: ObjectNo) {
         self.lacks.remove(&object);
@@ -129,7 +124,7 @@ impl Pg {
         let is_lacking = self.lacks.contains(&object);
         let value = match is_lacking {
             true if self.disk.damage.is_patchy(object) => keys::IS_PATCHY,
-            true => &[],
+            true => keys::LACKS_OBJECT,
             false => keys::HAS_LOST_PAGES,
         };
         LossNote::new(&keys::lack_key(id, object), value)
@@ -146,7 +141,6 @@ impl Pg {
     /// The edit that makes the disk tell so no longer, with the last step of the object's way here.
     pub(crate) fn save_arrival(&mut self, id: PgId, object: ObjectNo) -> Edit {
         self.disk.unsure.insert(object);
-        self.disk.damage.end_patchy(object);
         forget_lack(id, object)
     }
 
@@ -159,6 +153,7 @@ impl Pg {
     /// The write's log entry was not kept either, and which one it was is not known any more: all of the object's are.
     pub(crate) fn save_missed(&mut self, id: PgId, object: ObjectNo) -> Vec<Edit> {
         self.save_lack(id, object);
+        self.disk.unsure.remove(&object);
         self.disk.damage.miss(object);
         let value = keys::IS_PATCHY.to_vec();
         let mut edits = vec![Edit::Put { key: keys::lack_key(id, object).to_vec(), value }];
@@ -216,7 +211,7 @@ fn put(id: PgId, record: &GroupRecord) -> Edit {
 }
 
 fn keep_lack(id: PgId, object: ObjectNo) -> Edit {
-    Edit::Put { key: keys::lack_key(id, object).to_vec(), value: Vec::new() }
+    Edit::Put { key: keys::lack_key(id, object).to_vec(), value: keys::LACKS_OBJECT.to_vec() }
 }
 
 fn forget_lack(id: PgId, object: ObjectNo) -> Edit {

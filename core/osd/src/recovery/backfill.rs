@@ -61,9 +61,11 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let mut objects = self.list_range(pg, range.after, range.last);
-        // What has lost pages comes anew.
+        // What has lost pages comes anew, and so does what may be in no version that it ever had.
         let here = self.pg(pg).expect("the interval was looked up");
-        objects.retain(|(object, _)| !here.disk.damage.has(*object));
+        objects.retain(|(object, _)| {
+            !here.disk.damage.has(*object) && !here.disk.damage.is_patchy(*object)
+        });
         let reply = Box::new(ScanReply { range, objects });
         let reply = (Message::ScanReply(reply), Data::NONE);
         self.send_as(asker.urgency, asker.osd, pg, reply, fx);
@@ -82,10 +84,15 @@ impl Osd {
         let mine: Listing = self.list_range(pg, after, last).into_iter().collect();
         let theirs: Listing = reply.objects.iter().copied().collect();
         let this = self.id;
+        let Some(primary) = self.primary(pg) else { return };
+        // What this OSD has to get itself is listed as it was, or not at all: nothing follows from that, and what the target has may be all
+        // that there is.
+        let mut absent: Vec<ObjectNo> = primary.missing_of(this, reply.range).collect();
+        absent.retain(|object| {
+            let lacks = self.pg(pg).is_some_and(|here| here.lacks.contains(object));
+            lacks || !mine.contains_key(object)
+        });
         let Some(primary) = self.primary_mut(pg) else { return };
-        // What is not whole here is not listed, and what is there of it may be all that there is.
-        let mut absent: Vec<ObjectNo> = primary.missing_of(this, after, last).collect();
-        absent.retain(|object| !mine.contains_key(object));
         let Some(backfill) = primary.backfill.as_mut() else { return };
         let Some(waiting) = backfill.scan.as_mut() else { return };
         if !waiting.remove(from) {
@@ -93,7 +100,7 @@ impl Osd {
         }
         let compared = waiting.is_empty();
         backfill.note_differences(from, &mine, &theirs);
-        backfill.leave_out(from, &absent);
+        backfill.spare(from, &absent);
         if compared {
             backfill.compared(&mine);
         }
@@ -116,7 +123,7 @@ impl Backfill {
     }
 
     /// Nothing is to be done about these objects here.
-    fn leave_out(&mut self, target: OsdId, objects: &[ObjectNo]) {
+    fn spare(&mut self, target: OsdId, objects: &[ObjectNo]) {
         for object in objects {
             if let Some(targets) = self.batch.get_mut(object) {
                 targets.remove(target);

@@ -60,13 +60,19 @@ impl Osd {
         true
     }
 
-    /// The version in which an object is here, whatever the log says; `None` if nothing is, or nothing whole.
+    /// The version in which an object is here, whatever the log says; `None` if nothing is, or nothing whole. What is no state that it ever
+    /// had is older than any.
     fn left_of(&mut self, pg: PgId, object: ObjectNo) -> Option<Version> {
         let meta = self.store.objects(pg).meta(object);
+        let is_patchy = self.pg(pg).is_some_and(|here| here.disk.damage.is_patchy(object));
         let past = self.pg(pg).and_then(|here| here.kept.get(object));
         match past {
             Some(past) if past.arriving.is_some() => None,
-            past => meta.map(|meta| meta.version).or(past.and_then(|past| past.removed)),
+            past => {
+                let version =
+                    meta.map(|meta| meta.version).or(past.and_then(|past| past.removed))?;
+                Some(if is_patchy { Version::default() } else { version })
+            }
         }
     }
 
@@ -173,8 +179,10 @@ impl Osd {
         (pg, object): (PgId, ObjectNo),
         fx: &mut Effects,
     ) {
-        if self.pg(pg).is_none_or(|here| here.interval != primary.interval) {
-            return;
+        let here = self.pg_mut(pg).filter(|here| here.interval == primary.interval);
+        let Some(here) = here else { return };
+        if !here.lacks.contains(&object) {
+            here.disk.arrived(object);
         }
         if primary.osd == self.id {
             return self.settled(now, self.id, pg, object, fx);

@@ -183,8 +183,7 @@ impl Osd {
         // What is there goes before what comes is there.
         let first: Vec<Edit> = self.admit_lack(pg, push.object).into_iter().collect();
         let here = self.pg_mut(pg).expect("the interval was looked up");
-        // From the moment when it is here the disk must say so: others are made anew from it.
-        if here.disk.may_say_lacking(push.object) {
+        if !first.is_empty() {
             edits.push(here.save_arrival(pg, push.object));
         }
         edits.extend(here.save_whole(pg, push.object));
@@ -209,7 +208,7 @@ impl Osd {
         let here = self.pg_mut(pg).filter(|here| here.interval == asker.interval);
         let Some(here) = here else { return };
         here.lacks.remove(&push.object);
-        here.disk.arrived(push.object);
+        here.disk.damage.end_patchy(push.object);
         let is_repaired = here.unreadable.remove(&push.object);
         if here.kept.get(push.object).is_some() {
             here.kept.change(push.object, |history| history.arriving = None);

@@ -1,0 +1,58 @@
+//! Objects that the members of a placement group give nowhere, and who else may have them.
+//!
+//! A primary asks none but those that take part. Another one that was kept may have what is missing, though the interval began without it
+//! because nothing was missing then: so all are asked once more, and whoever may have some of it takes part until all is recovered.
+
+use loadline_osd::OsdSet;
+use loadline_store::ObjectNo;
+use std::collections::BTreeSet;
+
+/// What is sought for one placement group, until all of it is recovered.
+#[derive(Debug, Default)]
+pub(crate) struct Seeking {
+    /// Who had a copy when all were asked last, and takes no part.
+    strays: OsdSet,
+    /// What was found nowhere since all was recovered last.
+    objects: BTreeSet<ObjectNo>,
+}
+
+impl Seeking {
+    /// All have told their copies, and these take no part.
+    pub(crate) fn asked(&mut self, strays: OsdSet) {
+        self.strays = strays;
+    }
+
+    /// These are found nowhere. Whether somebody is to be asked about one of them for the first time.
+    pub(crate) fn found_nowhere(&mut self, objects: &[ObjectNo], up: OsdSet) -> bool {
+        let before = self.objects.len();
+        self.objects.extend(objects);
+        self.objects.len() > before && self.strays.iter().any(|osd| up.contains(osd))
+    }
+
+    /// What is sought.
+    pub(crate) fn objects(&self) -> &BTreeSet<ObjectNo> {
+        &self.objects
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_osd::OsdId;
+
+    #[test]
+    fn who_takes_no_part_is_asked_once_about_each_object() {
+        let [one, other] = [4, 5].map(OsdId::new).map(OsdSet::one);
+        let [first, second] = [7, 8].map(ObjectNo);
+        let mut seeking = Seeking::default();
+        assert!(!seeking.found_nowhere(&[first], one), "nobody else has a copy");
+        seeking.asked(one);
+        assert!(!seeking.found_nowhere(&[second], other), "who has one does not run");
+        let mut seeking = Seeking::default();
+        seeking.asked(one);
+        assert!(seeking.found_nowhere(&[first], one));
+        assert!(!seeking.found_nowhere(&[], one) && !seeking.found_nowhere(&[first], one));
+        assert!(seeking.found_nowhere(&[first, second], one));
+        assert_eq!(*seeking.objects(), BTreeSet::from([first, second]));
+    }
+}
