@@ -104,7 +104,7 @@ impl Cluster {
     pub fn may_open_again(&self, osd: OsdId) -> bool {
         let Some(durable) = &self.durable else { return false };
         let may_pass = |fault| match fault {
-            DiskFault::InDoubt | DiskFault::Full => true,
+            _ if is_as_good(fault) => true,
             _ if durable.disks.healing.opened_again.contains(osd) => false,
             DiskFault::Empty => self.is_serving() && durable.disks.stores.has_come(osd),
             _ => may_pass(fault),
@@ -161,11 +161,9 @@ impl Cluster {
     /// If it may not be.
     pub fn open_again(&mut self, osd: OsdId) {
         assert!(self.may_open_again(osd), "{osd}'s disk may be opened again");
-        let as_good = [Some(DiskFault::InDoubt), Some(DiskFault::Full)];
-        if as_good.contains(&self.stands_still_with(osd)) {
-            return;
+        if !self.stands_still_with(osd).is_some_and(is_as_good) {
+            self.durable().disks.healing.opened_again.insert(osd);
         }
-        self.durable().disks.healing.opened_again.insert(osd);
     }
 
     /// Whether what lies in an OSD's place is what it served from.
@@ -262,6 +260,11 @@ impl Cluster {
             |osd: &OsdId| durable.disks.healing.emptying == Some(*osd) || is_filled(osd);
         durable.disks.healing.emptied.iter().filter(is_healing).collect()
     }
+}
+
+/// Whether what the disk has is as good as before: then opening it is no second look at damage, and it may be opened each time.
+fn is_as_good(fault: DiskFault) -> bool {
+    matches!(fault, DiskFault::InDoubt | DiskFault::Full)
 }
 
 /// Whether opening the disk once more may find it good, or else says what is damaged.

@@ -415,10 +415,10 @@ impl ReplicaWrite {
 impl ChangedBytes {
     /// What an update changes of an object as it is now.
     fn by(kind: OpKind, before: Before, (offset, length): (u32, u32)) -> ChangedBytes {
-        match (kind, before) {
-            (_, Before::Create(_) | Before::Copy { .. }) => ChangedBytes::ALL,
-            (OpKind::Write | OpKind::Zero, _) => ChangedBytes { offset, length },
-            (OpKind::Trim(_), _) => ChangedBytes::NONE,
+        let begins = matches!(before, Before::Create(_) | Before::Copy { .. });
+        match kind {
+            OpKind::Write | OpKind::Zero if !begins => ChangedBytes { offset, length },
+            OpKind::Trim(_) if !begins => ChangedBytes::NONE,
             _ => ChangedBytes::ALL,
         }
     }

@@ -326,30 +326,23 @@ impl<T: Copy> Ops<T> {
 
     /// What the op waits for whose token is meant; `None` if it is not here, or runs.
     pub(super) fn wait_of(&self, is_meant: impl Fn(&T) -> bool) -> Option<Wait> {
-        let queued = self.lanes.values().flat_map(|lane| &lane.next);
-        let all = self
-            .suspended
-            .iter()
-            .map(|(_, running)| running)
-            .chain(&self.parked.line)
-            .chain(&self.parked.without_room);
-        let mut all = all.chain(self.sleeping.values()).chain(queued);
-        all.find(|running| is_meant(&running.token)).map(|running| running.wait)
+        self.waiting().find(|running| is_meant(&running.token)).map(|running| running.wait)
     }
 
     /// How many wait, by what they wait for.
     pub(super) fn waits(&self) -> BTreeMap<Wait, usize> {
         let mut counts = BTreeMap::new();
-        let queued = self.lanes.values().flat_map(|lane| &lane.next);
-        let all = self
-            .suspended
-            .iter()
-            .map(|(_, running)| running)
-            .chain(&self.parked.line)
-            .chain(&self.parked.without_room);
-        for running in all.chain(self.sleeping.values()).chain(queued) {
+        for running in self.waiting() {
             *counts.entry(running.wait).or_default() += 1;
         }
         counts
+    }
+
+    /// All that wait for something.
+    fn waiting(&self) -> impl Iterator<Item = &RunningOp<T>> {
+        let suspended = self.suspended.iter().map(|(_, running)| running);
+        let parked = self.parked.line.iter().chain(&self.parked.without_room);
+        let queued = self.lanes.values().flat_map(|lane| &lane.next);
+        suspended.chain(parked).chain(self.sleeping.values()).chain(queued)
     }
 }
