@@ -271,7 +271,7 @@ impl Level {
         let limit = self.first_limit();
         match (reservation, limit) {
             (Some(reservation), None) => Choice::NotBefore(self.time_of_near(time, reservation)),
-            (Some(reservation), Some(limit)) => {
+            (Some(reservation), Some(limit)) if reservation.min(limit) < FAR => {
                 Choice::NotBefore(self.time_of_near(time, reservation.min(limit)))
             }
             (None, Some(limit)) if limit < FAR && self.reserved.peek().is_none() => {
