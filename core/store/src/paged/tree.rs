@@ -14,8 +14,10 @@
 //! transaction is left to do, because a later put may belong into the page that would be gone.
 
 mod change;
+mod run;
 mod walk;
 
+pub use run::{CellChange, LeafRun, MissingOnWay};
 pub use walk::{NodesAsked, NodesWithin, Visited, Walk};
 
 use super::edit::PageEdit;
@@ -127,7 +129,7 @@ impl Tree {
         pages: &P,
         keys: &[&[u8]],
     ) -> [Option<ValuePlace>; TOGETHER] {
-        let depth = usize::from(self.height) - 1;
+        let depth = self.depth();
         if depth > PLACE_DEPTH_MAX {
             return [None; TOGETHER];
         }
@@ -281,7 +283,7 @@ impl Tree {
         (key, value_len): (&[u8], usize),
         is_like: impl FnOnce(&[u8]) -> bool,
     ) -> Result<Option<ValuePlace>, Missing> {
-        let depth = usize::from(self.height) - 1;
+        let depth = self.depth();
         if depth > PLACE_DEPTH_MAX {
             return Ok(None);
         }
@@ -319,6 +321,16 @@ impl Tree {
         }
         let above = &place.above[..place.depth];
         (has_room && above.iter().all(|(page, _)| pages.page(*page).is_some())).then_some(place)
+    }
+
+    /// The topmost node.
+    fn top(&self) -> Child {
+        self.root
+    }
+
+    /// Levels above the leaves.
+    fn depth(&self) -> usize {
+        usize::from(self.height) - 1
     }
 
     /// The leaf that `key` belongs into. Only the nodes above it need to be resident.

@@ -1,12 +1,16 @@
 //! A restart takes at most five seconds of virtual time for a gibibyte of log, on a disk of 1 GiB/s with 80 µs a request.
 
+use crate::bounds;
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
 use loadline_sim::{SimStore, StoreDisks};
+use loadline_store::paged::bounds::cache_least;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::throttle::ThrottlePolicy;
-use loadline_store::paged::{Ask, Edit, Format, LogMode, Op, Options, Protection};
+use loadline_store::paged::{Answer, Ask, Edit, Format, LogMode, Op, OpError, Options, Protection};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 const KEYS: u64 = 200_000;
 
@@ -90,4 +94,222 @@ fn a_sixteenth_of_a_gibibyte() {
 #[ignore = "takes a minute and 3 GiB; `make soak` runs it"]
 fn a_whole_gibibyte() {
     check(Bytes::from_mib(1024));
+}
+
+/// A log that stands in a volatile cache alone, of which a power cut in the midst of the restart takes the end: what checkpoints of the restart have
+/// brought home by then was the state after some transaction, with what is left of the log. It has a device of its own, which nothing flushes
+/// but what is done for this.
+#[test]
+fn a_restart_that_is_cut_short_leaves_what_was_once_the_state() {
+    const TRANSACTIONS: u64 = 500;
+    let mut rng = Rng::new(3);
+    let mut cuts = 0;
+    for protection in [Protection::Checkpoint, Protection::Log] {
+        let log_size = Bytes::from_mib(5);
+        let format = Format {
+            log_device_bytes: Some(log_size),
+            log_bytes: Bytes::from_mib(4),
+            recovery_bytes: Bytes::from_mib(4),
+            ..bounds::format()
+        };
+        let large = Options {
+            log_trigger_percent: 100,
+            dirty_trigger_percent: 100,
+            ..bounds::options(Bytes::from_mib(24), protection, LogMode::LogOnly)
+        };
+        let timing = Timing::FREE;
+        let spec = |size| SimDiskSpec { size, sector: 512, write_cache: true, timing };
+        let log = Some(SimDisk::new(spec(log_size), 2));
+        let mut disks = StoreDisks { data: SimDisk::new(spec(format.data_bytes), 1), log };
+        disks.format(&format, protection).expect("it fits");
+        let mut host = SimStore::open(Time::ZERO, large, disks);
+        let mut keys = Keys::new();
+        let mut states = vec![digest(&keys)];
+        for number in 0..TRANSACTIONS {
+            let edits = some_edits(number, &mut rng);
+            edits.iter().for_each(|edit| carry_out(&mut keys, edit));
+            states.push(digest(&keys));
+            assert_eq!(bounds::transact(&mut host, edits), Ok(Answer::Done));
+        }
+        assert_eq!(host.store().metrics().totals.checkpoints, 0);
+        let mut disks = host.into_disks();
+        let log = disks.log.as_mut().expect("it has one");
+        [&mut disks.data, log].into_iter().for_each(|disk| disk.kill(&mut rng));
+        let small = bounds::options(bounds::floor(), protection, LogMode::LogOnly);
+        let mut host = SimStore::open(Time::ZERO, small, disks);
+        let mut events = 0;
+        while !host.store().is_open() && host.step() {
+            events += 1;
+            if events % 9 > 0 {
+                continue;
+            }
+            for style in [CutStyle::AllLost, CutStyle::Random] {
+                let mut disks = host.disks().clone();
+                let log = disks.log.as_mut().expect("it has one");
+                log.power_cut(style, &mut rng);
+                disks.data.power_cut(CutStyle::Random, &mut rng);
+                let mut again = SimStore::open(Time::ZERO, large, disks);
+                let found = digest(&all_keys(&mut again));
+                let stage = host.store().restart_progress();
+                assert!(states.contains(&found), "event {events}, {style:?}, in {stage:?}");
+                cuts += 1;
+            }
+        }
+        let checkpoints = host.store().metrics().totals.checkpoints;
+        assert!(checkpoints > 3, "{checkpoints} checkpoints, because the cache holds no more");
+        assert!(all_keys(&mut host) == keys);
+    }
+    assert!(cuts > 500, "{cuts} cuts");
+}
+
+/// Long values that puts and removals among others take away need several steps with the least cache. A checkpoint between two of them has noted the first
+/// one down as how far the first transaction of the log was, which was another.
+#[test]
+fn a_long_value_goes_in_steps_among_changes_that_are_carried_out_by_key() {
+    const LONG: usize = 1 << 20;
+    let format = Format {
+        data_bytes: Bytes::from_mib(128),
+        log_bytes: Bytes::from_mib(64),
+        segment_bytes: Bytes::from_mib(8),
+        block_bytes: 4096,
+        recovery_bytes: Bytes::from_mib(32),
+        page: PageSize::DEFAULT,
+        ..bounds::format()
+    };
+    let least = cache_least(&format.layout().expect("it fits"));
+    let options = |cache| Options {
+        log_trigger_percent: 100,
+        dirty_trigger_percent: 100,
+        ..bounds::options(cache, Protection::Checkpoint, LogMode::Fsync)
+    };
+    let mut host = bounds::open(options(Bytes::from_mib(64)), &format);
+    let key = |number: u64| number.to_be_bytes().to_vec();
+    let long = |number: u64| Edit::Put { key: key(number), value: vec![number as u8; LONG] };
+    let mut keys = Keys::new();
+    let mut transact = |host: &mut SimStore, edits: Vec<Edit>| {
+        edits.iter().for_each(|edit| carry_out(&mut keys, edit));
+        assert_eq!(bounds::transact(host, edits), Ok(Answer::Done));
+    };
+    for number in 0..400 {
+        let put = Edit::Put { key: key(number), value: vec![3; 800] };
+        transact(&mut host, vec![if number % 100 == 50 { long(number) } else { put }]);
+    }
+    assert_eq!(bounds::ask(&mut host, Ask::Checkpoint).map(drop), Ok(()));
+    for number in 0..400 {
+        let put = |number| Edit::Put { key: key(number), value: vec![7; 30] };
+        transact(&mut host, vec![put(number)]);
+        if number == 300 {
+            transact(&mut host, vec![Edit::Delete { key: key(250) }, put(170)]);
+        }
+    }
+    let mut rng = Rng::new(1);
+    let mut disks = host.into_disks();
+    disks.data.power_cut(CutStyle::AllKept, &mut rng);
+    let is_whole = |disks: StoreDisks, cache| {
+        let mut again = SimStore::open(Time::ZERO, options(cache), disks);
+        all_keys(&mut again) == keys
+    };
+    let mut host = SimStore::open(Time::ZERO, options(least), disks);
+    let (mut events, mut last) = (0, 0);
+    while !host.store().is_open() && host.step() {
+        events += 1;
+        let checkpoints = host.store().metrics().totals.checkpoints;
+        if checkpoints > last || events % 50 == 0 {
+            last = checkpoints;
+            let mut disks = host.disks().clone();
+            disks.data.power_cut(CutStyle::Random, &mut rng);
+            let cache = if events % 2 == 0 { least } else { Bytes::from_mib(64) };
+            assert!(is_whole(disks, cache), "event {events}, checkpoint {checkpoints}");
+        }
+    }
+    assert_eq!(host.store().fault(), None);
+    assert!(last > 2, "{last} checkpoints, because the cache holds no more");
+    assert_eq!(bounds::ask(&mut host, Ask::Checkpoint).map(drop), Ok(()));
+    let mut disks = host.into_disks();
+    disks.data.power_cut(CutStyle::Random, &mut rng);
+    assert!(is_whole(disks, least), "after the restart");
+}
+
+/// A device that puts have filled, in whatever order of their keys, has room for them when a restart puts them again in an order of its own.
+#[test]
+fn what_filled_a_device_fits_when_it_is_replayed() {
+    for order in 0..3 {
+        let format = Format {
+            data_bytes: Bytes::from_mib(22),
+            log_bytes: Bytes::from_mib(14),
+            recovery_bytes: Bytes::from_mib(6),
+            ..bounds::format()
+        };
+        let options = Options {
+            log_trigger_percent: 100,
+            dirty_trigger_percent: 100,
+            ..bounds::options(Bytes::from_mib(4), Protection::Checkpoint, LogMode::LogOnly)
+        };
+        let mut host = bounds::open(options, &format);
+        let (mut keys, mut rng) = (Keys::new(), Rng::new(order));
+        for number in 0u64.. {
+            let key = match order {
+                0 => rng.next_u64(),
+                1 => number,
+                _ => u64::MAX - number,
+            };
+            let length = 1 + rng.below(180) as usize;
+            let put = Edit::Put { key: key.to_be_bytes().to_vec(), value: vec![1; length] };
+            match bounds::transact(&mut host, vec![put.clone()]) {
+                Ok(_) => carry_out(&mut keys, &put),
+                Err(OpError::NoSpace) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        let totals = host.store().metrics().totals;
+        assert_eq!(totals.checkpoints, 0, "everything is in the log");
+        let mut disks = host.into_disks();
+        disks.data.power_cut(CutStyle::AllKept, &mut rng);
+        let mut host = SimStore::open(Time::ZERO, options, disks);
+        host.wait_until(|host| host.store().is_open() || host.store().fault().is_some());
+        assert_eq!(host.store().fault(), None);
+        assert_eq!(host.store().metrics().totals.replayed, keys.len() as u64);
+        assert!(all_keys(&mut host) == keys);
+    }
+}
+
+type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn digest(keys: &Keys) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    keys.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn carry_out(keys: &mut Keys, edit: &Edit) {
+    match edit {
+        Edit::Put { key, value } => drop(keys.insert(key.clone(), value.clone())),
+        Edit::Delete { key } => drop(keys.remove(key)),
+        _ => {}
+    }
+}
+
+/// Several puts and removals of one another's keys, now and then a value in pieces or an object.
+fn some_edits(number: u64, rng: &mut Rng) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for _ in 0..=rng.below(16) {
+        let key = (rng.below(3000) * 7919 % 10_007).to_be_bytes().to_vec();
+        let length = if rng.below(400) == 0 { 900 } else { rng.below(200) };
+        edits.push(match rng.below(4) {
+            0 => Edit::Delete { key },
+            _ => Edit::Put { key, value: vec![number as u8; length as usize] },
+        });
+    }
+    if rng.below(60) == 0 {
+        edits.push(bounds::write(number % 3, rng.below(5000), vec![1; 700]));
+    }
+    edits
+}
+
+/// All keys of a store, as soon as it is open, with their values.
+fn all_keys(host: &mut SimStore) -> Keys {
+    match bounds::ask(host, Ask::Scan { from: vec![0], most: usize::MAX }) {
+        Ok(Answer::Pairs(pairs)) => pairs.into_iter().collect(),
+        other => panic!("{other:?}, {:?}", host.store().fault()),
+    }
 }

@@ -7,7 +7,7 @@ use crate::paged::ids::PageSize;
 use crate::paged::keys::{KeyBuffer, USER};
 use crate::paged::node::cell_max;
 use crate::paged::space::{Scratch, Space};
-use crate::paged::tree::{TOGETHER, ValuePlace};
+use crate::paged::tree::{CellChange, LeafRun, MissingOnWay, TOGETHER, ValuePlace};
 use std::ops::Range;
 
 /// First byte of a value that stands in its cell.
@@ -21,7 +21,7 @@ fn whole_max(page: PageSize, key: &[u8]) -> usize {
 }
 
 /// Whether a value stands in its key's own cell.
-pub fn is_one_cell(page: PageSize, key: &[u8], value: &[u8]) -> bool {
+fn is_one_cell(page: PageSize, key: &[u8], value: &[u8]) -> bool {
     cell_max(page) >= 2 + key.len() + value.len()
 }
 
@@ -66,6 +66,64 @@ pub fn place_for(space: &mut Space, changes: &[Change<'_>]) -> Option<ValuePlace
         return Some(still);
     }
     space.tree.place_with_room(&space.pages, cell, is_whole).ok().flatten()
+}
+
+/// A change of one cell of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyChange<'c> {
+    /// The user's key.
+    pub key: &'c [u8],
+    /// Its value, or nothing if it is removed.
+    pub value: Option<&'c [u8]>,
+}
+
+impl<'c> KeyChange<'c> {
+    /// A change that is one of a user's key and its own cell alone, unless the present value stands in pieces.
+    pub fn of(page: PageSize, change: &'c Change<'_>) -> Option<KeyChange<'c>> {
+        match change {
+            Change::Put { key, value } => {
+                is_one_cell(page, key, value).then_some(KeyChange { key, value: Some(value) })
+            }
+            Change::Delete { key } => {
+                is_one_cell(page, key, &[]).then_some(KeyChange { key, value: None })
+            }
+            _ => None,
+        }
+    }
+
+    /// Appends its cell: the key as the tree has it, and behind that the value as the tree has it. Answers where the one ends and the other begins.
+    pub fn encode(self, out: &mut Vec<u8>) -> usize {
+        out.push(USER);
+        out.extend_from_slice(self.key);
+        let key_end = out.len();
+        if let Some(value) = self.value {
+            out.push(WHOLE);
+            out.extend_from_slice(value);
+        }
+        key_end
+    }
+
+    /// The change that a cell was made from.
+    pub fn decode((key, value): CellChange<'c>) -> KeyChange<'c> {
+        KeyChange { key: &key[1..], value: value.map(|value| &value[1..]) }
+    }
+
+    /// As a transaction has it.
+    pub fn as_change(self) -> Change<'c> {
+        match self.value {
+            Some(value) => Change::Put { key: self.key.into(), value: value.into() },
+            None => Change::Delete { key: self.key.into() },
+        }
+    }
+}
+
+/// The [run](crate::paged::tree::LeafRun) that such changes begin with, in the order of their keys. It ends before a key whose value stands in pieces.
+pub fn run_of<'c>(
+    space: &Space,
+    changes: impl IntoIterator<Item = CellChange<'c>>,
+) -> Result<LeafRun, MissingOnWay> {
+    let is_whole = |old: &[u8]| old.first() == Some(&WHOLE);
+    space.tree.run_of(&space.pages, changes, is_whole)
 }
 
 /// How many pieces a key has, or will have with a value of this length.

@@ -12,7 +12,7 @@ mod step;
 mod survey;
 
 pub use cells::meta;
-pub use kv::{get_together, is_one_cell, place_for, places_together};
+pub use kv::{KeyChange, get_together, place_for, places_together, run_of};
 pub use read::{
     QueryFindings, attributes, digest_attributes, list, read_plan, scan, scan_back, sparse_plan,
     value,
@@ -36,6 +36,7 @@ pub fn draft(space: &mut Space, changes: &[Change<'_>], step: &mut StepUnderWay)
         return false;
     }
     let result = match is_whole {
+        _ if !step.is_noted() => Ok(()),
         true if is_begun => remove_key(space, keys::PROGRESS, step),
         true => Ok(()),
         false => put(space, keys::PROGRESS, &step.progress().encode()),

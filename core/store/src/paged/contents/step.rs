@@ -55,6 +55,8 @@ pub struct StepUnderWay {
     pages_max: usize,
     /// It has gone beyond that mark.
     is_over: bool,
+    /// Where it ends is noted down in the tree.
+    is_noted: bool,
     misses: Vec<Miss>,
     /// Keys that were removed, to be settled at its end.
     pub(super) removed: Vec<Vec<u8>>,
@@ -81,7 +83,25 @@ impl StepUnderWay {
     /// `marks_max`.
     pub fn new(progress: Carried, pages_max: usize, marks_max: u32) -> StepUnderWay {
         let (misses, removed, is_over) = Default::default();
-        StepUnderWay { progress, marks: 0, marks_max, pages_max, is_over, misses, removed }
+        StepUnderWay {
+            progress,
+            marks: 0,
+            marks_max,
+            pages_max,
+            is_over,
+            is_noted: true,
+            misses,
+            removed,
+        }
+    }
+
+    /// The same step, of a transaction that is begun anew if it does not come to its end.
+    pub fn without_note(self) -> StepUnderWay {
+        StepUnderWay { is_noted: false, ..self }
+    }
+
+    pub(super) fn is_noted(&self) -> bool {
+        self.is_noted
     }
 
     /// Whether it has more pages than it may, and is to be made again up to the last of its marks.

@@ -91,9 +91,13 @@ impl<T: Copy> PagedStore<T> {
         let (pages_max, pins_max) =
             (self.memory.room().step_max() as usize, self.memory.room().pins_max() as usize);
         let mut marks_max = u32::MAX;
+        let is_noted = !self.restart.as_ref().is_some_and(|restart| restart.is_in_batch());
         loop {
             self.space.begin_draft(pages_max);
             let mut step = StepUnderWay::new(from, pages_max, marks_max);
+            if !is_noted {
+                step = step.without_note();
+            }
             let is_whole = contents::draft(&mut self.space, changes, &mut step);
             let misses = step.misses();
             if misses.is_empty() && !step.is_over() {
@@ -191,6 +195,14 @@ impl<T: Copy> PagedStore<T> {
         } else {
             Err(Lack::Fail(OpError::NoSpace))
         }
+    }
+
+    /// What carries out again what has fitted once.
+    pub(super) fn find_for_replay(&mut self, takes: Takes) -> Result<(), Lack> {
+        let Takes { pages, lacking, .. } = takes;
+        let free = self.space.pages.allocator.free() + pages - lacking;
+        self.find_free(pages, free, RoomClaim::Asked)?;
+        self.find_frames(takes)
     }
 
     /// Frames, pages that may become dirty, and slots for old versions.

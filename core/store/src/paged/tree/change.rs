@@ -9,28 +9,28 @@ use crate::paged::node::{TreeNode, entry_bytes, shared};
 use crate::paged::page::PageKind;
 
 /// What a split hands to the level above.
-struct Split {
+pub(super) struct Split {
     /// Keys from this one on are in the new node.
-    separator: Vec<u8>,
+    pub(super) separator: Vec<u8>,
     /// The new node.
-    right: Child,
+    pub(super) right: Child,
 }
 
 /// A new cell for a node.
 #[derive(Clone, Copy)]
-struct Cell<'a> {
-    at: u16,
-    key: &'a [u8],
-    value: &'a [u8],
+pub(super) struct Cell<'a> {
+    pub(super) at: u16,
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
 }
 
 /// A node on the way to a key.
 #[derive(Clone, Copy)]
-struct WayNode {
-    number: PageNo,
-    levels: u8,
+pub(super) struct WayNode {
+    pub(super) number: PageNo,
+    pub(super) levels: u8,
     /// Whether there is nothing behind it: it is the last one of its level.
-    is_last: bool,
+    pub(super) is_last: bool,
 }
 
 impl Tree {
@@ -103,8 +103,13 @@ impl Tree {
         }
     }
 
+    /// The coming checkpoint writes the root.
+    pub(super) fn claim_root<P: TreePages>(&mut self, pages: &P) {
+        self.root.version = pages.coming();
+    }
+
     /// Puts a root above the two halves of the old one.
-    fn grow<P: TreePages>(&mut self, pages: &mut P, split: &Split) {
+    pub(super) fn grow<P: TreePages>(&mut self, pages: &mut P, split: &Split) {
         let page = pages.allocate();
         pages.edit(page, PageEdit::Init { kind: PageKind::Inner });
         let halves = [(&[][..], self.root), (&split.separator, split.right)];
@@ -132,12 +137,12 @@ impl Tree {
     }
 }
 
-fn resident<P: TreePages>(pages: &P, number: PageNo) -> TreeNode<'_> {
+pub(super) fn resident<P: TreePages>(pages: &P, number: PageNo) -> TreeNode<'_> {
     TreeNode::new(pages.page(number).expect("the page was reached"))
 }
 
 /// Lets a node name the coming version of a child that is to be edited. The node is dirty afterwards.
-fn claim_child<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> PageNo {
+pub(super) fn claim_child<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> PageNo {
     let child = resident(pages, number).child(at);
     let coming = Child { version: pages.coming(), ..child };
     // The version is the last three bytes. After a whole round of versions an old one may look like the coming one; a node is dirty with its path all the same.
@@ -196,7 +201,7 @@ fn put_in_leaf<P: TreePages, R>(
 }
 
 /// Inserts a cell into a node that may have to be split for it.
-fn insert<P: TreePages>(pages: &mut P, node: WayNode, cell: Cell<'_>) -> Option<Split> {
+pub(super) fn insert<P: TreePages>(pages: &mut P, node: WayNode, cell: Cell<'_>) -> Option<Split> {
     let Cell { at, key, value } = cell;
     if entry_bytes(key.len(), value.len()) <= resident(pages, node.number).free() {
         pages.edit(node.number, PageEdit::Insert { at, key, value });

@@ -571,3 +571,174 @@ fn what_is_put_into_a_place_with_room_changes_the_pages_that_were_named() {
         "a dirty leaf changes alone, others with all above: {counts:?}"
     );
 }
+
+/// What becomes of keys, in their order.
+type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// A value that no run takes.
+const OTHER: u8 = 9;
+
+/// Carries changes out run by run. Nothing is edited but the way to each run's leaf, and new pages are as many as are counted on. Answers how many runs
+/// there were that fitted, and that did not.
+fn transact_in_runs(
+    tree: &mut Tree,
+    pages: &mut Pages,
+    model: &mut Model,
+    changes: &Changes,
+) -> [usize; 2] {
+    let all: Vec<CellChange<'_>> =
+        changes.iter().map(|(key, value)| (&key[..], value.as_deref())).collect();
+    let (mut rest, mut counts) = (&all[..], [0, 0]);
+    while let Some((key, value)) = rest.first() {
+        let is_like = |old: &[u8]| old.first() != Some(&OTHER);
+        let run = tree.run_of(pages, rest.iter().copied(), is_like).expect("all is resident");
+        if run.count() == 0 {
+            let change = match value {
+                Some(value) => Change::Put(key.to_vec(), value.to_vec()),
+                None => Change::Remove(key.to_vec()),
+            };
+            transact(tree, pages, model, &[change]);
+            rest = &rest[1..];
+            continue;
+        }
+        let (now, later) = rest.split_at(run.count());
+        assert!(now.iter().all(|(key, _)| model.get(*key).is_none_or(|old| is_like(old))));
+        pages.allowed = Some(way(tree, pages, key));
+        counts[usize::from(!run.fits())] += 1;
+        if run.fits() {
+            pages.allowed = Some(run.pages().collect());
+            pages.spare_pages = 0;
+            tree.run_in_place(pages, &run, now.iter().copied());
+        } else {
+            // Eight leaves, each of which may split a node of every level above, and the root.
+            pages.spare_pages = 8 * u32::from(tree.height) + 1;
+            tree.run_over_leaves(pages, &run, now.iter().copied());
+        }
+        pages.allowed = None;
+        for (key, value) in now {
+            match value {
+                Some(value) => model.insert(key.to_vec(), value.to_vec()),
+                None => model.remove(*key),
+            };
+        }
+        pages.assert_versions(tree.root, tree.height);
+        rest = later;
+    }
+    counts
+}
+
+/// Windows of changes, in turns of growing and shrinking, of few keys and of many.
+fn check_runs(page_bytes: u32, keys: Keys) {
+    let size = PageSize::new(page_bytes).expect("allowed");
+    let mut rng = Rng::new(u64::from(page_bytes) + keys as u64);
+    let mut pages = Pages::new(size.bytes(), true);
+    let (mut tree, mut model) = (Tree::create(&mut pages), Model::new());
+    let mut counts = [0, 0];
+    for round in 0..300 {
+        let removals = if round / 50 % 2 == 0 { 10 } else { 70 };
+        let mut changes = Changes::new();
+        let most = [5, 60, 600][rng.below(3) as usize];
+        for _ in 0..=rng.below(most) {
+            match change(&mut rng, keys, size, &model, removals) {
+                Change::Put(key, value) => drop(changes.insert(key, Some(value))),
+                Change::Remove(key) => drop(changes.insert(key, None)),
+                Change::Patch(key, ..) => drop(changes.insert(key, Some(vec![OTHER; 5]))),
+            }
+        }
+        let more = transact_in_runs(&mut tree, &mut pages, &mut model, &changes);
+        counts = [counts[0] + more[0], counts[1] + more[1]];
+        if rng.below(4) == 0 {
+            pages.instant();
+        }
+        assert_sound(&tree, &pages, &model);
+    }
+    assert!(counts[0] > 50 && counts[1] > 10, "{counts:?} runs that fitted and did not");
+}
+
+#[test]
+fn changes_in_the_order_of_keys_do_what_they_do_one_by_one() {
+    for bytes in [1024, 4096] {
+        for keys in [Keys::Short, Keys::Numbered, Keys::Long] {
+            check_runs(bytes, keys);
+        }
+    }
+}
+
+fn leaves(tree: &Tree, pages: &Pages) -> usize {
+    let mut walk = tree.walk();
+    let next = || walk.next(pages).expect("everything is resident");
+    std::iter::from_fn(next).filter(|visited| visited.level == 1).count()
+}
+
+/// What was put before a crash fitted the device, so it must fit when it is put again in the order of keys.
+#[test]
+fn puts_in_the_order_of_keys_take_no_more_leaves_than_in_any_other() {
+    let mut rng = Rng::new(7);
+    for order in [Order::Ascending, Order::Descending, Order::Inwards, Order::Random] {
+        for count in [1, 5, 40, 300, 3000] {
+            let length = |number: u32| (number as usize * 7919) % 150;
+            let [mut ours, mut others] = [(), ()].map(|()| {
+                let mut pages = Pages::new(1024, true);
+                let tree = filled(&mut pages, 300);
+                (tree, pages)
+            });
+            let numbers = (0..count).map(|_| rng.below(30_000) as u32).collect::<BTreeSet<_>>();
+            let numbers = order.apply(numbers.into_iter().collect::<Vec<u32>>(), &mut rng);
+            for number in &numbers {
+                let value = vec![2; length(*number)];
+                others.0.put(&mut others.1, &extent_key(*number), &value, |_| ());
+            }
+            let changes = numbers.iter().map(|at| (extent_key(*at), Some(vec![2; length(*at)])));
+            let (tree, pages) = &mut ours;
+            let mut model = Model::new();
+            transact_in_runs(tree, pages, &mut model, &changes.collect());
+            let (ours, others) = (leaves(tree, pages), leaves(&others.0, &others.1));
+            assert!(
+                ours <= others,
+                "{order:?}, {count}: {ours} leaves, and {others} the first time"
+            );
+        }
+    }
+}
+
+/// Keys that are removed and are not there change nothing, and then no parent may promise another version of the leaf.
+#[test]
+fn a_run_that_changes_nothing_leaves_the_way_clean() {
+    let mut pages = Pages::new(1024, false);
+    let mut tree = filled(&mut pages, 300);
+    pages.instant();
+    let key = extent_key(7);
+    let change = || [(&key[..], None)];
+    let run = tree.run_of(&pages, change(), |_| true).expect("all is resident");
+    assert!(run.fits() && run.count() == 1);
+    tree.run_in_place(&mut pages, &run, change());
+    pages.assert_versions(tree.root, tree.height);
+    assert!(run.pages().all(|page| !pages.is_dirty(page)));
+}
+
+#[test]
+fn a_missing_page_on_the_way_to_a_run_is_named_with_the_end_of_what_is_below_it() {
+    let mut pages = Pages::new(1024, false);
+    let tree = filled(&mut pages, 3000);
+    assert!(tree.height > 2);
+    let key = extent_key(100_000);
+    let way = way(&tree, &pages, &key);
+    let mut ends = Vec::new();
+    for hidden in &way {
+        pages.hidden = Some(*hidden);
+        let found = tree.leaf_end(&pages, &key).expect_err("a page is hidden");
+        assert_eq!(found.missing.0.page, *hidden);
+        assert_eq!(found.is_leaf, way.last() == Some(hidden));
+        assert_eq!(tree.run_of(&pages, [(&key[..], None)], |_| true).map(drop), Err(found.clone()));
+        ends.push(found.end);
+    }
+    pages.hidden = None;
+    assert_eq!(ends[0], None, "everything is below the root");
+    let end = tree.leaf_end(&pages, &key).expect("all is resident").expect("others follow");
+    assert_eq!(ends.last(), Some(&Some(end.clone())));
+    assert_ne!(tree.leaf(&pages, &end), tree.leaf(&pages, &key));
+    let numbers = (1000..).map(|at| extent_key(at * 100)).take_while(|key| *key < end);
+    for key in numbers {
+        assert_eq!(tree.leaf(&pages, &key).map(|leaf| leaf.page), Ok(*way.last().expect("it has")));
+    }
+}

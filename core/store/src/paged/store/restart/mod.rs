@@ -50,6 +50,7 @@ impl<T: Copy> PagedStore<T> {
             log_device_bytes: log_device_bytes.map(Bytes::get),
             replayed: (Lsn(0), 0),
             witnessed: Lsn(0),
+            in_batch: false,
             pins: Vec::new(),
             failed_load: None,
             loads_done: 0,
@@ -86,6 +87,9 @@ impl<T: Copy> PagedStore<T> {
                 if let Err(fault) = physical.answered(request, done) {
                     self.give_up(fault);
                 }
+            }
+            (RestartPhase::Replay(_), RestartRequest::Flush) if !good => {
+                self.stop(Fault::Flush(self.superblock.layout.log_target));
             }
             (RestartPhase::Replay(replay), request) => {
                 if let Err(fault) = replay.answered(request, done) {

@@ -46,12 +46,18 @@ pub(in crate::paged::store) struct Restart {
     pub(super) replayed: (Lsn, u32),
     /// Up to where the log is durable, as its witness says.
     pub(super) witnessed: Lsn,
+    /// The change in hand is one of several of which no state in between is the log's: how far it is carried out is not noted.
+    pub(super) in_batch: bool,
     pub(super) pins: Vec<PageNo>,
     pub(super) failed_load: Option<RestartFault>,
     pub(super) loads_done: u64,
 }
 
 impl Restart {
+    pub(in crate::paged::store) fn is_in_batch(&self) -> bool {
+        self.in_batch
+    }
+
     pub(in crate::paged::store) fn replayed(&self) -> (Lsn, u32) {
         self.replayed
     }

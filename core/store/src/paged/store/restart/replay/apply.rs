@@ -1,19 +1,21 @@
 //! The second reading of the log: its transactions are carried out again.
 
-use super::batch::only_put;
+use super::batch::ReplayBatch;
 use super::{AHEAD_MAX, ReplayStage, WaitingTransaction};
 use crate::paged::api::{OpError, RoomClaim};
 use crate::paged::change::{Change, decode_all};
-use crate::paged::contents::{self, Carried, Miss};
+use crate::paged::contents::{self, Carried, KeyChange, Miss};
 use crate::paged::ids::Lsn;
 use crate::paged::log::{Record, RecordKind};
 use crate::paged::metrics::CheckpointReason;
+use crate::paged::space::Takes;
 use crate::paged::store::PagedStore;
 use crate::paged::store::op::{KeptPages, Looking};
-use crate::paged::store::plan::{Plan, UpdateVerdict};
+use crate::paged::store::plan::{Lack, UpdateVerdict};
 use crate::paged::store::restart::RestartFault;
 use crate::paged::store::restart::state::RestartPhase;
 use crate::paged::store::restart::stream::{Stream, StreamProgress};
+use crate::paged::tree::{LeafRun, MissingOnWay};
 
 impl<T: Copy> PagedStore<T> {
     /// The second reading.
@@ -69,8 +71,7 @@ impl<T: Copy> PagedStore<T> {
             }
             return true;
         };
-        if self.replay().queue.ahead.is_empty() && self.is_batched(&record) {
-            self.replay().queue.batch.push(record.body, after);
+        if self.replay().queue.ahead.is_empty() && self.take_by_key(&record) {
             let cache = self.options.cache;
             if self.replay().queue.batch.is_full(cache) {
                 self.apply_batch();
@@ -85,6 +86,7 @@ impl<T: Copy> PagedStore<T> {
         };
         if self.replay().queue.ahead.is_empty() && !self.checkpoint.is_running() {
             if self.carry_on(&changes, &mut progress, after) {
+                self.applied(1, after);
                 return true;
             }
         } else {
@@ -95,45 +97,122 @@ impl<T: Copy> PagedStore<T> {
         self.fault.is_none()
     }
 
-    /// Whether a record's transaction is one of those that are carried out by key. The first one may be carried out in part already.
-    fn is_batched(&mut self, record: &Record<'_>) -> bool {
-        let is_first = self.replay().first.is_some_and(|(position, _)| position == record.position);
+    /// Takes a record's transaction among those that are carried out by key, if it may be. The first one may be carried out in part already.
+    fn take_by_key(&mut self, record: &Record<'_>) -> bool {
         let page = self.superblock.layout.page;
-        let is_short = |(key, value): (&[u8], &[u8])| contents::is_one_cell(page, key, value);
+        let replay = self.replay();
+        let is_first = replay.first.is_some_and(|(position, _)| position == record.position);
         record.kind == RecordKind::Transaction
             && !is_first
-            && only_put(record.body).is_some_and(is_short)
+            && replay.queue.batch.take(page, record.body, (record.end, record.chain))
     }
 
     /// Carries the batch out as far as it goes without waiting. True if nothing of it is left.
     fn apply_batch(&mut self) -> bool {
-        let mut batch = std::mem::take(&mut self.replay().queue.batch);
-        if batch.is_empty() {
+        if self.replay().queue.batch.is_empty() {
             return true;
         }
+        let mut batch = std::mem::take(&mut self.replay().queue.batch);
         if !batch.is_closed() {
-            self.metrics.totals.replayed += batch.close() as u64;
+            batch.close();
         }
-        let before = self.restarting().replayed;
-        while let Some(place) = batch.next() {
-            let (change, end) = (batch.change_at(place), batch.end_at(place, before));
-            if !self.carry_on(&[change], &mut Carried::default(), end) {
-                for later in batch.look_on(AHEAD_MAX) {
-                    self.look_ahead(&[batch.change_at(later)]);
-                }
-                self.replay().queue.batch = batch;
-                return false;
+        while !batch.is_done() {
+            match self.apply_next_of(&mut batch) {
+                0 => break,
+                count => batch.advance(count),
             }
-            batch.advance();
         }
-        true
+        let is_over = batch.is_done();
+        if is_over {
+            let (transactions, end) = batch.end();
+            self.applied(transactions, end);
+        }
+        self.replay().queue.batch = batch;
+        is_over
+    }
+
+    /// Carries out those of the batch's next changes that belong into one leaf. Answers how many that were; none, if something has to be waited for.
+    fn apply_next_of(&mut self, batch: &mut ReplayBatch) -> usize {
+        batch.touch();
+        self.space.pages.next_op();
+        let end = self.restarting().replayed;
+        match contents::run_of(&self.space, batch.changes()) {
+            Ok(run) => match self.apply_run(&run, batch) {
+                Ok(()) if run.count() > 0 => run.count(),
+                Err(Lack::Wait(wait)) => {
+                    self.wait_in_replay(UpdateVerdict::Wait(wait), end.0);
+                    0
+                }
+                // By itself it may want what the others do not take. If it stops halfway it is begun anew, now or with the whole batch: what is gone
+                // by then goes once.
+                Ok(()) | Err(Lack::Fail(_)) => {
+                    let change = batch.changes().next().expect("it is not done");
+                    let change = KeyChange::decode(change).as_change();
+                    self.restarting().in_batch = true;
+                    let is_over = self.carry_on(&[change], &mut Carried::default(), end);
+                    self.restarting().in_batch = false;
+                    usize::from(is_over)
+                }
+            },
+            Err(MissingOnWay { missing, .. }) => {
+                self.wait_in_replay(UpdateVerdict::Load(vec![missing.into()]), end.0);
+                self.look_on_in(batch);
+                0
+            }
+        }
+    }
+
+    /// Carries a run of the batch's next changes out, if all that it takes is there.
+    fn apply_run(&mut self, run: &LeafRun, batch: &ReplayBatch) -> Result<(), Lack> {
+        if run.count() == 0 {
+            return Ok(());
+        }
+        if run.fits() {
+            let mut takes = Takes::default();
+            run.pages().for_each(|page| takes.add(self.space.pages.touch(page)));
+            self.find_for_replay(takes)?;
+            self.space.tree.run_in_place(&mut self.space.pages, run, batch.changes());
+        } else {
+            self.space.begin_draft(0);
+            self.space.tree.run_over_leaves(&mut self.space.pages, run, batch.changes());
+            if let Err(lack) = self.find_for_replay(self.space.pages.draft_takes()) {
+                self.space.drop_draft();
+                return Err(lack);
+            }
+            self.space.pages.keep_draft();
+        }
+        self.space.reshaped();
+        self.let_pages_go();
+        Ok(())
+    }
+
+    /// Sees that the pages of the batch's later changes are on their way.
+    fn look_on_in(&mut self, batch: &mut ReplayBatch) {
+        let mut at = batch.next_to_look_at();
+        // What is below a page that is not there is looked at again when it is.
+        let mut first_unknown = None;
+        for _ in 0..AHEAD_MAX {
+            let Some(key) = batch.key(at).filter(|_| self.may_load_ahead()) else { break };
+            let end = match self.space.tree.leaf_end(&self.space.pages, key) {
+                Ok(end) => end,
+                Err(MissingOnWay { missing, is_leaf, end }) => {
+                    self.load_for_replay(&[missing.into()]);
+                    first_unknown = first_unknown.or((!is_leaf).then_some(at));
+                    end
+                }
+            };
+            at = batch.first_from(at, end.as_deref());
+        }
+        batch.looked_at(first_unknown.unwrap_or(at));
+    }
+
+    fn may_load_ahead(&mut self) -> bool {
+        self.restarting().pins.len() + self.memory.loads() < self.space.pages.frames() as usize / 16
     }
 
     /// Sees that the pages of a later transaction are on their way.
     fn look_ahead(&mut self, changes: &[Change<'_>]) {
-        if self.restarting().pins.len() + self.memory.loads()
-            < self.space.pages.frames() as usize / 16
-        {
+        if self.may_load_ahead() {
             if contents::place_for(&mut self.space, changes).is_some() {
                 return;
             }
@@ -170,6 +249,7 @@ impl<T: Copy> PagedStore<T> {
                 self.replay().queue.ahead.push_front(first);
                 return false;
             }
+            self.applied(1, first.end);
         }
         true
     }
@@ -185,7 +265,8 @@ impl<T: Copy> PagedStore<T> {
             let kept = KeptPages { count: self.restarting().pins.len(), ..KeptPages::default() };
             match self.judge(changes, (*progress, RoomClaim::Asked), kept, Looking::NotYet) {
                 UpdateVerdict::Go(plan) => {
-                    self.apply_replayed(changes, plan, end);
+                    self.keep(changes, plan);
+                    self.let_pages_go();
                     match plan.next {
                         Some(next) => *progress = next,
                         None => return true,
@@ -218,14 +299,10 @@ impl<T: Copy> PagedStore<T> {
         self.advance_checkpoint();
     }
 
-    /// Carries a step out. The last one takes the replay to the record's end.
-    fn apply_replayed(&mut self, changes: &[Change<'_>], plan: Plan, end: (Lsn, u32)) {
-        self.keep(changes, plan);
-        if plan.next.is_none() {
-            self.restarting().replayed = end;
-            self.metrics.totals.replayed += 1;
-        }
-        self.let_pages_go();
+    /// Transactions are carried out, and with them the log up to here.
+    fn applied(&mut self, transactions: u64, end: (Lsn, u32)) {
+        self.restarting().replayed = end;
+        self.metrics.totals.replayed += transactions;
     }
 
     /// Nothing that was read for transactions need stay. At the end of the log that is what was read ahead for one that had
@@ -243,9 +320,8 @@ impl<T: Copy> PagedStore<T> {
         let head = scan.position();
         let prefix = replay.stream.block_prefix(head);
         let last_commit = replay.marks.last_commit.min(head);
-        let next = Lsn(replay.marks.durable.0 / replay.ring.block * replay.ring.block);
         replay.marks.end = head;
-        replay.stage = ReplayStage::Rewrite { next };
+        replay.stage = ReplayStage::Done;
         self.restarting().replayed = (head, scan.chain());
         self.resume_log(head, scan.chain(), prefix, last_commit);
         true

@@ -1,55 +1,50 @@
-//! Puts of the log that are carried out by key instead of one after the other.
+//! Changes of keys that are carried out by key instead of one after the other.
 //!
-//! A log of a million keys has each put at another end of the tree, so that replaying one mostly waits for memory. Transactions that put one value into its
-//! cell are gathered, as many as an eighth of the cache holds; of several of one key the last one wins, and they are carried out in the order of
-//! their keys, so that those of a page come together. What is in between is no state that ever was, so the replay stands at
+//! A log of a million keys has each change at another end of the tree, so that replaying one mostly waits for memory. Transactions that do nothing but put values
+//! into their cells and remove keys are gathered, as many as an eighth of the cache holds; of several changes of one key the last one wins, and they are
+//! carried out in the order of their keys, all that belong into one leaf at a time. What is in between is no state that ever was, so the replay stands at
 //! the batch's beginning until all of it is carried out: a checkpoint that is made meanwhile has the whole batch replayed once more, which ends at the same keys.
 
-use crate::paged::change::{Change, decode_each};
-use crate::paged::ids::Lsn;
+use crate::paged::change::decode_each;
+use crate::paged::contents::KeyChange;
+use crate::paged::ids::{Lsn, PageSize};
+use crate::paged::tree::CellChange;
 use loadline_base::Bytes;
-use std::ops::Range;
 
-/// Of the memory for pages, this part is what gathered records may take. A page of the tree should have several of them: with an eighth of the
-/// cache, and records as large as what they leave in the tree, it has two or more wherever the cache holds the tree.
+/// Of the memory for pages, this part is what is gathered may take. A page of the tree should have several changes: with an eighth of the
+/// cache, and changes as large as what they leave in the tree, it has two or more wherever the cache holds the tree.
 const CACHE_PART: u64 = 8;
 /// And at most.
 const BATCH_BYTES_MAX: u64 = 64 << 20;
 
+/// Bytes before each cell: the lengths of key and value.
+const CELL_HEADER: usize = 4;
+/// The length of the value of a key that is removed. No value in a cell is so long.
+const REMOVED: u16 = u16::MAX;
+/// Changes whose cells are looked at before they are carried out.
+const TOUCH_AHEAD: usize = 64;
+
 /// See [above](self).
 #[derive(Default)]
 pub(super) struct ReplayBatch {
-    /// The records, one behind the other, and where each ends.
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    /// The cells, one behind the other, each behind its lengths.
+    cells: Vec<u8>,
+    /// Where each of them begins; once no more come, those that are carried out, in that order, each behind the head of its key.
+    order: Vec<(u64, u32)>,
+    transactions: u64,
     /// Behind the last of them, and its chained checksum.
     end: (Lsn, u32),
-    /// Which are carried out, in that order, once no more come.
-    order: Vec<u32>,
     is_closed: bool,
-    /// How many of those are carried out, and of how many the pages were asked for.
+    /// How many are carried out, of how many the pages were asked for, and of how many the cells were touched.
     done: usize,
     looked_at: usize,
-}
-
-/// The key and the value, if a record's transaction does nothing but put one.
-pub(super) fn only_put(body: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut changes = decode_each(body);
-    match (changes.next()??, changes.next()) {
-        (Change::Put { key, value }, None) => match (key, value) {
-            (std::borrow::Cow::Borrowed(key), std::borrow::Cow::Borrowed(value)) => {
-                Some((key, value))
-            }
-            _ => None,
-        },
-        _ => None,
-    }
+    touched: usize,
 }
 
 impl ReplayBatch {
     /// Whether nothing is gathered.
     pub(super) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.transactions == 0
     }
 
     /// Whether it is being carried out: nothing more is taken before that is over.
@@ -59,14 +54,32 @@ impl ReplayBatch {
 
     /// Whether enough is gathered, of a store with so many bytes of memory for pages.
     pub(super) fn is_full(&self, cache: Bytes) -> bool {
-        self.bytes.len() as u64 >= (cache.get() / CACHE_PART).min(BATCH_BYTES_MAX)
+        let bytes = self.cells.len() + self.order.len() * size_of::<(u64, u32)>();
+        bytes as u64 >= (cache.get() / CACHE_PART).min(BATCH_BYTES_MAX)
     }
 
-    /// Takes a record of which [`only_put`] has found a put.
-    pub(super) fn push(&mut self, body: &[u8], end: (Lsn, u32)) {
-        self.bytes.extend_from_slice(body);
-        self.ends.push(self.bytes.len());
+    /// Takes a record's transaction, if it changes nothing but the cells of keys.
+    pub(super) fn take(&mut self, page: PageSize, body: &[u8], end: (Lsn, u32)) -> bool {
+        let before = (self.cells.len(), self.order.len());
+        for change in decode_each(body) {
+            let change = change.as_ref().and_then(|change| KeyChange::of(page, change));
+            let Some(change) = change else {
+                self.cells.truncate(before.0);
+                self.order.truncate(before.1);
+                return false;
+            };
+            let start = self.cells.len();
+            self.cells.extend([0; CELL_HEADER]);
+            let key_end = change.encode(&mut self.cells);
+            let key_len = (key_end - start - CELL_HEADER) as u16;
+            let value_len = change.value.map_or(REMOVED, |_| (self.cells.len() - key_end) as u16);
+            self.cells[start..][..2].copy_from_slice(&key_len.to_le_bytes());
+            self.cells[start + 2..][..2].copy_from_slice(&value_len.to_le_bytes());
+            self.order.push((0, start as u32));
+        }
+        self.transactions += 1;
         self.end = end;
+        true
     }
 
     /// The log goes on behind a record in which nothing is to be carried out.
@@ -74,113 +87,195 @@ impl ReplayBatch {
         self.end = end;
     }
 
-    /// No more comes. Answers how many are overwritten by later ones.
-    pub(super) fn close(&mut self) -> usize {
+    /// No more comes.
+    pub(super) fn close(&mut self) {
         self.is_closed = true;
-        let count = self.ends.len() as u32;
-        let first = self.key(0);
-        let shared = (1..count).fold(first.len(), |shared, at| {
-            let same = first.iter().zip(self.key(at)).take_while(|(one, other)| one == other);
-            same.take(shared).count()
+        let Some((_, first)) = self.order.first() else { return };
+        let (cells, first) = (&self.cells[..], key_at(&self.cells, *first));
+        let shared = self.order.iter().fold(first.len(), |shared, (_, start)| {
+            let same = first.iter().zip(key_at(cells, *start));
+            same.take(shared).take_while(|(one, other)| one == other).count()
         });
         // Most comparisons are over with what a number holds of the keys.
-        let head = |key: &[u8]| {
-            let mut head = [0; 8];
-            let rest = &key[shared..];
+        for (head, start) in &mut self.order {
+            let mut bytes = [0; 8];
+            let rest = &key_at(cells, *start)[shared..];
             let length = rest.len().min(8);
-            head[..length].copy_from_slice(&rest[..length]);
-            u64::from_be_bytes(head)
-        };
-        let mut heads: Vec<(u64, u32)> = (0..count).map(|at| (head(self.key(at)), at)).collect();
-        heads.sort_unstable_by(|(one, at), (other, behind)| {
-            let keys = || self.key(*at).cmp(self.key(*behind));
-            one.cmp(other).then_with(keys).then(at.cmp(behind))
+            bytes[..length].copy_from_slice(&rest[..length]);
+            *head = u64::from_be_bytes(bytes);
+        }
+        self.order.sort_unstable_by(|(one, start), (other, behind)| {
+            let keys = || key_at(cells, *start).cmp(key_at(cells, *behind));
+            one.cmp(other).then_with(keys).then(start.cmp(behind))
         });
-        let is_last = |place: usize| {
-            let (head, at) = heads[place];
-            heads
-                .get(place + 1)
-                .is_none_or(|(next, behind)| *next != head || self.key(*behind) != self.key(at))
-        };
-        self.order = (0..heads.len()).filter(|at| is_last(*at)).map(|at| heads[at].1).collect();
-        heads.len() - self.order.len()
+        // The last one of each key wins: it takes the place of the one before.
+        self.order.dedup_by(|(head, later), (before, kept)| {
+            let is_same = head == before && key_at(cells, *later) == key_at(cells, *kept);
+            if is_same {
+                *kept = *later;
+            }
+            is_same
+        });
     }
 
-    /// The next of those that are carried out; `None` if all are.
-    pub(super) fn next(&self) -> Option<usize> {
-        (self.done < self.order.len()).then_some(self.done)
+    /// Whether all are carried out.
+    pub(super) fn is_done(&self) -> bool {
+        self.done == self.order.len()
     }
 
-    /// One more is carried out.
-    pub(super) fn advance(&mut self) {
-        self.done += 1;
+    /// Those that are still to be carried out.
+    pub(super) fn changes(&self) -> impl Iterator<Item = CellChange<'_>> + Clone {
+        self.order[self.done..].iter().map(|(_, start)| cell_at(&self.cells, *start))
     }
 
-    /// Those up to `most` behind the next one whose pages nobody has asked for.
-    pub(super) fn look_on(&mut self, most: usize) -> Range<usize> {
-        let until = (self.done + most).min(self.order.len());
-        let from = self.looked_at.max(self.done).min(until);
-        self.looked_at = until;
-        from..until
+    /// So many more are carried out.
+    pub(super) fn advance(&mut self, count: usize) {
+        self.done += count;
     }
 
-    /// What one of them changes.
-    pub(super) fn change_at(&self, place: usize) -> Change<'_> {
-        let (key, value) = self.put(self.order[place]);
-        Change::Put { key: key.into(), value: value.into() }
+    /// Looks at the cells of those that come next, so that they are near when they are carried out: they stand in the order of the log.
+    pub(super) fn touch(&mut self) {
+        let until = (self.done + TOUCH_AHEAD).min(self.order.len());
+        let ahead = &self.order[self.touched.max(self.done).min(until)..until];
+        // The sum says nothing, but without it nobody would look.
+        core::hint::black_box(ahead.iter().fold(0, |sum, (_, start)| {
+            let cell = &self.cells[*start as usize..];
+            let lines = cell.iter().step_by(64).take(3);
+            lines.fold(sum, |sum, byte| sum ^ byte)
+        }));
+        self.touched = until;
     }
 
-    /// Where the replay stands when this one is carried out; `before` until it is the last one.
-    pub(super) fn end_at(&self, place: usize, before: (Lsn, u32)) -> (Lsn, u32) {
-        if place + 1 == self.order.len() { self.end } else { before }
+    /// The next one whose page nobody has asked for.
+    pub(super) fn next_to_look_at(&self) -> usize {
+        self.looked_at.max(self.done)
     }
 
-    fn key(&self, at: u32) -> &[u8] {
-        self.put(at).0
+    /// The key of the one at this place.
+    pub(super) fn key(&self, at: usize) -> Option<&[u8]> {
+        self.order.get(at).map(|(_, start)| key_at(&self.cells, *start))
     }
 
-    fn put(&self, at: u32) -> (&[u8], &[u8]) {
-        let at = at as usize;
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        only_put(&self.bytes[start..self.ends[at]]).expect("only such are gathered")
+    /// The first from a place on whose key is this one or behind it; behind all of them, if there is no such key.
+    pub(super) fn first_from(&self, at: usize, key: Option<&[u8]>) -> usize {
+        let is_before =
+            |(_, start): &(u64, u32)| key.is_none_or(|key| key_at(&self.cells, *start) < key);
+        at + self.order[at..].partition_point(is_before)
     }
+
+    /// The pages of all before a place are there or asked for.
+    pub(super) fn looked_at(&mut self, at: usize) {
+        self.looked_at = at;
+    }
+
+    /// It is carried out. Answers how many transactions that were, and where the log goes on.
+    pub(super) fn end(&mut self) -> (u64, (Lsn, u32)) {
+        let ended = (self.transactions, self.end);
+        let ReplayBatch { mut cells, mut order, .. } = std::mem::take(self);
+        cells.clear();
+        order.clear();
+        *self = ReplayBatch { cells, order, ..ReplayBatch::default() };
+        ended
+    }
+}
+
+fn lengths_at(cells: &[u8], start: u32) -> (u16, u16, &[u8]) {
+    let (lengths, cell) = cells[start as usize..].split_at(CELL_HEADER);
+    let length = |at| u16::from_le_bytes([lengths[at], lengths[at + 1]]);
+    (length(0), length(2), cell)
+}
+
+fn key_at(cells: &[u8], start: u32) -> &[u8] {
+    let (key, _, cell) = lengths_at(cells, start);
+    &cell[..key.into()]
+}
+
+fn cell_at(cells: &[u8], start: u32) -> CellChange<'_> {
+    let (key, value, cell) = lengths_at(cells, start);
+    let (key, rest) = cell.split_at(key.into());
+    (key, (value != REMOVED).then(|| &rest[..value.into()]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paged::change::Change;
+
+    fn body(changes: &[(&str, Option<&str>)]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for (key, value) in changes {
+            let key = key.as_bytes().into();
+            match value {
+                Some(value) => Change::Put { key, value: value.as_bytes().into() },
+                None => Change::Delete { key },
+            }
+            .encode(&mut body);
+        }
+        body
+    }
 
     #[test]
     fn the_last_of_each_key_is_carried_out_in_the_order_of_keys() {
+        let transactions: [&[(&str, Option<&str>)]; 7] = [
+            &[("kb", Some("1"))],
+            &[("ka", Some("2")), ("kc", Some("2"))],
+            &[("kb", Some("3")), ("kb", None), ("kc", None)],
+            &[("k", Some("4"))],
+            &[("kbbbbbbbbbb2", Some("5")), ("ka", None)],
+            &[("kbbbbbbbbbb1", Some("6")), ("kc", Some(""))],
+            &[("ka", Some("7"))],
+        ];
         let mut batch = ReplayBatch::default();
-        for (position, (key, value)) in [
-            ("kb", "1"),
-            ("ka", "2"),
-            ("kb", "3"),
-            ("k", "4"),
-            ("kbbbbbbbbbb2", "5"),
-            ("kbbbbbbbbbb1", "6"),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let mut body = Vec::new();
-            let (key, value) = (key.as_bytes().into(), value.as_bytes().into());
-            Change::Put { key, value }.encode(&mut body);
-            assert!(only_put(&body).is_some());
-            batch.push(&body, (Lsn(position as u64 + 1), 0));
-            let twice = [&body[..], &body].concat();
-            assert!(only_put(&twice).is_none());
+        for round in 0..2 {
+            for (changes, at) in transactions.into_iter().zip(1..) {
+                assert!(batch.take(PageSize::DEFAULT, &body(changes), (Lsn(at), 0)));
+            }
+            batch.pass((Lsn(9), 1));
+            batch.close();
+            let mut found = Vec::new();
+            while !batch.is_done() {
+                batch.touch();
+                let change = batch.changes().next().expect("it is not done");
+                let KeyChange { key, value } = KeyChange::decode(change);
+                let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("it was one");
+                found.push((text(key), value.map(text)));
+                batch.advance(1);
+            }
+            let expected = [
+                ("k", Some("4")),
+                ("ka", Some("7")),
+                ("kb", None),
+                ("kbbbbbbbbbb1", Some("6")),
+                ("kbbbbbbbbbb2", Some("5")),
+                ("kc", Some("")),
+            ];
+            let expected = expected.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
+            assert_eq!(found, expected, "round {round}");
+            assert_eq!(batch.end(), (7, (Lsn(9), 1)));
+            assert!(batch.is_empty() && !batch.is_closed());
         }
-        assert_eq!(batch.close(), 1);
-        let mut values = Vec::new();
-        while let Some(place) = batch.next() {
-            let Change::Put { value, .. } = batch.change_at(place) else { unreachable!("a put") };
-            values.push(value[0]);
-            let end = batch.end_at(place, (Lsn(0), 0)).0;
-            assert_eq!(end, if values.len() == 5 { Lsn(6) } else { Lsn(0) });
-            batch.advance();
+    }
+
+    #[test]
+    fn a_transaction_that_does_anything_else_is_not_taken_nor_any_part_of_it() {
+        let mut batch = ReplayBatch::default();
+        assert!(batch.take(PageSize::DEFAULT, &body(&[("a", Some("1"))]), (Lsn(1), 0)));
+        let long = "x".repeat(4096);
+        let object = crate::paged::ObjectId {
+            collection: crate::CollectionId::new(1),
+            object: crate::ObjectNo(1),
+            snapshot: 0,
+        };
+        let mut removal = body(&[("b", Some("1"))]);
+        Change::Remove { object }.encode(&mut removal);
+        let no_change = [&body(&[("b", None)])[..], &[0xff]].concat();
+        let others = [body(&[("b", Some("1")), ("c", Some(&long))]), removal, no_change];
+        for other in others {
+            assert!(!batch.take(PageSize::DEFAULT, &other, (Lsn(2), 0)));
         }
-        assert_eq!(values, *b"42365");
+        batch.close();
+        assert_eq!(batch.changes().count(), 1);
+        batch.advance(1);
+        assert_eq!(batch.end(), (1, (Lsn(1), 0)));
     }
 }

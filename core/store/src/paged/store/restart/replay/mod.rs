@@ -4,8 +4,9 @@
 //! own data, written beside the log and never made durable, did not reach the device. The second time applies.
 //!
 //! What was read behind the last position that is known to be durable may be in a volatile cache only, or be the remains of
-//! a flush that failed; the next power cut may still take it away. So it is written once more, records and data, before
-//! the store opens.
+//! a flush that failed; the next power cut may still take it away. So it is written once more, records and data, and the log
+//! is flushed, before anything of it is applied: of what is carried out [by key](batch) a checkpoint may have a part, which is a state
+//! that ever was only with the rest of it.
 
 mod apply;
 mod batch;
@@ -18,7 +19,7 @@ use crate::paged::api::{IoDone, StoreDevice};
 use crate::paged::change::{Change, FilledRun, decode_each};
 use crate::paged::contents::Carried;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind, Scan};
+use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind};
 use crate::paged::store::requests::RestartRequest;
 use batch::ReplayBatch;
 use loadline_device::Outcome;
@@ -35,8 +36,9 @@ enum ReplayStage {
     Scan,
     Carried,
     Verify { next: usize },
-    Apply,
     Rewrite { next: Lsn },
+    Flush,
+    Apply,
     Done,
 }
 
@@ -94,8 +96,6 @@ pub(super) struct Replay {
     /// How far the pages hold the first transaction.
     progress: Option<Carried>,
     queue: ReplayQueue,
-    /// The last record handed on, or the head of the log when all are.
-    scan: Scan,
     in_flight: u32,
     /// Data read back, to be written again.
     write_back: Vec<(StoreDevice, u64, Vec<u8>)>,
@@ -119,7 +119,6 @@ impl Replay {
             first: None,
             progress: None,
             queue: ReplayQueue::default(),
-            scan: Scan::new(ring, start, chain),
             in_flight: 0,
             write_back: Vec::new(),
         }
@@ -131,8 +130,9 @@ impl Replay {
             ReplayStage::Carried | ReplayStage::Verify { .. } => {
                 ("checking data beside the log", self.marks.end)
             }
-            ReplayStage::Apply => ("replaying the log", self.scan.position()),
             ReplayStage::Rewrite { next } => ("writing the log's tail again", next),
+            ReplayStage::Flush => ("writing the log's tail again", self.marks.end),
+            ReplayStage::Apply => ("replaying the log", self.stream.scan().position()),
             ReplayStage::Done => ("replaying the log", self.marks.end),
         };
         let total = self.marks.end.0.max(at.0) - self.marks.start.0;

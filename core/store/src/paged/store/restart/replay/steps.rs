@@ -43,8 +43,9 @@ impl<T: Copy> PagedStore<T> {
                 ReplayStage::Scan => self.find_end(),
                 ReplayStage::Carried => self.find_carried(),
                 ReplayStage::Verify { next } => self.verify(next),
-                ReplayStage::Apply => self.apply_log(),
                 ReplayStage::Rewrite { next } => self.rewrite_tail(next),
+                ReplayStage::Flush => self.begin_to_apply(),
+                ReplayStage::Apply => self.apply_log(),
                 ReplayStage::Done => {
                     self.let_pages_go();
                     self.flush_restart();

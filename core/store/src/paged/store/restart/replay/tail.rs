@@ -50,7 +50,7 @@ impl<T: Copy> PagedStore<T> {
         self.claim_placed()
     }
 
-    /// Takes the pages that the log speaks of, so that the replay gives them to nobody else, and begins to apply.
+    /// Takes the pages that the log speaks of, so that the replay gives them to nobody else.
     fn claim_placed(&mut self) -> bool {
         let end = self.replay().marks.end;
         for Placed { record, run, .. } in std::mem::take(&mut self.replay().placed) {
@@ -59,14 +59,13 @@ impl<T: Copy> PagedStore<T> {
                 return self.replay_failed(RestartFault::Record(record));
             }
         }
-        let completed = self.superblock.completed;
         let replay = self.replay();
-        replay.stream = Stream::new(replay.ring, 2, completed.position, completed.chain);
-        replay.stage = ReplayStage::Apply;
+        let next = Lsn(replay.marks.durable.0 / replay.ring.block * replay.ring.block);
+        replay.stage = ReplayStage::Rewrite { next };
         true
     }
 
-    /// Reads the log's tail and writes it again as it is.
+    /// Reads the log's tail and writes it again as it is, and has it flushed.
     pub(super) fn rewrite_tail(&mut self, mut next: Lsn) -> bool {
         let class = self.options.classes.restart;
         let target = self.superblock.layout.log_target;
@@ -85,7 +84,21 @@ impl<T: Copy> PagedStore<T> {
         if next.0 < end || replay.in_flight > 0 || !replay.write_back.is_empty() {
             return false;
         }
-        replay.stage = ReplayStage::Done;
+        replay.in_flight = 1;
+        replay.stage = ReplayStage::Flush;
+        self.requests.flush(RequestPurpose::Restart(RestartRequest::Flush), target, class);
+        true
+    }
+
+    /// The log that was found stays whatever happens now.
+    pub(super) fn begin_to_apply(&mut self) -> bool {
+        let completed = self.superblock.completed;
+        let replay = self.replay();
+        if replay.in_flight > 0 {
+            return false;
+        }
+        replay.stream = Stream::new(replay.ring, 2, completed.position, completed.chain);
+        replay.stage = ReplayStage::Apply;
         true
     }
 }
