@@ -9,7 +9,7 @@ use super::flow::Inside;
 use super::line::{Line, after};
 use super::lineup::{ABSENT, Lineup};
 use super::race::Race;
-use super::rate::{FRACTION_BITS, TickRate, power_of_two};
+use super::rate::{FRACTION_BITS, PAST, TickRate, power_of_two};
 use super::tournament::{KeyedIndex, Tournament};
 use crate::Params;
 use crate::mclock::requests::RequestCharge;
@@ -23,10 +23,6 @@ const VIRTUAL_BITS: i32 = 20;
 
 /// When virtual time has come this far, it is set back.
 const VIRTUAL_MAX: u64 = 1 << 62;
-
-/// How far before `now` tags reach after a rebase: 26 days. The clock is set back when it has come twice as far, so that
-/// half of the range is left for what lies ahead.
-pub(super) const PAST: u64 = 1 << (61 - FRACTION_BITS);
 
 /// What a party is worth, as the caller gave it: read when it is changed or shown.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! remembered of its past, what its tags are computed from, and what waits.
 
 use super::lineup::ABSENT;
-use super::rate::{FAR, FRACTION_BITS, SLOW, TickRate};
+use super::rate::{FAR, FRACTION_BITS, PAST, SLOW, TickRate};
 use crate::LimitPolicy;
 use crate::mclock::requests::{RequestCharge, RequestList};
 use core::hint::select_unpredictable;
@@ -13,6 +13,9 @@ const SLACK: u32 = 4;
 /// A caller may come back this much late to a class at its limit, by a coarse timer or since nothing could be begun, and
 /// the limit is still reached: 0.1 ms.
 const LATE_TICKS: u64 = 100_000 << FRACTION_BITS;
+
+/// What lies before a clock that was set back, as ticks.
+const PAST_TICKS: u64 = PAST << FRACTION_BITS;
 
 /// The line; see the module. Tags are functions of it, not state: new parameters and a new head show at once.
 #[derive(Clone, Debug)]
@@ -471,6 +474,10 @@ impl Line {
             match base.checked_sub(ticks) {
                 Some(base) => (u64::try_from(base).unwrap_or(FAR).min(FAR), cost),
                 None if tag > ticks => rate.fit(tag - ticks),
+                // A charge that is longer than the past would make a tag that has passed one to come.
+                None if rate.exact(cost) > u128::from(PAST_TICKS) => {
+                    rate.fit(u128::from(PAST_TICKS))
+                }
                 None => (0, cost),
             }
         };

@@ -6,6 +6,10 @@ use super::line::after;
 /// Fraction bits of a tick: 2^-10 ns.
 pub(super) const FRACTION_BITS: u32 = 10;
 
+/// How far before `now` tags reach after a rebase: 26 days. The clock is set back when it has come twice as far, so that
+/// half of the range is left for what lies ahead.
+pub(super) const PAST: u64 = 1 << (61 - FRACTION_BITS);
+
 /// The last tag: what lies beyond it is found by [`TickRate::exact`]. The sum of two is less than the key of a queue's blank
 /// places.
 pub(super) const FAR: u64 = (1 << 63) - 1;

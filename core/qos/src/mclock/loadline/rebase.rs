@@ -1,9 +1,9 @@
 //! When tags come near the end of their range, or the unit of virtual time has to change: everything is counted anew, rarely
 //! enough not to matter (weeks of the clock, 2^42 units of cost at the heaviest weight).
 
-use super::level::{Level, PAST, spare_entry};
+use super::level::{Level, spare_entry};
 use super::lineup::ABSENT;
-use super::rate::{FRACTION_BITS, floor_log2};
+use super::rate::{FRACTION_BITS, PAST, floor_log2};
 use super::tournament::KeyedIndex;
 use loadline_base::Time;
 
