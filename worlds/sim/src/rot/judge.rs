@@ -249,7 +249,7 @@ impl Sound {
             return unless_unseen(CaseVerdict::Named, "an answer named damage");
         }
         goes_on.map_or(CaseVerdict::Healed, |number| {
-            self.second_life(reader, number, report.is_clean())
+            self.second_life(reader, number, report.is_clean() && !has_begun)
         })
     }
 
@@ -276,7 +276,8 @@ impl Sound {
         }
         let mut disks = reader.into_disks();
         settle(&mut disks, number);
-        // What only the last checkpoint still speaks of is found until there is another one.
+        // What only the last checkpoint still speaks of is found until there is another one. Of one that had begun the checker said
+        // nothing before: the restart ended it.
         let is_checked = was_clean || number.is_multiple_of(2 * SECOND_LIFE);
         if let Some(finding) = check(&disks).findings.first().filter(|_| is_checked) {
             return CaseVerdict::Wrong(format!("after another write the checker finds: {finding}"));

@@ -55,6 +55,21 @@ fn equal_cases_have_equal_outcomes() {
     }
 }
 
+/// A store died inside of a checkpoint, and rot met a page of an object that was removed after it had begun. The restart ends that
+/// checkpoint, so the checker, which had looked at its images alone, finds the page then, though nobody needs it.
+#[test]
+fn rot_that_only_an_ended_checkpoint_speaks_of_is_healed() {
+    let cases = [
+        (LogMode::Background, Protection::Log, 1, 3192),
+        (LogMode::Fsync, Protection::Log, 7, 6200),
+    ];
+    for (log_mode, protection, seed, number) in cases {
+        let outcome = make(OwnStore { log_mode, protection, seed })
+            .run(Case { kind: DamageKind::Flip, number });
+        assert_eq!(outcome.verdict, CaseVerdict::Healed, "{}", outcome.story);
+    }
+}
+
 /// The canary: a copy that is sound in itself and holds something else is found out.
 #[test]
 fn another_value_in_a_sound_copy_is_found_out() {
