@@ -147,6 +147,8 @@ pub enum DiskFault {
     Contents,
     /// The disk holds nothing: an operator must say that it is to be filled.
     Empty,
+    /// What the OSD keeps is of a later format than this program knows. It is sound, and left as it is.
+    NewerFormat(u32),
     /// The disk is another cluster's.
     OtherCluster,
     /// The disk is another OSD's of this cluster.
@@ -182,6 +184,10 @@ impl std::fmt::Display for DiskFault {
             DiskFault::Contents => {
                 f.write_str("the disk holds no state of an OSD that can be read")
             }
+            DiskFault::NewerFormat(format) => write!(
+                f,
+                "what the OSD keeps is of format {format}, which a newer program wrote: start the node with that one"
+            ),
             DiskFault::Empty => f.write_str("the disk is empty; `loadline osd replace` fills it"),
             DiskFault::OtherCluster => f.write_str("the disk belongs to another cluster"),
             DiskFault::OtherOsd(osd) => {

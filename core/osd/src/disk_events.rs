@@ -107,7 +107,7 @@ impl Osd {
     }
 
     pub(crate) fn identify(&mut self, now: Time, identity: Identity) {
-        self.keep(now, PgId::new(0), vec![identity.edit()], Kept::Term(identity.term));
+        self.keep(now, PgId::new(0), identity.edits(), Kept::Term(identity.term));
     }
 
     pub(crate) fn save_map(&mut self, now: Time, epoch: u32, map: Data) {
@@ -433,6 +433,7 @@ impl Osd {
         match load.answered(answer) {
             LoadNext::Ask(ask) => paged.ask(now, ask),
             LoadNext::Unreadable => self.stop(DiskFault::Contents, fx),
+            LoadNext::Newer(format) => self.stop(DiskFault::NewerFormat(format), fx),
             LoadNext::Done => {
                 let load = std::mem::take(load);
                 paged.phase = OpeningPhase::Open;

@@ -1,6 +1,7 @@
 //! The keys under which an OSD keeps what it knows, beside the objects themselves, and the bytes of the values.
 //!
 //! ```text
+//! f                              the format of all this (4); not there where a program wrote that knew only the first
 //! i                              who this disk is: cluster (16), OSD (4), and the owner's term it promised (8)
 //! m                              the map, as the owner of the map writes it, if it is no larger than a value may be
 //! n                              the map in pieces ([`KeptMap`](super::map::KeptMap)): which set (1), how many (4), bytes of all (8)
@@ -36,6 +37,10 @@ pub struct Identity {
     pub term: u64,
 }
 
+/// Where the format stands.
+pub(crate) const FORMAT: &[u8] = b"f";
+/// The format that this program writes: in the second one an entry of a log may tell which bytes its write changed.
+const WRITTEN: u32 = 2;
 /// Where the identity stands.
 pub(crate) const IDENTITY: &[u8] = b"i";
 /// First letter of the keys of placement groups' states.
@@ -52,9 +57,10 @@ pub(crate) const SCRUBS: u8 = b's';
 const OWN_KEYS: u8 = b'u';
 
 impl Identity {
-    /// The edit that writes it down.
-    pub(crate) fn edit(&self) -> Edit {
-        Edit::Put { key: IDENTITY.to_vec(), value: self.encode() }
+    /// The edits that write it down, and in which format what the OSD keeps is from then on.
+    pub(crate) fn edits(&self) -> Vec<Edit> {
+        let put = |key: &[u8], value| Edit::Put { key: key.to_vec(), value };
+        vec![put(FORMAT, WRITTEN.to_le_bytes().to_vec()), put(IDENTITY, self.encode())]
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -69,6 +75,12 @@ impl Identity {
         let osd = OsdId::new(u32::from_le_bytes(osd.try_into().ok()?));
         Some(Identity { cluster, osd, term: u64::from_le_bytes(term.try_into().ok()?) })
     }
+}
+
+/// The format of what an OSD keeps, if this program cannot read it, as the disk tells it.
+pub(crate) fn newer_format(value: Option<&[u8]>) -> Option<u32> {
+    let format = value?.first_chunk().map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes));
+    (format > WRITTEN).then_some(format)
 }
 
 /// What the disk says of a copy, without its log.
@@ -116,11 +128,12 @@ pub(crate) fn pages_of_group(pg: PgId) -> impl Iterator<Item = OwnPages> {
     [GROUPS, HISTORIES, LACKS, LOGS, SCRUBS].into_iter().map(of_letter)
 }
 
-/// All pages of a store that hold nothing of a placement group: who the disk is, the map, clients' keys, and what the store keeps for
+/// All pages of a store that hold nothing of a placement group: the format, who the disk is, the map, clients' keys, and what the store keeps for
 /// itself.
-pub(crate) fn pages_of_disk() -> [OwnPages; 4] {
+pub(crate) fn pages_of_disk() -> [OwnPages; 5] {
     let of_letter = |letter: u8| OwnPages::Keys(vec![letter]..vec![letter + 1]);
     [
+        of_letter(FORMAT[0]),
         of_letter(IDENTITY[0]),
         OwnPages::Keys(b"m".to_vec()..b"o".to_vec()),
         of_letter(OWN_KEYS),
@@ -305,6 +318,13 @@ mod tests {
         let (pg, rest) = group_of(HISTORIES, &key).expect("a key of a past");
         let found = history_of(rest, &value);
         assert_eq!((pg, found), (PgId::new(3), Some((ObjectNo(9), history))));
+    }
+
+    #[test]
+    fn a_format_is_known_up_to_the_one_that_is_written() {
+        assert_eq!([None, Some(&WRITTEN.to_le_bytes()[..])].map(newer_format), [None; 2]);
+        assert_eq!(newer_format(Some(&3u32.to_le_bytes())), Some(3));
+        assert_eq!(newer_format(Some(&[2])), Some(u32::MAX), "no number of four bytes");
     }
 
     #[test]

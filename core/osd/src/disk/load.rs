@@ -39,6 +39,7 @@ pub(crate) struct LoadedGroup {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum LoadPart {
     #[default]
+    Format,
     Identity,
     Map,
     MapPieces,
@@ -80,12 +81,14 @@ pub(crate) enum NextLoad {
     Done,
     /// What stands under a key is not what an OSD writes.
     Unreadable,
+    /// It is of a format that this program does not know yet.
+    Newer(u32),
 }
 
 impl DiskLoad {
     /// The first question.
     pub(crate) fn first() -> Ask {
-        Ask::Get(keys::IDENTITY.to_vec())
+        Ask::Get(keys::FORMAT.to_vec())
     }
 
     /// Takes an answer.
@@ -103,6 +106,13 @@ impl DiskLoad {
 
     fn value(&mut self, value: Option<Vec<u8>>) -> NextLoad {
         match self.part {
+            LoadPart::Format => match keys::newer_format(value.as_deref()) {
+                Some(format) => NextLoad::Newer(format),
+                None => {
+                    self.part = LoadPart::Identity;
+                    NextLoad::Ask(Ask::Get(keys::IDENTITY.to_vec()))
+                }
+            },
             LoadPart::Identity => {
                 self.identity = value.as_deref().and_then(Identity::decode);
                 self.part = LoadPart::Map;

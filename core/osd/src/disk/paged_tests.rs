@@ -174,7 +174,9 @@ impl Rig {
             match load.answered(answer.expect("with what was found")) {
                 LoadNext::Ask(next) => ask = next,
                 LoadNext::Done => return load.groups.remove(&PG),
-                LoadNext::Unreadable => panic!("the store has what no OSD writes"),
+                LoadNext::Newer(_) | LoadNext::Unreadable => {
+                    panic!("the store has what no OSD writes")
+                }
             }
         }
     }

@@ -6,6 +6,7 @@
 
 mod opened_again;
 
+use crate::by_hand::OpenedStore;
 use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, is_whole, settings, sync, target};
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
@@ -16,7 +17,7 @@ use loadline_sim::disk::SimDisk;
 use loadline_store::paged::ids::StoreId;
 use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
 use loadline_store::paged::superblock::Superblock;
-use loadline_store::paged::{Fault, LogMode, Options, RestartFault};
+use loadline_store::paged::{Answer, Ask, Edit, Fault, LogMode, Options, RestartFault};
 
 const OBJECTS: u64 = 16;
 
@@ -122,6 +123,37 @@ fn a_damaged_log_is_healed_from_the_other_copies() {
         assert_eq!(node.cluster().fault(victim), None);
         check_all(&mut node);
     }
+}
+
+/// The disk, if what its OSD keeps there were of a format that is by so much later.
+fn with_later_format(disk: &SimDisk, by: u32) -> (SimDisk, u32) {
+    let mut store = OpenedStore::new(disk.clone());
+    let key = b"f".to_vec();
+    let Answer::Value(Some(ours)) = store.ask(Ask::Get(key.clone())) else {
+        panic!("an OSD writes its format")
+    };
+    let format = u32::from_le_bytes(ours.try_into().expect("four bytes")) + by;
+    let put = Edit::Put { key, value: format.to_le_bytes().into() };
+    store.ask(Ask::Transaction(vec![put]));
+    (store.into_disk(), format)
+}
+
+/// An older program takes what it cannot read for damage, and makes a sound disk empty to fill it from the others.
+#[test]
+fn a_disk_of_a_later_format_is_left_as_it_is() {
+    let (at, disks) = written(3);
+    let (later, format) = with_later_format(&disks[2], 1);
+    let mut changed = disks.clone();
+    changed[2] = later;
+    let mut node = start(at, changed).expect("the others are enough");
+    let osd = OsdId::new(2);
+    assert_eq!(node.cluster().fault(osd), Some(DiskFault::NewerFormat(format)));
+    assert!(node.heal_damaged(|_| unreachable!("it is sound")).is_empty());
+    assert_eq!(node.may_heal(osd), None);
+
+    let mut node = start(at, disks).expect("all are as they were");
+    assert!(node.wait_until(is_whole));
+    check_all(&mut node);
 }
 
 /// What every one of them still named was not believed, and an operator had to say that the disk may be lost.

@@ -2,6 +2,7 @@
 //! power is cut, at random. A naive model judges that nothing acknowledged is lost.
 
 mod brim;
+mod by_hand;
 mod damage;
 mod full;
 mod given_up;

@@ -3,58 +3,26 @@
 
 use super::flips::{DEEP, Flipped, REPAIR, check_disks, image, record, rest, scrub_all};
 use super::judge::{CELL, Judged, contents};
-use crate::judge::{OSDS, stores};
-use loadline_base::Time;
+use crate::by_hand::OpenedStore;
+use crate::judge::OSDS;
 use loadline_osd::{OsdId, OsdSet, ScrubError, ScrubErrors, ScrubRecord};
-use loadline_sim::disk::SimDisk;
-use loadline_sim::{SimStore, StoreDisks};
-use loadline_store::paged::{Answer, Ask, Edit, LogMode, ObjectId, Op, OpLane, Payload};
+use loadline_store::paged::{Answer, Ask, Edit, ObjectId, Payload};
 use loadline_store::{CollectionId, ObjectMeta, ObjectNo};
 
-/// A store that is opened by hand.
-struct Opened {
-    store: SimStore,
-    asked: u64,
-}
-
-impl Opened {
-    fn new(disk: SimDisk) -> Opened {
-        let disks = StoreDisks { data: disk, log: None };
-        let store = SimStore::open(Time::ZERO, stores(LogMode::Fsync), disks);
-        Opened { store, asked: 0 }
-    }
-
-    fn ask(&mut self, ask: Ask) -> Answer {
-        self.asked += 1;
-        let class = stores(LogMode::Fsync).classes.log;
-        self.store.submit(Op { ask, lane: Some(OpLane(0)), class, token: self.asked });
-        while self.store.ended().is_empty() {
-            assert!(self.store.step(), "it is answered");
-        }
-        let ended = self.store.ended_mut().pop().expect("it has ended");
-        ended.result.expect("the disk is good")
-    }
-
-    /// States of objects that hold this at this place.
-    fn holding(&mut self, offset: u64, bytes: &[u8]) -> Vec<(ObjectId, ObjectMeta)> {
-        let mut found = Vec::new();
-        for collection in (0..8).map(CollectionId::new) {
-            let list = Ask::List { collection, from: ObjectNo(0), most: 1000 };
-            let Answer::Objects(all) = self.ask(list) else { panic!("no list") };
-            for (object, meta) in all {
-                let read = Ask::Read { object, offset, length: CELL };
-                if self.ask(read) == Answer::Bytes(Some(bytes.to_vec())) {
-                    found.push((object, meta));
-                }
+/// States of objects in a store that hold this at this place.
+fn holding(store: &mut OpenedStore, offset: u64, bytes: &[u8]) -> Vec<(ObjectId, ObjectMeta)> {
+    let mut found = Vec::new();
+    for collection in (0..8).map(CollectionId::new) {
+        let list = Ask::List { collection, from: ObjectNo(0), most: 1000 };
+        let Answer::Objects(all) = store.ask(list) else { panic!("no list") };
+        for (object, meta) in all {
+            let read = Ask::Read { object, offset, length: CELL };
+            if store.ask(read) == Answer::Bytes(Some(bytes.to_vec())) {
+                found.push((object, meta));
             }
         }
-        found
     }
-
-    fn into_disk(mut self) -> SimDisk {
-        self.ask(Ask::Sync);
-        self.store.into_disks().data
-    }
+    found
 }
 
 /// The node dies, and a cell is changed on so many of the disks that have it, counted from the first, in every state of its object that has it:
@@ -67,8 +35,8 @@ fn change(judged: &mut Judged, cell: usize, copies: std::ops::Range<usize>) -> V
     judged.crash_and(None, |disks, _| {
         let mut copy = 0;
         for (osd, disk) in disks.iter_mut().enumerate() {
-            let mut store = Opened::new(disk.clone());
-            let states = store.holding(offset, &old);
+            let mut store = OpenedStore::new(disk.clone());
+            let states = holding(&mut store, offset, &old);
             if states.is_empty() {
                 continue;
             }
