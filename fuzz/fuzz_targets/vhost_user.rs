@@ -5,6 +5,7 @@
 #![no_main]
 
 #[path = "../../core/wire/tests/vhost/feed.rs"]
+#[allow(dead_code, reason = "the other target runs the rest")]
 mod feed;
 
 use libfuzzer_sys::fuzz_target;

@@ -4,8 +4,8 @@
 //! the drive has something to say next; then it waits, and says when it wants to go on. What time it is, the promise and the
 //! wish stand in shared memory; on the socket there are only the beginning, the machine's `Wait` and the drive's `Run`.
 
-use crate::socket::SocketError;
 use loadline_base::{Span, Time};
+use loadline_vhost::SocketError;
 use loadline_wire::calendar::{
     CALENDAR_MESSAGE_BYTES, CalendarLayout, CalendarMessage, CalendarOp, NEVER_NS,
 };

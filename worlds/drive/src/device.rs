@@ -3,12 +3,11 @@
 use crate::contents::DriveContents;
 use crate::counts::{DriveCounts, DriveStatistics, Left, ModelStatistics, guideline};
 use crate::medium::{DriveMedium, MediumEnd};
-use crate::memory::{MachineMemory, Segments};
-use crate::ring::{BrokenRing, MachineRing, RingRequest};
-use crate::session::ServedRings;
+use crate::session::ScsiRings;
 use loadline_base::{Span, Time};
 use loadline_scsi::{BLOCK_BYTES, Cdb, DiskAnswer, MediumCommand, MediumKind, ScsiDisk, SenseCode};
 use loadline_sim::hdd::Ending;
+use loadline_vhost::{BrokenRing, MachineMemory, MachineRing, RingRequest, Segments};
 use loadline_wire::vhost::{
     CONTROL_BYTES, ControlRequest, DeviceResponse, REQUEST_BYTES, RESPONSE_BYTES, ScsiRequest,
     ScsiResponse, TaskFunction,
@@ -100,9 +99,9 @@ impl ScsiDevice {
     pub(crate) fn take_requests(
         &mut self,
         now: Time,
-        rings: &mut ServedRings<'_>,
+        rings: &mut ScsiRings<'_>,
     ) -> Result<(), BrokenRing> {
-        let ServedRings { requests: ring, memory, .. } = rings;
+        let ScsiRings { requests: ring, memory, .. } = rings;
         let mut answered = false;
         while let Some(request) = ring.take(memory)? {
             answered |= self.take_request(now, request, ring, memory)?;
@@ -178,11 +177,11 @@ impl ScsiDevice {
     pub(crate) fn advance(
         &mut self,
         now: Time,
-        rings: Option<ServedRings<'_>>,
+        rings: Option<ScsiRings<'_>>,
     ) -> Result<(), BrokenRing> {
         let mut ended = Vec::new();
         self.medium.advance(now, &mut ended);
-        let Some(ServedRings { requests: ring, memory, .. }) = rings else { return Ok(()) };
+        let Some(ScsiRings { requests: ring, memory, .. }) = rings else { return Ok(()) };
         let mut answered = false;
         for MediumEnd { id, ending } in ended {
             // What was taken back while it was carried out ends all the same, and is nobody's.
@@ -251,9 +250,9 @@ impl ScsiDevice {
     pub(crate) fn take_controls(
         &mut self,
         now: Time,
-        rings: &mut ServedRings<'_>,
+        rings: &mut ScsiRings<'_>,
     ) -> Result<(), BrokenRing> {
-        let ServedRings { controls, requests, memory } = rings;
+        let ScsiRings { controls, requests, memory } = rings;
         let mut answered = false;
         while let Some(request) = controls.take(memory)? {
             let mut bytes = [0; CONTROL_BYTES];

@@ -4,9 +4,9 @@ use crate::calendar::CalendarError;
 use crate::counts::DriveStatistics;
 use crate::device::ScsiDevice;
 use crate::session::{VhostSession, VhostSessionError};
-use crate::socket::SocketError;
 use crate::waiting::{SIGNAL_TIME, wait};
 use loadline_base::{Span, Time};
+use loadline_vhost::{SocketError, TalkError};
 use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};
@@ -70,7 +70,7 @@ pub fn serve(
             continue;
         }
         let (stream, _) = listener.accept()?;
-        let mut session = VhostSession::new(stream)?;
+        let mut session = VhostSession::new(stream);
         device.connected();
         let over = serve_session(&mut session, device, &clock, orders);
         device.disconnected(clock.now());
@@ -82,7 +82,7 @@ pub fn serve(
 /// Says that a session is over; one of a machine that was switched off closes its end, and is no matter.
 pub(crate) fn tell_end(error: &VhostSessionError, orders: &mut dyn ServeOrders) {
     match error {
-        VhostSessionError::Socket(SocketError::Gone)
+        VhostSessionError::Talk(TalkError::Socket(SocketError::Gone))
         | VhostSessionError::Time(CalendarError::Socket(SocketError::Gone)) => {}
         error => orders.session_over(&error.to_string()),
     }

@@ -6,9 +6,9 @@ use crate::counts::DriveStatistics;
 use crate::device::ScsiDevice;
 use crate::serve::{ServeError, ServeOrders, tell, tell_end};
 use crate::session::{VhostSession, VhostSessionError};
-use crate::socket::SocketError;
 use crate::waiting::{SIGNAL_TIME, wait};
 use loadline_base::Time;
+use loadline_vhost::SocketError;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 
@@ -95,7 +95,7 @@ impl VirtualMachine {
                 None => {
                     let (stream, _) = listener.accept().map_err(SocketError::from)?;
                     let session = VhostSession::in_virtual_time(stream);
-                    self.session = Some(session.map_err(SocketError::from)?);
+                    self.session = Some(session);
                     device.connected();
                 }
             }

@@ -139,6 +139,28 @@ pub enum VhostRequest {
         /// Which ring.
         ring: usize,
     },
+    /// Memory for what is under way, which outlives the device's process: the device makes it, the machine keeps it.
+    GetInflight {
+        /// How many rings there are.
+        rings: u16,
+        /// How many descriptors each has.
+        size: u16,
+    },
+    /// That memory, handed back with a descriptor: what stands in it was under way when the last session ended.
+    SetInflight(InflightArea),
+}
+
+/// Where in its file memory for what is under way lies, and for what it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InflightArea {
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Where it begins in its file.
+    pub offset: u64,
+    /// How many rings it is for.
+    pub rings: u16,
+    /// How many descriptors each has.
+    pub size: u16,
 }
 
 /// Why a message cannot be understood; the session is over.
@@ -227,6 +249,44 @@ pub fn ring_call(ring: usize) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// What the device tells the machine: its configuration has changed.
+pub fn config_changed() -> Vec<u8> {
+    const CONFIG_CHANGE: u32 = 2;
+    [CONFIG_CHANGE, VERSION, 0].iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The answer to [`VhostRequest::GetConfig`], of a device whose configuration is `own`: offset, length, flags, bytes; without any
+/// bytes if they are not there.
+pub fn config_reply(own: &[u8], offset: usize, bytes: usize) -> Vec<u8> {
+    let part = offset.checked_add(bytes).and_then(|end| own.get(offset..end)).unwrap_or(&[]);
+    let mut payload = Vec::new();
+    for word in [offset as u32, part.len() as u32, 0] {
+        payload.extend(word.to_le_bytes());
+    }
+    payload.extend(part);
+    payload
+}
+
+impl InflightArea {
+    fn decode(payload: &[u8]) -> Option<InflightArea> {
+        let half =
+            |at: usize| payload.get(at..)?.first_chunk().map(|field| u16::from_le_bytes(*field));
+        Some(InflightArea {
+            bytes: u64_at(payload, 0)?,
+            offset: u64_at(payload, 8)?,
+            rings: half(16)?,
+            size: half(18)?,
+        })
+    }
+
+    /// The answer to [`VhostRequest::GetInflight`], beside which its descriptor travels: as long as C lays it out.
+    pub fn reply(&self) -> Vec<u8> {
+        let halves = [self.rings, self.size, 0, 0];
+        let words = [self.bytes, self.offset].into_iter().flat_map(u64::to_le_bytes);
+        words.chain(halves.into_iter().flat_map(u16::to_le_bytes)).collect()
+    }
+}
+
 impl VhostRequest {
     /// Reads what follows a head; `descriptors` is how many came with the message.
     pub fn decode(
@@ -270,6 +330,9 @@ impl VhostRequest {
             24 => state()
                 .map(|(offset, bytes)| VhostRequest::GetConfig { offset, bytes: bytes as usize }),
             25 => Some(VhostRequest::SetConfig),
+            31 => InflightArea::decode(payload)
+                .map(|InflightArea { rings, size, .. }| VhostRequest::GetInflight { rings, size }),
+            32 => InflightArea::decode(payload).map(VhostRequest::SetInflight),
             35 => state().map(|(ring, _)| VhostRequest::Kick { ring }),
             _ => return Err(VhostError::Unknown { request }),
         })
@@ -279,7 +342,7 @@ impl VhostRequest {
     fn descriptors_due(&self, payload: &[u8]) -> usize {
         match self {
             VhostRequest::SetMemory(regions) => regions.len(),
-            VhostRequest::SetBackendChannel => 1,
+            VhostRequest::SetBackendChannel | VhostRequest::SetInflight(_) => 1,
             VhostRequest::SetKick { .. }
             | VhostRequest::SetCall { .. }
             | VhostRequest::SetError { .. } => {
@@ -326,41 +389,6 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|field| u64::from_le_bytes(*field))
-}
-
-/// The configuration of a virtio-scsi device with one disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceConfig {
-    /// Segments of a command's data at most.
-    pub segments_max: u32,
-    /// Blocks of a command at most.
-    pub sectors_max: u32,
-    /// Commands at the disk at most.
-    pub queue_depth: u32,
-}
-
-impl DeviceConfig {
-    /// Its bytes: one request queue, events of 16 bytes, sense of 96, CDBs of 32, and LUN 0 of target 0 alone.
-    pub fn bytes(&self) -> [u8; 36] {
-        let mut bytes = [0; 36];
-        let words = [1, self.segments_max, self.sectors_max, self.queue_depth, 16, 96, 32, 0, 0];
-        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
-    }
-
-    /// The answer to [`VhostRequest::GetConfig`]: offset, length, flags, bytes; without any bytes if they are not there.
-    pub fn reply(&self, offset: usize, bytes: usize) -> Vec<u8> {
-        let own = self.bytes();
-        let part = offset.checked_add(bytes).and_then(|end| own.get(offset..end)).unwrap_or(&[]);
-        let mut payload = Vec::new();
-        for word in [offset as u32, part.len() as u32, 0] {
-            payload.extend(word.to_le_bytes());
-        }
-        payload.extend(part);
-        payload
-    }
 }
 
 #[cfg(test)]
@@ -421,9 +449,23 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_has_the_bytes_that_linux_reads() {
-        let config = DeviceConfig { segments_max: 126, sectors_max: 4096, queue_depth: 32 };
-        assert_eq!(config.reply(8, 4)[12..], 4096u32.to_le_bytes());
-        assert_eq!(config.reply(34, 4).len(), 12, "beyond the end there is nothing");
+    fn memory_for_what_is_under_way_goes_there_and_back() {
+        let area = InflightArea { bytes: 4096, offset: 0, rings: 2, size: 128 };
+        let reply = area.reply();
+        assert_eq!(reply.len(), 24, "C pads it to eight bytes");
+        let asked = VhostRequest::decode(31, &reply, 0);
+        assert_eq!(asked, Ok(VhostRequest::GetInflight { rings: 2, size: 128 }));
+        let back = VhostRequest::decode(32, &reply, 1);
+        assert_eq!(back, Ok(VhostRequest::SetInflight(area)));
+        let without = VhostRequest::decode(32, &reply, 0);
+        assert_eq!(without, Err(VhostError::Descriptors { request: 32, found: 0 }));
+    }
+
+    #[test]
+    fn a_configuration_is_told_in_parts() {
+        let own: Vec<u8> = (0..36).collect();
+        assert_eq!(config_reply(&own, 8, 4)[12..], [8, 9, 10, 11]);
+        assert_eq!(config_reply(&own, 34, 4).len(), 12, "beyond the end there is nothing");
+        assert_eq!(config_reply(&own, usize::MAX, 4).len(), 12);
     }
 }

@@ -12,6 +12,29 @@ pub const CONTROL_BYTES: usize = 24;
 /// Bytes of sense data at most.
 const SENSE_BYTES: usize = 96;
 
+/// The configuration of a virtio-scsi device with one disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScsiConfig {
+    /// Segments of a command's data at most.
+    pub segments_max: u32,
+    /// Blocks of a command at most.
+    pub sectors_max: u32,
+    /// Commands at the disk at most.
+    pub queue_depth: u32,
+}
+
+impl ScsiConfig {
+    /// Its bytes: one request queue, events of 16 bytes, sense of 96, CDBs of 32, and LUN 0 of target 0 alone.
+    pub fn bytes(&self) -> [u8; 36] {
+        let mut bytes = [0; 36];
+        let words = [1, self.segments_max, self.sectors_max, self.queue_depth, 16, 96, 32, 0, 0];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+}
+
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScsiRequest {
@@ -162,6 +185,12 @@ mod tests {
         let bytes = response.bytes();
         assert_eq!(bytes[..12], [18, 0, 0, 0, 2, 1, 0, 0, 0, 0, 2, 0]);
         assert_eq!((bytes[29], bytes[30]), (0x70, 0));
+    }
+
+    #[test]
+    fn the_configuration_has_the_bytes_that_linux_reads() {
+        let config = ScsiConfig { segments_max: 126, sectors_max: 4096, queue_depth: 32 };
+        assert_eq!(config.bytes()[8..12], 4096u32.to_le_bytes());
     }
 
     #[test]

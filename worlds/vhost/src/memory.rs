@@ -1,7 +1,9 @@
 //! The machine's memory, as far as it has handed it over.
 
 use loadline_wire::vhost::MemoryRegion;
+use rustix::fs::fstat;
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use thiserror::Error;
@@ -13,35 +15,49 @@ use vm_memory::{
 
 /// Why a machine's memory cannot be had.
 #[derive(Debug, Error)]
-pub(crate) enum MemoryError {
+pub enum MemoryError {
     /// It cannot be mapped.
     #[error("the machine's memory cannot be mapped: {0}")]
     Map(#[from] FromRangesError),
     /// Its regions lie on each other.
     #[error("the machine's memory makes no sense: {0}")]
     Regions(#[from] GuestRegionCollectionError),
+    /// A file of it is not as long as is said, or not a file at all.
+    #[error("a file of the machine's memory is shorter than the region that is said to lie in it")]
+    Short,
+    /// A file of it cannot be looked at.
+    #[error("a file of the machine's memory cannot be looked at: {0}")]
+    File(#[from] io::Error),
 }
 
 /// The machine's memory: mapped, and known by the addresses of the process that runs the machine.
 #[derive(Clone, Debug)]
-pub(crate) struct MachineMemory {
+pub struct MachineMemory {
     mapped: Arc<GuestMemoryMmap>,
-    regions: Vec<MemoryRegion>,
+    regions: Arc<[MemoryRegion]>,
 }
 
 impl MachineMemory {
+    /// Maps regions, each of which lies in a file of its own or in the same.
     pub(crate) fn map(
         regions: Vec<MemoryRegion>,
         files: Vec<OwnedFd>,
     ) -> Result<MachineMemory, MemoryError> {
         let mapped = regions.iter().zip(files).map(|(region, file)| {
+            let there = fstat(&file).map_err(io::Error::from)?.st_size as u64;
+            let end = region.file_offset.checked_add(region.bytes);
+            if end.is_none_or(|end| end > there) {
+                return Err(MemoryError::Short);
+            }
             let file = FileOffset::new(File::from(file), region.file_offset);
             let address = GuestAddress(region.guest_address);
-            GuestRegionMmap::from_range(address, region.bytes as usize, Some(file))
+            Ok(GuestRegionMmap::from_range(address, region.bytes as usize, Some(file))?)
         });
-        let mapped: Vec<GuestRegionMmap> = mapped.collect::<Result<_, _>>()?;
+        let mut mapped: Vec<GuestRegionMmap> = mapped.collect::<Result<_, MemoryError>>()?;
+        mapped.sort_by_key(GuestMemoryRegion::start_addr);
         debug_assert!(mapped.iter().all(|region| region.len() > 0), "a mapping of nothing fails");
-        Ok(MachineMemory { mapped: Arc::new(GuestMemoryMmap::from_regions(mapped)?), regions })
+        let mapped = Arc::new(GuestMemoryMmap::from_regions(mapped)?);
+        Ok(MachineMemory { mapped, regions: regions.into() })
     }
 
     pub(crate) fn mapped(&self) -> &GuestMemoryMmap {
@@ -54,19 +70,19 @@ impl MachineMemory {
             user.checked_sub(region.user_address).is_some_and(|offset| offset < region.bytes)
         };
         let region = self.regions.iter().find(inside)?;
-        Some(GuestAddress(region.guest_address + (user - region.user_address)))
+        region.guest_address.checked_add(user - region.user_address).map(GuestAddress)
     }
 }
 
 /// Pieces of the machine's memory that follow each other in a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Segments {
+pub struct Segments {
     pieces: Vec<(GuestAddress, u32)>,
 }
 
 /// A piece lies outside the machine's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OutsideMemory;
+pub struct OutsideMemory;
 
 impl Segments {
     pub(crate) fn push(&mut self, address: GuestAddress, bytes: u32) {
@@ -74,12 +90,12 @@ impl Segments {
     }
 
     /// How many bytes there are.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|(_, bytes)| u64::from(*bytes)).sum()
     }
 
     /// Reads what stands from byte `start` on; there must be as much.
-    pub(crate) fn read(
+    pub fn read(
         &self,
         memory: &MachineMemory,
         start: u64,
@@ -94,7 +110,7 @@ impl Segments {
     }
 
     /// Writes from byte `start` on; there must be room for it.
-    pub(crate) fn write(
+    pub fn write(
         &self,
         memory: &MachineMemory,
         start: u64,
