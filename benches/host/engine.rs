@@ -201,6 +201,7 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         placement_seed: 0,
         images: Vec::new(),
         nbd: Vec::new(),
+        vhost: Vec::new(),
         admin: ListenAt::Unix(folder.join("admin.sock")),
         medium: Medium::Ssd,
         preset: *loadline_qos::preset("loadline").expect("it is built in"),

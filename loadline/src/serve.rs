@@ -56,6 +56,7 @@ fn failure(error: BootError) -> Failure {
         | BootError::NothingToGiveUp
         | BootError::Holds(..)
         | BootError::Setting(_)
+        | BootError::Vhost(..)
         | BootError::Image(..) => Failure::Input(error.to_string()),
         BootError::Start {
             why: StartError::NotLost(_) | StartError::NoSuchOsd(_) | StartError::NotGivenUp(_),
@@ -104,6 +105,7 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
             .map(|image| ImageSpec { name: image.name, size: image.size })
             .collect(),
         nbd: nbd.chain(config.nbd_tcp.map(ListenAt::Tcp)).collect(),
+        vhost: config.vhost,
         admin: ListenAt::Unix(config.admin),
         page: config.page.map(|at| PageSpec { at, token_file: config.dir.join("page.json") }),
         medium: config.medium,

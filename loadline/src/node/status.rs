@@ -187,9 +187,10 @@ fn fares(row: &BackgroundRow) -> String {
 }
 
 fn sockets(connections: &ConnectionCounts) -> String {
-    let ConnectionCounts { nbd, admin, page, refused } = connections;
+    let ConnectionCounts { nbd, vhost, admin, page, refused } = connections;
     let page = if *page > 0 { format!(", {page} HTTP") } else { String::new() };
-    format!("{nbd} NBD, {admin} admin{page}; {refused} refused since the start")
+    let guests = if *vhost > 0 { format!(", {vhost} vhost-user") } else { String::new() };
+    format!("{nbd} NBD{guests}, {admin} admin{page}; {refused} refused since the start")
 }
 
 fn memory_in_words(memory: &MemoryUse) -> String {

@@ -36,11 +36,11 @@ pub use disk::{
 pub use engine::{
     BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage,
     DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec,
-    Mail, MemoryPlan, NodeGone, PageSpec, TooLittleMemory,
+    Mail, MemoryPlan, NodeGone, PageSpec, TooLittleMemory, VhostSpec,
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
-    LoopEvent, LoopOptions, Mailbox, Mode, Peer, Signal, listen_at,
+    LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, listen_at,
 };
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, write_empty_store, write_new_store, write_store};

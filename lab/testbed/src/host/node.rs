@@ -82,6 +82,7 @@ fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
         placement_seed: spec.placement_seed,
         images: spec.images.iter().filter(|_| over_nbd).map(image).collect(),
         nbd: over_nbd.then(|| ListenAt::Unix(ground.socket.clone())).into_iter().collect(),
+        vhost: Vec::new(),
         admin: ListenAt::Unix(ground.folder.join("admin.sock")),
         medium: spec.medium,
         preset: spec.preset,

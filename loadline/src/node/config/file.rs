@@ -31,6 +31,9 @@ pub(super) struct NodeFile {
     /// Make this image if it is missing
     #[arg(long = "image", value_name = "NAME=SIZE")]
     pub(super) images: Vec<ImageTyped>,
+    /// Serve this image, or `IMAGE@SNAPSHOT`, as a virtual machine's disk by vhost-user-blk at this path; may be repeated
+    #[arg(long, value_name = "IMAGE=PATH")]
+    pub(super) vhost: Vec<VhostTyped>,
     #[arg(skip)]
     pub(super) nbd: NbdTyped,
     #[arg(skip)]
@@ -118,6 +121,25 @@ impl FromStr for ImageTyped {
         let (name, size) = text.split_once('=').ok_or("expected an image such as `vol0=2GiB`")?;
         let size = size.parse().map_err(|error| format!("`{size}` is not understood: {error}"))?;
         Ok(ImageTyped { name: name.to_owned(), size: Some(size) })
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VhostTyped {
+    pub(super) image: String,
+    pub(super) path: PathBuf,
+}
+
+impl FromStr for VhostTyped {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<VhostTyped, &'static str> {
+        let parts =
+            text.split_once('=').filter(|(image, path)| !image.is_empty() && !path.is_empty());
+        let (image, path) =
+            parts.ok_or("expected an image and a path, such as `vol0=vol0.sock`")?;
+        Ok(VhostTyped { image: image.to_owned(), path: path.into() })
     }
 }
 

@@ -70,6 +70,10 @@ impl From<ServeArgs> for NodeFile {
         let ServeArgs { osds: asked, size, mut node, nbd, settings, .. } = args;
         let dir = node.dir.get_or_insert_with(default_dir);
         node.osds = osds(dir, asked, size);
+        for typed in &mut node.vhost {
+            // Where a path begins that is typed, and not in the node's folder as in a file.
+            typed.path = std::path::absolute(&typed.path).unwrap_or_default();
+        }
         let settings =
             settings.into_iter().map(|flag| (flag.option, FileValue::Text(flag.value))).collect();
         node.nbd = nbd;

@@ -1,6 +1,6 @@
 //! From what was typed to what was meant: defaults, and the rules that concern more than one field.
 
-use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped};
+use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, VhostTyped};
 use super::words::Typed;
 use super::{ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
@@ -12,8 +12,8 @@ use loadline_cluster::settings::{
 };
 use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
-use loadline_host::DoorLimits;
 use loadline_host::admin::api::Who;
+use loadline_host::{DoorLimits, VhostSpec};
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
@@ -25,6 +25,8 @@ use std::path::{Path, PathBuf};
 const COPIES: u32 = 3;
 /// The shortest time that a connection may be given: the node looks once a second.
 const SHORTEST: Span = Span::from_secs(1);
+/// Images with paths of their own at most: each takes some dozen descriptors.
+const VHOST_MAX: usize = 64;
 /// What log, images and a useful number of pages take at least.
 const OSD_BYTES_MIN: Bytes = Bytes::from_mib(64);
 
@@ -98,6 +100,7 @@ impl NodeFile {
             copies,
             pgs: self.pgs,
             images: self.images()?,
+            vhost: self.vhost(&dir)?,
             nbd_unix: dir.join(self.nbd.unix.as_deref().unwrap_or(Path::new("nbd.sock"))),
             nbd_tcp: self.nbd.tcp,
             page: self.page,
@@ -145,6 +148,29 @@ impl NodeFile {
             images.push(ImageConfig { name, size });
         }
         Ok(images)
+    }
+
+    /// Each image has one path, and each path one image. Flags name paths as every other program's do, a file those in the node's folder.
+    fn vhost(&self, dir: &Path) -> Result<Vec<VhostSpec>, FieldFault> {
+        let mut specs: Vec<VhostSpec> = Vec::new();
+        for VhostTyped { image, path } in &self.vhost {
+            let path = dir.join(path);
+            let shown = path.display();
+            let fault = |reason: String| Err(FieldFault::at("vhost", image, reason));
+            if specs.iter().any(|spec| spec.image == *image) {
+                return fault(format!(
+                    "`{image}` stands there twice: an image is one guest's disk"
+                ));
+            }
+            if specs.iter().any(|spec| spec.path == path) {
+                return fault(format!("{shown} is two images' path"));
+            }
+            if specs.len() == VHOST_MAX {
+                return fault(format!("takes {VHOST_MAX} images at most"));
+            }
+            specs.push(VhostSpec { image: image.clone(), path });
+        }
+        Ok(specs)
     }
 
     /// The settings as one change, tried on the option table.

@@ -18,7 +18,7 @@ use file::NodeFile;
 use loadline_base::Bytes;
 use loadline_cluster::settings::{DriveLimits, SettingsChange};
 use loadline_device::Medium;
-use loadline_host::{BackendChoice, Direct, Discards, DoorLimits};
+use loadline_host::{BackendChoice, Direct, Discards, DoorLimits, VhostSpec};
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 use loadline_study::why;
@@ -38,6 +38,8 @@ pub(crate) struct NodeConfig {
     pub(crate) pgs: Option<u32>,
     /// Images to be made in it where they are missing.
     pub(crate) images: Vec<ImageConfig>,
+    /// Images that guests find at paths of their own.
+    pub(crate) vhost: Vec<VhostSpec>,
     /// Where NBD clients are served: a Unix socket.
     pub(crate) nbd_unix: PathBuf,
     /// Where NBD clients are served besides: TCP, on loopback only.

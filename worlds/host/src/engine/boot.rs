@@ -13,6 +13,8 @@ use super::host_node::{Alarm, HostNode};
 use super::mail::Mail;
 use super::nbd::NbdConnections;
 use super::settings::NodeSettings;
+use super::shared_memory::SharedMemory;
+use super::vhost::VhostFaces;
 use super::watches::Watches;
 use super::{Engine, Stopping};
 use crate::new_store::random_u128;
@@ -25,7 +27,6 @@ use loadline_cluster::settings::Refused;
 use loadline_cluster::{PoolSpec, StartError};
 use loadline_node::{Delays, Node};
 use std::io;
-use std::sync::Arc;
 
 /// The pool that a new node has.
 const POOL: &str = "data";
@@ -82,6 +83,9 @@ pub enum BootError {
     /// A setting may not stand.
     #[error("{0}")]
     Setting(#[from] Refused),
+    /// An image that a guest is to find at a path is not there.
+    #[error("--vhost {0}={at}: {1}", at = .2.display())]
+    Vhost(String, loadline_cluster::images::ImageError, std::path::PathBuf),
     /// An image cannot be made.
     #[error("image {0}: {1}")]
     Image(String, loadline_cluster::images::ImageError),
@@ -109,7 +113,7 @@ impl Engine {
     /// [`BootError`] with one sentence.
     pub fn start(config: EngineConfig) -> Result<Engine, BootError> {
         small_pages();
-        let doors = Doors::new(&config.doors, raise_descriptors());
+        let doors = Doors::new(&config.doors, config.vhost.len() as u32, raise_descriptors());
         let options = LoopOptions {
             backend: config.backend,
             connections_max: doors.most(),
@@ -136,14 +140,15 @@ impl Engine {
         let mut engine = Engine {
             host,
             doors,
+            memory: SharedMemory::default(),
             nbd: NbdConnections::default(),
+            vhost: VhostFaces::default(),
             admin: AdminConnections::default(),
             direct: DirectDesk::default(),
             clients: ClientOps::default(),
             image_work: None,
             bench: Benches::default(),
             watches: Watches::default(),
-            page_token: Arc::from(""),
             stopping: Stopping::No,
         };
         tracing::info!(mode = %engine.host.io_mode(), "event loop");
@@ -208,11 +213,12 @@ impl Engine {
             self.doors.opened(listener, Speaks::Nbd);
             tracing::info!(%at, "NBD");
         }
+        self.vhost_listen()?;
         let listener = self.host.world.listen(&self.host.config.admin)?;
         self.doors.opened(listener, Speaks::Admin);
         tracing::info!(at = %self.host.config.admin, "admin");
         if let Some(page) = self.host.config.page.clone() {
-            self.page_token = page.write_token().map_err(BootError::Token)?;
+            self.admin.page_token = page.write_token().map_err(BootError::Token)?;
             let at = ListenAt::Tcp(page.at);
             let listener = self.host.world.listen(&at)?;
             self.doors.opened(listener, Speaks::Page);

@@ -77,6 +77,7 @@ impl Engine {
         let (waiter, ended) = self.clients.end(command);
         match waiter {
             Waiter::Nbd(command) => self.nbd_command_ended(command, ended),
+            Waiter::Vhost(command) => self.vhost_command_ended(command, ended),
             Waiter::Image => self.image_work_ended(&ended),
             Waiter::Direct(token) => self.direct_op_ended(token, ended),
         }

@@ -1,6 +1,7 @@
 //! Clients' commands under way: each is made of ops on objects, and ends with the last of them.
 
 use super::nbd::NbdCommand;
+use super::vhost::VhostCommand;
 use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::{IssuedOp, PoolId};
 use loadline_osd::{Data, OpKind, Reply};
@@ -13,6 +14,8 @@ use std::ops::Range;
 pub(super) enum Waiter {
     /// A command of an NBD connection.
     Nbd(NbdCommand),
+    /// A request of a guest that is connected by vhost-user.
+    Vhost(VhostCommand),
     /// A background job on images.
     Image,
     /// An op of the client in this process, by its own number.

@@ -33,6 +33,8 @@ pub struct EngineConfig {
     pub images: Vec<ImageSpec>,
     /// Where NBD clients are served.
     pub nbd: Vec<ListenAt>,
+    /// Images that guests find at paths of their own, by vhost-user.
+    pub vhost: Vec<VhostSpec>,
     /// Where commands are taken.
     pub admin: ListenAt,
     /// Where the page is, if anywhere.
@@ -106,6 +108,15 @@ pub struct DiskSpec {
     pub path: PathBuf,
     /// Size of a file that is made where there is none; without it a missing file stays missing.
     pub size: Option<Bytes>,
+}
+
+/// An image, or a snapshot, as the disk of a guest that connects at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VhostSpec {
+    /// `image` or `image@snapshot`.
+    pub image: String,
+    /// Where its guest connects.
+    pub path: PathBuf,
 }
 
 /// One image.

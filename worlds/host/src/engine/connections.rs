@@ -15,9 +15,10 @@ impl Engine {
             None => self.host.world.close(conn),
             Some(speaks) if !self.let_in(conn, speaks, peer) => {}
             Some(Speaks::Nbd) => self.nbd_accepted(conn),
+            Some(Speaks::Vhost) => self.vhost_accepted(listener, conn),
             Some(Speaks::Admin) => self.admin_accepted(conn, Audience::Operator),
             Some(Speaks::Page) => {
-                let token = self.page_token.clone();
+                let token = self.admin.page_token.clone();
                 self.admin_accepted(conn, Audience::Page(token));
             }
         }
@@ -25,10 +26,10 @@ impl Engine {
 
     /// Lets a connection in, or sends it away. Answers whether it is in.
     fn let_in(&mut self, conn: ConnId, speaks: Speaks, peer: Peer) -> bool {
-        let memory = self.nbd.held().more_connections(self.host.states_most());
+        let memory = self.memory.held().more_connections(self.host.states_most());
         let refused = match self.doors.enter(conn, speaks, peer, memory) {
             Ok(()) => return true,
-            Err(TurnedAway::Full(_)) if speaks != Speaks::Nbd && self.end_idlest(speaks) => {
+            Err(TurnedAway::Full(_)) if speaks.is_asked() && self.end_idlest(speaks) => {
                 return self.let_in(conn, speaks, peer);
             }
             Err(refused) => refused,
@@ -37,6 +38,7 @@ impl Engine {
         self.host.world.close(conn);
         let what = match speaks {
             Speaks::Nbd => "NBD",
+            Speaks::Vhost => "vhost-user",
             Speaks::Admin => "admin",
             Speaks::Page => "HTTP",
         };
@@ -65,6 +67,7 @@ impl Engine {
         }
         match self.doors.leave(conn) {
             Some(Speaks::Nbd) => self.nbd_closed(conn),
+            Some(Speaks::Vhost) => self.vhost_closed(conn),
             Some(Speaks::Admin | Speaks::Page) => self.admin_closed(conn),
             None => {}
         }

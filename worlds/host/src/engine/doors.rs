@@ -6,6 +6,7 @@
 
 use crate::{ConnId, ListenerId, Peer};
 use loadline_base::{Span, Time};
+use loadline_osd::ClientId;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -44,6 +45,10 @@ const ADMIN: u32 = 32;
 const PAGE: u32 = 32;
 /// Descriptors for everything else: disks, listeners, the ring, threads' bells, files that are opened and closed.
 const RESERVED: u64 = 256;
+/// Descriptors of one guest: its socket, two for each ring, its memory.
+const VHOST: u64 = 64;
+/// Owners of work inside the client class are small numbers, used again in turn.
+const CLIENTS: u32 = 4096;
 /// Connections that are closed as soon as they have come take a descriptor for a moment.
 const PASSING: u32 = 16;
 /// Complaints of one kind are told once in so long, and then how many there were.
@@ -53,9 +58,18 @@ const QUIET: Span = Span::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Speaks {
     Nbd,
+    /// One image's guest, by vhost-user.
+    Vhost,
     Admin,
     /// The page, and `/metrics` over TCP.
     Page,
+}
+
+impl Speaks {
+    /// Whether it is asked about the node, and does not serve what the node is there for.
+    pub(super) fn is_asked(self) -> bool {
+        matches!(self, Speaks::Admin | Speaks::Page)
+    }
 }
 
 /// What clients do wrong often, once somebody tries.
@@ -107,6 +121,7 @@ struct Untold {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DoorCounts {
     pub nbd: u32,
+    pub vhost: u32,
     pub admin: u32,
     pub page: u32,
 }
@@ -116,28 +131,34 @@ pub(super) struct DoorCounts {
 pub(super) struct Doors {
     nbd_max: u32,
     nbd_per_peer: Option<u32>,
+    vhost_max: u32,
     listeners: BTreeMap<ListenerId, Speaks>,
     peers: BTreeMap<ConnId, (Speaks, Peer)>,
     counts: DoorCounts,
     of_peer: BTreeMap<(Speaks, Peer), u32>,
     /// Connections that were refused since the start.
     pub refused: u64,
+    clients: u32,
     untold: BTreeMap<Complaint, Untold>,
 }
 
 impl Doors {
-    pub(super) fn new(limits: &DoorLimits, descriptors: u64) -> Doors {
-        let free = descriptors.saturating_sub(RESERVED + u64::from(ADMIN + PAGE + PASSING));
+    /// With so many images that guests find at paths of their own.
+    pub(super) fn new(limits: &DoorLimits, vhost: u32, descriptors: u64) -> Doors {
+        let reserved = RESERVED + u64::from(ADMIN + PAGE + PASSING) + u64::from(vhost) * VHOST;
+        let free = descriptors.saturating_sub(reserved);
+        // Each has one guest at a time, and the next one may come before it is known that the last has gone.
+        let vhost_max = if vhost > 0 { 2 * vhost + PASSING } else { 0 };
         let nbd_max = u64::from(limits.connections).min(free.max(16)) as u32;
         if nbd_max < limits.connections {
             tracing::warn!(descriptors, "the system gives descriptors for {nbd_max} connections");
         }
-        Doors { nbd_max, nbd_per_peer: limits.per_peer, ..Doors::default() }
+        Doors { nbd_max, nbd_per_peer: limits.per_peer, vhost_max, ..Doors::default() }
     }
 
     /// Connections that the loop may have to know at a time.
     pub(super) fn most(&self) -> usize {
-        (self.nbd_max + ADMIN + PAGE + PASSING) as usize
+        (self.nbd_max + self.vhost_max + ADMIN + PAGE + PASSING) as usize
     }
 
     /// A listener is there.
@@ -150,15 +171,22 @@ impl Doors {
         self.listeners.get(&listener).copied()
     }
 
-    /// The listeners of NBD clients, which are closed now.
-    pub(super) fn close_nbd(&mut self) -> Vec<ListenerId> {
-        let nbd = self.listeners.extract_if(.., |_, speaks| *speaks == Speaks::Nbd);
-        nbd.map(|(listener, _)| listener).collect()
+    /// The listeners of clients and guests, which are closed now.
+    pub(super) fn close_faces(&mut self) -> Vec<ListenerId> {
+        let faces = self.listeners.extract_if(.., |_, speaks| !speaks.is_asked());
+        faces.map(|(listener, _)| listener).collect()
     }
 
     /// What a connection that is in speaks.
     pub(super) fn speaks(&self, conn: ConnId) -> Option<Speaks> {
         self.peers.get(&conn).map(|(speaks, _)| *speaks)
+    }
+
+    /// Whose the work of a connection is that has just come in.
+    pub(super) fn new_client(&mut self) -> ClientId {
+        let client = ClientId::new(self.clients % CLIENTS);
+        self.clients = self.clients.wrapping_add(1);
+        client
     }
 
     /// All that are in.
@@ -186,6 +214,7 @@ impl Doors {
     ) -> Result<(), TurnedAway> {
         let (count, most, memory) = match speaks {
             Speaks::Nbd => (&mut self.counts.nbd, self.nbd_max, memory),
+            Speaks::Vhost => (&mut self.counts.vhost, self.vhost_max, memory),
             Speaks::Admin => (&mut self.counts.admin, ADMIN, ADMIN),
             Speaks::Page => (&mut self.counts.page, PAGE, PAGE),
         };
@@ -194,7 +223,12 @@ impl Doors {
             return Err(if memory == 0 { TurnedAway::Memory } else { TurnedAway::Full(most) });
         }
         let has = self.of_peer.get(&(speaks, peer)).copied().unwrap_or(0);
-        let told = self.nbd_per_peer.filter(|_| speaks == Speaks::Nbd);
+        let told = match speaks {
+            Speaks::Nbd => self.nbd_per_peer,
+            // One process may run all guests, and each image has its own place.
+            Speaks::Vhost => Some(most),
+            Speaks::Admin | Speaks::Page => None,
+        };
         if has >= told.unwrap_or(PER_PEER.min(free)) {
             return Err(TurnedAway::Share { has, free });
         }
@@ -215,6 +249,7 @@ impl Doors {
         let who = self.peers.remove(&conn)?;
         match who.0 {
             Speaks::Nbd => self.counts.nbd -= 1,
+            Speaks::Vhost => self.counts.vhost -= 1,
             Speaks::Admin => self.counts.admin -= 1,
             Speaks::Page => self.counts.page -= 1,
         }
@@ -254,7 +289,7 @@ impl Complaint {
     fn words(self) -> &'static str {
         match self {
             Complaint::Refused => "connections were refused",
-            Complaint::Violation => "NBD clients broke the protocol",
+            Complaint::Violation => "clients broke the protocol",
             Complaint::NoChoice => "NBD clients chose no export in time",
             Complaint::Idle => "idle connections were ended",
             Complaint::Stalled => "stalled connections were ended",
@@ -275,7 +310,7 @@ mod tests {
     #[test]
     fn one_peer_never_takes_all_places_and_nobody_takes_those_of_admin() {
         let limits = DoorLimits { connections: 4, per_peer: Some(3), ..DoorLimits::default() };
-        let mut doors = Doors::new(&limits, 10_000);
+        let mut doors = Doors::new(&limits, 0, 10_000);
         let enter = |doors: &mut Doors, number, speaks, process| {
             doors.enter(ConnId::numbered(number), speaks, peer(process), PLENTY)
         };
@@ -289,7 +324,7 @@ mod tests {
         assert_eq!(enter(&mut doors, 6, Speaks::Admin, 1), Ok(()), "admin has places of its own");
         doors.leave(ConnId::numbered(0));
         doors.leave(ConnId::numbered(5));
-        assert_eq!(doors.counts(), DoorCounts { nbd: 3, admin: 1, page: 0 });
+        assert_eq!(doors.counts(), DoorCounts { nbd: 3, vhost: 0, admin: 1, page: 0 });
         assert_eq!(enter(&mut doors, 7, Speaks::Nbd, 1), Ok(()));
     }
 
@@ -298,7 +333,7 @@ mod tests {
     fn peers_that_take_what_they_can_leave_as_much_for_the_next_one() {
         const PLACES: u32 = 700;
         let crowd = |speaks, peers: i32, places: u32| {
-            let mut doors = Doors::new(&DoorLimits::default(), 10_000);
+            let mut doors = Doors::new(&DoorLimits::default(), 0, 10_000);
             let mut numbers = 0..;
             let mut let_in = |process, memory| {
                 let conn = ConnId::numbered(numbers.next().expect("there are more"));
@@ -323,8 +358,8 @@ mod tests {
     #[test]
     fn connections_leave_descriptors_for_the_node() {
         let limits = DoorLimits::default();
-        assert_eq!(Doors::new(&limits, 1024).nbd_max, 1024 - 256 - 32 - 32 - 16);
-        assert_eq!(Doors::new(&limits, 1 << 20).nbd_max, 4096);
-        assert_eq!(Doors::new(&limits, 100).nbd_max, 16, "some can always try");
+        assert_eq!(Doors::new(&limits, 0, 1024).nbd_max, 1024 - 256 - 32 - 32 - 16);
+        assert_eq!(Doors::new(&limits, 0, 1 << 20).nbd_max, 4096);
+        assert_eq!(Doors::new(&limits, 0, 100).nbd_max, 16, "some can always try");
     }
 }

@@ -35,6 +35,7 @@ impl Engine {
         while let Some((_, alarm)) = self.host.alarms.pop_until(self.host.now) {
             match alarm {
                 Alarm::Second => self.second_passed(),
+                Alarm::Again => self.vhost_again(),
                 // The upkeep that follows every event looks how far these are.
                 Alarm::Stop | Alarm::Watch => {}
             }
@@ -46,7 +47,8 @@ impl Engine {
         self.host.second_passed();
         self.tell_second();
         self.end_idle();
-        self.nbd_end_gone();
+        self.end_gone();
+        self.vhost_tell_sizes();
         self.doors.tell_more(self.host.now);
         give_back_memory();
     }

@@ -22,6 +22,8 @@ pub(super) enum Alarm {
     Watch,
     /// A step of the stop has had its time.
     Stop,
+    /// Guests whose rings had more than was taken in one turn have theirs.
+    Again,
 }
 
 /// The node with its disks, its settings and what is counted of it.

@@ -25,6 +25,7 @@ mod exports;
 mod heal;
 mod health;
 mod host_node;
+mod image_ops;
 mod images;
 mod live;
 mod mail;
@@ -33,13 +34,16 @@ mod op_trace;
 mod opening;
 mod room;
 mod settings;
+mod shared_memory;
+mod sharing;
 mod stop;
 mod terms;
+mod vhost;
 mod watches;
 
 pub use boot::BootError;
 pub use budget::{MemoryPlan, TooLittleMemory};
-pub use config::{DiskSpec, EngineConfig, ImageSpec, PageSpec};
+pub use config::{DiskSpec, EngineConfig, ImageSpec, PageSpec, VhostSpec};
 pub use direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage, DirectModes,
     DirectOp, DirectServices, NodeGone,
@@ -57,7 +61,8 @@ use host_node::HostNode;
 use loadline_base::Time;
 use loadline_cluster::images::JobId;
 use nbd::NbdConnections;
-use std::sync::Arc;
+use shared_memory::SharedMemory;
+use vhost::VhostFaces;
 use watches::Watches;
 
 /// How far the end is.
@@ -85,7 +90,9 @@ enum Stopping {
 pub struct Engine {
     host: HostNode,
     doors: Doors,
+    memory: SharedMemory,
     nbd: NbdConnections,
+    vhost: VhostFaces,
     admin: AdminConnections,
     direct: DirectDesk,
     clients: ClientOps,
@@ -93,8 +100,6 @@ pub struct Engine {
     image_work: Option<(JobId, u64)>,
     bench: Benches,
     watches: Watches,
-    /// What who uses the page's buttons must know.
-    page_token: Arc<str>,
     stopping: Stopping,
 }
 
@@ -128,7 +133,7 @@ impl Engine {
             LoopEvent::Received { conn, bytes } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_received(conn, &bytes),
                 Some(Speaks::Admin | Speaks::Page) => self.admin_received(conn, &bytes),
-                None => {}
+                Some(Speaks::Vhost) | None => {}
             },
             LoopEvent::Ended { conn } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_ended(conn),
@@ -137,9 +142,10 @@ impl Engine {
             LoopEvent::Sent { conn, bytes, .. } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_sent(conn, bytes),
                 Some(Speaks::Admin | Speaks::Page) => self.admin_sent(conn, bytes),
-                None => {}
+                Some(Speaks::Vhost) | None => {}
             },
             LoopEvent::Closed { conn, reason } => self.closed(conn, reason),
+            LoopEvent::Readable(id) => self.vhost_readable(id),
             LoopEvent::Signal(signal) => self.signalled(signal),
             LoopEvent::Mail(Mail::Stop) => self.begin_stop(),
             LoopEvent::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
@@ -161,7 +167,11 @@ impl Engine {
                 continue;
             }
             // Where an answer made room, a command that was waiting may be read, and carried out.
+            if !self.is_stopping() {
+                self.give_memory();
+            }
             self.nbd_flush();
+            self.vhost_flush();
             if self.host.node.is_settled() {
                 break;
             }

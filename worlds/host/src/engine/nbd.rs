@@ -11,9 +11,10 @@ use super::client_ops::{Ended, NewOp, Waiter};
 use super::doors::Complaint;
 use super::exports::NodeExports;
 use super::host_node::HostNode;
+use super::image_ops::{op_on, read_of};
 use crate::ConnId;
 use connections::{Brings, NbdConnection};
-use loadline_cluster::images::{Piece, SnapshotId, View, split};
+use loadline_cluster::images::{View, split};
 use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
 use loadline_wire::nbd::{
     CommandKind, ConnectionLimits, ExportCommand, NbdError, NbdFailure, NbdReply, NbdSession,
@@ -28,45 +29,7 @@ const RECEIVE: usize = 256 << 10;
 /// Bytes asked of one that has nothing under way: a buffer that may wait for long is a short one.
 const RECEIVE_IDLE: usize = 16 << 10;
 
-/// How a view is read.
-fn read_of(view: &View) -> OpKind {
-    match view.read_at {
-        SnapshotId::HEAD => OpKind::Read,
-        SnapshotId(snapshot) => OpKind::ReadAt(SnapshotNo(snapshot)),
-    }
-}
-
-fn op_on(view: &View, kind: OpKind, piece: Piece, data: Data) -> NewOp {
-    let Piece { object, offset, length, at } = piece;
-    NewOp { kind, pool: view.pool, object, offset, length, at, data }
-}
-
-/// Owners of work inside the client class are small numbers, used again in turn.
-const CLIENTS: u32 = 4096;
-
 impl HostNode {
-    /// The ops on objects that carry out a command on an image.
-    fn ops_of(
-        &self,
-        view: &View,
-        (offset, length): (u64, u64),
-        kind: OpKind,
-        bytes: Vec<u8>,
-    ) -> Vec<NewOp> {
-        let mut whole = Some(bytes);
-        let mut data = |piece: &Piece| match kind {
-            OpKind::Write => Data::new(part(&mut whole, piece, length)),
-            _ => Data::NONE,
-        };
-        split(view, offset, length).map(|piece| op_on(view, kind, piece, data(&piece))).collect()
-    }
-
-    /// The ops that make a range zeros: none for objects that hold nothing.
-    fn zeros_of(&mut self, view: &View, range: (u64, u64)) -> Vec<NewOp> {
-        let pieces = self.node.pieces_with_data(view, range);
-        pieces.into_iter().map(|piece| op_on(view, OpKind::Zero, piece, Data::NONE)).collect()
-    }
-
     /// The ops that tell where a range holds data, and how far they tell it: objects that hold nothing need none.
     fn status_of(&mut self, view: &View, (offset, length): (u64, u64)) -> (Vec<NewOp>, u32) {
         let (mut ops, mut covered) = (Vec::new(), 0);
@@ -88,8 +51,7 @@ impl Engine {
     pub(super) fn nbd_accepted(&mut self, conn: ConnId) {
         let mut out = SessionOutbox::default();
         let session = NbdSession::new(ConnectionLimits::default(), &mut out);
-        let client = ClientId::new(self.nbd.next_client % CLIENTS);
-        self.nbd.next_client += 1;
+        let client = self.doors.new_client();
         let connection = NbdConnection {
             session,
             out,
@@ -220,9 +182,6 @@ impl Engine {
 
     /// Sends what the sessions have queued and asks for what they can take, once per round.
     pub(super) fn nbd_flush(&mut self) {
-        if !self.is_stopping() {
-            self.nbd_give_memory();
-        }
         while let Some(conn) = self.nbd.touched.pop() {
             let waiting = self
                 .nbd
@@ -272,12 +231,7 @@ impl Engine {
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if let Some(connection) = self.nbd.connections.remove(&conn) {
-            self.nbd.held.change(connection.charged, ConnectionCharge::default());
-            self.nbd.was_freed = true;
-            self.nbd.waiting.retain(|(waiting, _)| *waiting != conn);
-        }
-        if self.nbd.express == Some(conn) {
-            self.nbd.express = None;
+            self.memory.forget(conn, connection.charged);
         }
         tracing::debug!(?conn, "an NBD client has gone");
     }
@@ -308,16 +262,6 @@ fn extents(mut held: Vec<Range<u64>>, covered: u32) -> Vec<StatusExtent> {
     }
     push(u64::from(covered) - at, true);
     extents
-}
-
-/// The bytes of one piece: all of them without copying, if it is the only one.
-fn part(whole: &mut Option<Vec<u8>>, piece: &Piece, length: u64) -> Vec<u8> {
-    if u64::from(piece.length) == length {
-        return whole.take().unwrap_or_default();
-    }
-    let bytes = whole.as_deref().unwrap_or_default();
-    let from = piece.at as usize;
-    bytes[from..from + piece.length as usize].to_vec()
 }
 
 #[cfg(test)]

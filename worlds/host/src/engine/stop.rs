@@ -46,7 +46,7 @@ impl Engine {
         self.stopping = Stopping::Draining { until };
         self.host.alarms.push(until, Alarm::Stop);
         self.host.alarms.push(self.host.now + SPREADING, Alarm::Stop);
-        for listener in self.doors.close_nbd() {
+        for listener in self.doors.close_faces() {
             self.host.world.stop_listening(listener);
         }
         self.nbd_shut_down();

@@ -58,6 +58,11 @@ impl Connections {
         ConnId { slot, serial }
     }
 
+    pub(super) fn socket(&self, id: ConnId) -> Option<Arc<OwnedFd>> {
+        let conn = self.conns.get(id.slot).filter(|conn| conn.serial == id.serial)?;
+        (conn.closing.is_none() && !conn.receiving && !conn.sending).then(|| conn.socket.clone())
+    }
+
     pub(super) fn queued(&self, id: ConnId) -> usize {
         let conn = self.conns.get(id.slot).filter(|conn| conn.serial == id.serial);
         conn.map_or(0, |conn| conn.queued)

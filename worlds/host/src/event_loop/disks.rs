@@ -11,9 +11,11 @@ use std::collections::VecDeque;
 use std::io;
 
 /// The disks of a loop.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LoopDisks {
     disks: Slots<LoopDisk>,
+    /// Memory of each for what is in flight.
+    memory: Bytes,
     real_time_refused: bool,
     limits_refused: bool,
 }
@@ -39,14 +41,19 @@ pub(super) struct Transfer {
 }
 
 impl LoopDisks {
+    /// Disks that have so much memory each.
+    pub(super) fn new(memory: Bytes) -> LoopDisks {
+        LoopDisks { disks: Slots::new(), memory, real_time_refused: false, limits_refused: false }
+    }
+
     /// Takes a disk in. Answers its id, and why its memory is not registered, if it is not.
     pub(super) fn add(
         &mut self,
         opened: OpenedDisk,
-        memory: Bytes,
         backend: &mut Backend<CallPurpose>,
     ) -> io::Result<(DiskId, Option<String>)> {
-        let length = usize::try_from(memory.get()).expect("a disk's memory fits the address space");
+        let length =
+            usize::try_from(self.memory.get()).expect("a disk's memory fits the address space");
         let arena = Arena::new(length)?;
         let disk = LoopDisk { opened, arena, line: VecDeque::new(), unanswered: 0 };
         let id = DiskId::new(self.disks.acquire(disk).get());

@@ -16,6 +16,10 @@ define_id! {
     pub struct ListenerId, "listener "
 }
 
+/// A descriptor whose owner reads it himself, and is told when there is something. No id is used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReadinessId(pub(super) u64);
+
 /// A connection of one loop. An id is never used twice; asking something of a connection that is closed has no
 /// effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +90,8 @@ pub enum LoopEvent<M> {
         /// Who closed it.
         reason: Disconnect,
     },
+    /// A descriptor has something to read, or will never again. It is told of until it is read or [forgotten](super::Loop::forget_readable).
+    Readable(ReadinessId),
     /// The process was asked to stop.
     Signal(Signal),
     /// Somebody used the [`Mailbox`](super::Mailbox).
@@ -143,6 +149,7 @@ pub(super) enum CallPurpose {
     Accept(ListenerId),
     Receive(ConnId),
     Send(ConnId),
+    Readiness,
     Mail,
     Signal(Signal),
 }

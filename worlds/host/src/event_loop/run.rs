@@ -1,15 +1,20 @@
 //! The loop itself: one owner of all state, one place where it waits, one `match` for what comes back.
 
-use super::{CallPurpose, Connections, Inbox, Listeners, LoopDisks, Signals};
-use super::{ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, LoopEvent};
+use super::{CallPurpose, Connections, Inbox, Listeners, LoopDisks, Readiness, Signals};
+use super::{
+    ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, LoopEvent, ReadinessId,
+};
 use super::{LoopError, LoopOptions, Mailbox, Mode};
 use crate::backend::{Backend, Call, FinishedCall};
 use crate::{Clock, OpenedDisk};
-use loadline_base::{Bytes, Span, Time};
+use loadline_base::{Span, Time};
 use loadline_device::Request;
 use std::fmt;
+use std::io;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// One thread's disks, sockets, mailbox and signals.
 ///
@@ -19,12 +24,12 @@ pub struct Loop<M> {
     backend: Backend<CallPurpose>,
     mode: Mode,
     clock: Clock,
-    disk_memory: Bytes,
     disks: LoopDisks,
     connections: Connections,
     listeners: Listeners,
     signals: Signals,
     inbox: Inbox<M>,
+    readiness: Readiness,
     /// What happened outside of a turn, for the next one to tell.
     happened: Vec<LoopEvent<M>>,
     /// Empty between turns; kept for its memory.
@@ -42,12 +47,12 @@ impl<M> Loop<M> {
             backend,
             mode,
             clock: Clock::start(),
-            disk_memory: options.disk_memory,
-            disks: LoopDisks::default(),
+            disks: LoopDisks::new(options.disk_memory),
             connections: Connections::default(),
             listeners: Listeners::new(&options),
             signals: Signals::default(),
             inbox,
+            readiness: Readiness::default(),
             happened: Vec::new(),
             finished: Vec::new(),
             thread: PhantomData,
@@ -82,7 +87,7 @@ impl<M> Loop<M> {
 
     /// Takes a disk in, with its own memory for what is in flight.
     pub fn add_disk(&mut self, disk: OpenedDisk) -> Result<DiskId, LoopError> {
-        let (id, refused) = self.disks.add(disk, self.disk_memory, &mut self.backend)?;
+        let (id, refused) = self.disks.add(disk, &mut self.backend)?;
         if let (Mode::Uring { unregistered }, Some(reason)) = (&mut self.mode, refused) {
             *unregistered = Some(reason);
         }
@@ -167,6 +172,25 @@ impl<M> Loop<M> {
         self.connections.close_when_sent(conn, &mut self.happened);
     }
 
+    /// The socket of a connection that nothing was asked of, for an owner who receives and sends by himself: messages with descriptors
+    /// beside them. It is closed as every other.
+    pub fn socket(&self, conn: ConnId) -> Option<Arc<OwnedFd>> {
+        self.connections.socket(conn)
+    }
+
+    /// Tells from now on when a descriptor has something to read, which is for the caller to do.
+    ///
+    /// # Errors
+    /// The system cannot wait for such a descriptor.
+    pub fn await_readable(&mut self, descriptor: &Arc<OwnedFd>) -> io::Result<ReadinessId> {
+        self.readiness.add(descriptor, &mut self.backend)
+    }
+
+    /// Tells it no longer.
+    pub fn forget_readable(&mut self, id: ReadinessId) {
+        self.readiness.forget(id);
+    }
+
     /// Reports SIGTERM and SIGINT from now on, instead of dying of them. After the loop is dropped they have no
     /// effect.
     pub fn watch_signals(&mut self) -> Result<(), LoopError> {
@@ -222,6 +246,7 @@ impl<M> Loop<M> {
                 let place = (self.clock.now(), &mut self.connections);
                 self.listeners.accepted(listener, result, place, out);
             }
+            (CallPurpose::Readiness, _) => self.readiness.told(&mut self.backend, out),
             (CallPurpose::Mail, _) => {
                 out.extend(self.inbox.take().map(LoopEvent::Mail));
                 hear(&self.inbox, &mut self.backend);

@@ -273,6 +273,9 @@ pub struct MemoryUse {
 pub struct ConnectionCounts {
     /// NBD connections.
     pub nbd: u32,
+    /// Guests that are connected by vhost-user.
+    #[serde(default)]
+    pub vhost: u32,
     /// Admin connections, that which asks among them.
     pub admin: u32,
     /// Connections to the page and to `/metrics` over TCP.

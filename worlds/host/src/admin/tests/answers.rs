@@ -98,7 +98,7 @@ fn status() -> Status {
             connections_peak_bytes: 1 << 20,
             connections_waiting: 0,
         },
-        connections: ConnectionCounts { nbd: 2, admin: 1, page: 0, refused: 0 },
+        connections: ConnectionCounts { nbd: 2, vhost: 1, admin: 1, page: 0, refused: 0 },
     }
 }
 

@@ -7,6 +7,7 @@ use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::MapChange;
 use loadline_osd::OsdId;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What is to happen before a command is answered.
 #[derive(Debug)]
@@ -71,6 +72,8 @@ pub(super) struct Delayed {
 /// All connections.
 #[derive(Default)]
 pub(in crate::engine) struct AdminConnections {
+    /// What who uses the page's buttons must know.
+    pub(in crate::engine) page_token: Arc<str>,
     pub(super) connections: BTreeMap<ConnId, AdminConnection>,
     pub(super) waiting: Vec<WaitingAnswer>,
     /// OSDs that are to come up, and who is told.

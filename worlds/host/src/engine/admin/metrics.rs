@@ -45,7 +45,7 @@ impl Engine {
         self.host.tell_waits(&mut metrics);
         self.host.tell_services(&mut metrics);
         self.host.tell_groups(&mut metrics);
-        let memory = self.host.memory_use(self.nbd.held(), self.nbd.waiting_for_memory());
+        let memory = self.host.memory_use(self.memory.held(), self.memory.waiting());
         gauge(
             &mut metrics,
             "loadline_memory_budget_bytes",
@@ -67,8 +67,12 @@ impl Engine {
         let connections =
             metrics.family(Gauge, "loadline_connections", "Connections, by what they speak.");
         let counts = self.doors.counts();
-        for (speaks, count) in [("nbd", counts.nbd), ("admin", counts.admin), ("page", counts.page)]
-        {
+        for (speaks, count) in [
+            ("nbd", counts.nbd),
+            ("vhost", counts.vhost),
+            ("admin", counts.admin),
+            ("page", counts.page),
+        ] {
             connections.value(vec![("speaks", speaks.into())], f64::from(count));
         }
         let refused = metrics.family(

@@ -15,7 +15,7 @@ impl Engine {
     pub(super) fn status(&mut self) -> AdminAnswer {
         let pgs = PgStates::of(&mut self.host.node);
         let osds = self.host.shown_osds();
-        let waiting = self.nbd.waiting_for_memory();
+        let waiting = self.memory.waiting();
         let health = Findings::of(&self.host, waiting, &osds, &pgs).health();
         let rates = self.host.health.rates();
         let count = |is: fn(&crate::admin::api::OsdRow) -> bool| {
@@ -47,9 +47,10 @@ impl Engine {
             },
             images: self.host.image_uses(),
             gates: self.host.shown_gates(),
-            memory: self.host.memory_use(self.nbd.held(), waiting),
+            memory: self.host.memory_use(self.memory.held(), waiting),
             connections: ConnectionCounts {
                 nbd: self.doors.counts().nbd,
+                vhost: self.doors.counts().vhost,
                 admin: self.doors.counts().admin,
                 page: self.doors.counts().page,
                 refused: self.doors.refused,
@@ -72,7 +73,7 @@ impl Engine {
     pub(super) fn health(&mut self) -> Health {
         let pgs = PgStates::of(&mut self.host.node);
         let osds = self.host.shown_osds();
-        Findings::of(&self.host, self.nbd.waiting_for_memory(), &osds, &pgs).health()
+        Findings::of(&self.host, self.memory.waiting(), &osds, &pgs).health()
     }
 }
 

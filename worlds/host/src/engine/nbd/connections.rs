@@ -1,7 +1,7 @@
 //! What is known of each NBD connection.
 
 use crate::ConnId;
-use crate::engine::budget::{ConnectionCharge, HeldMemory};
+use crate::engine::budget::ConnectionCharge;
 use loadline_base::{SlotId, Time};
 use loadline_osd::ClientId;
 use loadline_wire::nbd::{NbdSession, SessionOutbox};
@@ -51,29 +51,14 @@ pub(super) struct NbdConnection {
 #[derive(Default)]
 pub(in crate::engine) struct NbdConnections {
     pub(super) connections: BTreeMap<ConnId, NbdConnection>,
-    /// What all of them hold of the node's memory.
-    pub(super) held: HeldMemory,
     /// Those with something to send or to ask for.
     pub(super) touched: Vec<ConnId>,
-    /// Those with a request that waits for memory, and since when.
-    pub(super) waiting: Vec<(ConnId, Time)>,
-    /// Whether memory was given back since it was looked for some for them, and when that was.
-    pub(super) was_freed: bool,
-    pub(super) looked: Time,
-    /// The one that has the express part.
-    pub(super) express: Option<ConnId>,
-    pub(super) next_client: u32,
 }
 
 impl NbdConnections {
-    /// How many wait for memory.
-    pub(in crate::engine) fn waiting_for_memory(&self) -> u32 {
-        self.waiting.len() as u32
-    }
-
-    /// What all of them hold of the node's memory.
-    pub(in crate::engine) fn held(&self) -> HeldMemory {
-        self.held
+    /// What each is charged for.
+    pub(in crate::engine) fn charged(&self) -> impl Iterator<Item = (ConnId, ConnectionCharge)> {
+        self.connections.iter().map(|(conn, connection)| (*conn, connection.charged))
     }
 }
 

@@ -1,24 +1,23 @@
 //! How NBD connections share memory, and which of them end because their clients let nothing move.
 
 use super::RECEIVE_IDLE;
+use crate::ConnId;
 use crate::engine::Engine;
-use crate::engine::budget::{CONNECTION, ConnectionCharge, EXPRESS_AFTER, STALL};
+use crate::engine::budget::{CONNECTION, ConnectionCharge, STALL};
 use crate::engine::doors::Complaint;
-use crate::{ConnId, Peer};
 use loadline_wire::nbd::OPTION_MAX;
-use std::collections::BTreeMap;
 
 impl Engine {
     /// How much the requests of a connection may take that holds so much for some already.
     pub(super) fn nbd_room(&self, held: u64) -> u64 {
-        self.nbd.held.room(self.host.requests_most(), held)
+        self.memory.held().room(self.host.requests_most(), held)
     }
 
     /// Tells a session how much its next requests may take.
     pub(super) fn nbd_give_room(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get(&conn) else { return };
         let mut room = self.nbd_room(connection.charged.data);
-        if self.nbd.express == Some(conn) {
+        if self.memory.has_express(conn) {
             // One request, and nothing behind it.
             room = connection.session.waits_for().unwrap_or(0);
         }
@@ -34,61 +33,34 @@ impl Engine {
         let option = if connection.session.is_negotiating() { OPTION_MAX as u64 } else { 0 };
         let data = buffers + connection.session.held();
         let now = ConnectionCharge { states: CONNECTION + option, data };
-        self.nbd.was_freed |= now.data < connection.charged.data;
-        self.nbd.held.change(connection.charged, now);
+        self.memory.charge(connection.charged, now);
         connection.charged = now;
-        if self.nbd.express == Some(conn) && connection.session.held() == 0 {
-            self.nbd.express = None;
+        if connection.session.held() == 0 {
+            self.memory.end_express(conn);
         }
         if connection.session.waits_for().is_some() && !connection.is_waiting {
             connection.is_waiting = true;
-            self.nbd.waiting.push((conn, self.host.now));
+            self.memory.wait(conn, self.host.now);
         }
     }
 
-    /// Ends those that wait for memory and whose peer has gone: nothing is received from them meanwhile, so nobody else would notice. To be
-    /// called every second or so.
-    pub(in crate::engine) fn nbd_end_gone(&mut self) {
-        let waiting: Vec<ConnId> = self.nbd.waiting.iter().map(|(conn, _)| *conn).collect();
-        for conn in self.host.world.hung_up(&waiting) {
-            self.host.world.close(conn);
+    /// Gives a connection that waits for memory what there is; whether it waits no longer.
+    pub(in crate::engine) fn nbd_goes_on(&mut self, conn: ConnId) -> bool {
+        self.nbd_give_room(conn);
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return true };
+        if connection.session.waits_for().is_some() {
+            return false;
         }
-    }
-
-    /// Looks whether some of those that wait for memory can go on, if some was given back or a second has passed. Whose peer
-    /// holds least goes first, so that a crowd of one peer holds up nobody but itself.
-    pub(super) fn nbd_give_memory(&mut self) {
-        let is_time = self.host.now.since(self.nbd.looked) >= EXPRESS_AFTER;
-        if self.nbd.waiting.is_empty() || !(std::mem::take(&mut self.nbd.was_freed) || is_time) {
-            return;
-        }
-        self.nbd.looked = self.host.now;
-        let mut of_peer: BTreeMap<Peer, u64> = BTreeMap::new();
-        for (conn, connection) in &self.nbd.connections {
-            *of_peer.entry(self.doors.peer(*conn)).or_default() += connection.charged.data;
-        }
-        let mut waiting = std::mem::take(&mut self.nbd.waiting);
-        waiting.sort_by_key(|(conn, since)| (of_peer.get(&self.doors.peer(*conn)), *since));
-        for (conn, since) in waiting {
-            if self.nbd.express.is_none() && self.host.now.since(since) >= EXPRESS_AFTER {
-                self.nbd.express = Some(conn);
-            }
-            self.nbd_give_room(conn);
-            let Some(connection) = self.nbd.connections.get_mut(&conn) else { continue };
-            if connection.session.waits_for().is_some() {
-                self.nbd.waiting.push((conn, since));
-            } else {
-                connection.is_waiting = false;
-                self.nbd_read_on(conn);
-            }
-        }
+        connection.is_waiting = false;
+        self.nbd_read_on(conn);
+        true
     }
 
     /// Ends connections whose clients chose no export in time, were silent for longer than is allowed, or let nothing move while
     /// others wait for the memory that they hold.
     pub(in crate::engine) fn nbd_end_idle(&mut self) {
         let (limits, now) = (self.host.config.doors, self.host.now);
-        let others_wait = !self.nbd.waiting.is_empty();
+        let others_wait = self.memory.waiting() > 0;
         let mut ends = Vec::new();
         for (conn, connection) in &self.nbd.connections {
             let still = now.since(connection.moved);

@@ -1,0 +1,171 @@
+//! What is known of each image's guest.
+
+use crate::engine::budget::ConnectionCharge;
+use crate::{ConnId, ListenerId, ReadinessId};
+use loadline_base::{SlotId, Slots};
+use loadline_cluster::images::{ImageId, SnapshotId};
+use loadline_osd::ClientId;
+use loadline_vhost::{ControlSocket, DeviceTalk, MachineMemory, ReceivedMessage, RingRequest};
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// A request of a guest, as its ops remember it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) struct VhostCommand {
+    pub(super) face: usize,
+    pub(super) id: SlotId,
+}
+
+/// What woke a face.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// Its guest's process says something.
+    Socket,
+    /// A ring has been kicked.
+    Ring(usize),
+}
+
+/// A path at which the guest of one image connects, one at a time.
+pub(super) struct VhostFace {
+    /// `image` or `image@snapshot`.
+    pub(super) image: String,
+    pub(super) session: Option<GuestSession>,
+    /// Requests whose ops are under way.
+    under_way: Slots<GuestRequest>,
+    /// How many of them are of a session that is over: they end for nobody, and the next one is served when they have.
+    old: usize,
+    /// Bytes that the others hold.
+    held: u64,
+    /// How many sessions there were.
+    pub(super) sessions: u64,
+}
+
+/// A guest that is connected.
+pub(super) struct GuestSession {
+    pub(super) conn: ConnId,
+    /// Which one of its face.
+    pub(super) number: u64,
+    pub(super) client: ClientId,
+    pub(super) socket: ControlSocket,
+    pub(super) talk: DeviceTalk,
+    /// The image, or the snapshot.
+    pub(super) image: (ImageId, SnapshotId),
+    /// How many bytes of it the guest has been told.
+    pub(super) bytes: u64,
+    pub(super) wakes: SessionWakes,
+    /// A request that waits for memory, and its ring.
+    pub(super) waiting: Option<(usize, RingRequest)>,
+    /// A message that is carried out when nothing is under way any more: it stops a ring, whose memory is the guest's again then.
+    pub(super) stops: Option<ReceivedMessage>,
+    /// The ring that is looked into first.
+    pub(super) next_ring: usize,
+    pub(super) charged: ConnectionCharge,
+}
+
+/// By what the loop wakes a session.
+#[derive(Default)]
+pub(super) struct SessionWakes {
+    pub(super) socket: Option<ReadinessId>,
+    pub(super) kicks: BTreeMap<usize, (ReadinessId, Arc<OwnedFd>)>,
+}
+
+/// A request whose ops are under way.
+pub(super) struct GuestRequest {
+    /// Of which session.
+    pub(super) session: u64,
+    pub(super) ring: usize,
+    pub(super) request: RingRequest,
+    /// Where it lies.
+    pub(super) memory: MachineMemory,
+    /// How many bytes it holds of the node's memory.
+    pub(super) holds: u64,
+    /// Whether it is answered by what was read.
+    pub(super) reads: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(in crate::engine) struct VhostFaces {
+    pub(super) faces: Vec<VhostFace>,
+    pub(super) by_listener: BTreeMap<ListenerId, usize>,
+    pub(super) by_wake: BTreeMap<ReadinessId, (usize, Wake)>,
+    /// Those with something to take or to answer.
+    pub(super) touched: Vec<usize>,
+    /// Those of whose rings not everything was taken, for the next turn.
+    pub(super) again: Vec<usize>,
+    /// Rings with an answer that their guest was not called for.
+    pub(super) uncalled: Vec<(usize, usize)>,
+}
+
+impl VhostFaces {
+    /// What each guest that is connected is charged for.
+    pub(in crate::engine) fn charged(&self) -> impl Iterator<Item = (ConnId, ConnectionCharge)> {
+        let sessions = self.faces.iter().filter_map(|face| face.session.as_ref());
+        sessions.map(|session| (session.conn, session.charged))
+    }
+
+    pub(super) fn of_conn(&self, conn: ConnId) -> Option<usize> {
+        let has = |face: &VhostFace| face.session.as_ref().is_some_and(|it| it.conn == conn);
+        self.faces.iter().position(has)
+    }
+
+    /// The session of a face, if there is one.
+    pub(super) fn session(&mut self, face: usize) -> Option<&mut GuestSession> {
+        self.faces[face].session.as_mut()
+    }
+}
+
+impl VhostFace {
+    pub(super) fn new(image: String) -> VhostFace {
+        VhostFace { image, session: None, under_way: Slots::new(), old: 0, held: 0, sessions: 0 }
+    }
+
+    /// A request of the session is under way from now on.
+    pub(super) fn begin(&mut self, request: GuestRequest) -> SlotId {
+        self.held += request.holds;
+        self.under_way.acquire(request)
+    }
+
+    /// A request has ended. Answers it, unless its session is over.
+    pub(super) fn end(&mut self, id: SlotId) -> Option<GuestRequest> {
+        let request = self.under_way.release(id);
+        let is_own = self.session.as_ref().is_some_and(|now| now.number == request.session);
+        match is_own {
+            true => self.held -= request.holds,
+            false => self.old -= 1,
+        }
+        is_own.then_some(request)
+    }
+
+    /// The session is over.
+    pub(super) fn let_go(&mut self) -> Option<GuestSession> {
+        let session = self.session.take()?;
+        (self.old, self.held) = (self.under_way.len(), 0);
+        Some(session)
+    }
+
+    /// Whether requests of a session that is over are still under way.
+    pub(super) fn has_old(&self) -> bool {
+        self.old > 0
+    }
+
+    /// How many requests are under way.
+    pub(super) fn requests(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Bytes that the session's requests hold.
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Whether a request of the session is under way, or waits to be: of this ring, or of any.
+    pub(super) fn is_busy(&self, ring: Option<usize>) -> bool {
+        let Some(session) = &self.session else { return false };
+        let is_meant = |of: usize| ring.is_none_or(|ring| ring == of);
+        let mut own = self.under_way.iter().filter(|(_, it)| it.session == session.number);
+        let waits = session.waiting.as_ref().is_some_and(|(of, _)| is_meant(*of));
+        waits || own.any(|(_, request)| is_meant(request.ring))
+    }
+}
