@@ -25,7 +25,7 @@ mount -t tmpfs run /run
 mount -t hostfs -o hostfs=/loadline none /loadline
 mount -t hostfs -o hostfs=/loadline/results none /results
 mount -t hostfs -o hostfs=/loadline/share none /share
-modprobe -aq sd_mod sg virtio_scsi
+modprobe -aq sd_mod sg virtio_scsi virtio_blk
 for turn in {{1..100}}; do
     [ -b /dev/sda ] && break
     sleep 0.05

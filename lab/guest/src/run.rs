@@ -39,6 +39,8 @@ pub struct GuestOrder {
     pub programs: Vec<PathBuf>,
     /// Scripts of this run, which it finds before programs of the root.
     pub scripts: Vec<GuestScript>,
+    /// Sockets of disks by vhost-user-blk, which it finds as `/dev/vda` and so on.
+    pub disks: Vec<PathBuf>,
     /// The command.
     pub command: Vec<OsString>,
 }
@@ -173,6 +175,11 @@ pub fn run<W: GuestWatch>(
     }
 }
 
+/// Where the guest finds the socket of a disk, below the run's folder.
+fn disk_place(number: usize) -> PathBuf {
+    PathBuf::from(format!("disk{number}.sock"))
+}
+
 fn start(what: &Path, error: io::Error) -> GuestError {
     GuestError::Start { what: what.display().to_string(), error }
 }
@@ -208,6 +215,9 @@ impl GuestFolder {
         }
         if let Some(kernel) = &order.kernel {
             folder.share_as(kernel, PathBuf::from("kernel"))?;
+        }
+        for (number, disk) in order.disks.iter().enumerate() {
+            folder.share_as(disk, disk_place(number))?;
         }
         folder.share_as(&order.results, PathBuf::from("results"))?;
         Ok(folder)
@@ -295,6 +305,11 @@ impl BootedGuest {
         command.args(["init=/loadline/init", "con=null", "con0=fd:0,fd:1"]);
         // 8 is the number of SCSI host adapters among virtio's devices.
         command.arg("virtio_uml.device=/loadline/drive.sock:8").args(&order.kernel_words);
+        for number in 0..order.disks.len() {
+            // 2 is the number of disks.
+            let place = disk_place(number);
+            command.arg(format!("virtio_uml.device=/loadline/{}:2", place.display()));
+        }
         let (ours, theirs) = io::pipe().map_err(|error| start(Path::new("a pipe"), error))?;
         let both = theirs.try_clone().map_err(|error| start(Path::new("a pipe"), error))?;
         command.stdin(Stdio::null()).stdout(theirs).stderr(both).process_group(0);

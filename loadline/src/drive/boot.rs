@@ -38,6 +38,7 @@ pub(super) fn carry_out(args: &BootArgs) -> Result<(), Failure> {
         shares: args.share.clone(),
         programs: vec![own.clone()],
         scripts: scripts(args),
+        disks: args.vhost_blk.clone(),
         command: args.command.clone(),
     };
     let interrupted = interruptible()?;

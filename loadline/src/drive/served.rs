@@ -93,6 +93,9 @@ pub(crate) struct BootArgs {
     /// A file or folder that the command finds in /share
     #[arg(long, value_name = "PATH")]
     pub(crate) share: Vec<PathBuf>,
+    /// The socket of an image (`loadline serve --vhost`), which the command finds as /dev/vda, the next one as /dev/vdb
+    #[arg(long, value_name = "PATH")]
+    pub(crate) vhost_blk: Vec<PathBuf>,
     /// The command, after `--`; `loadline` is there too
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

@@ -1,6 +1,7 @@
 //! A real kernel with the modelled drive: what must hold from an application's hint to the drive and back
 //! (docs/virtual-drive.md). `make test-drive` runs these; each boots Linux in user mode, for seconds.
 
+mod disk;
 mod ends;
 mod engine;
 mod faults;
