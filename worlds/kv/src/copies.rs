@@ -2,8 +2,9 @@
 
 use crate::backup::{BackupError, BackupReader};
 use crate::batch::WriteBatch;
-use crate::db::{Db, read_store, rename_durably};
+use crate::db::{Db, read_store};
 use crate::error::{DbError, DbOpenError};
+use crate::naming::rename_durably;
 use crate::options::DbOptions;
 use crate::owner::DATA_FILE;
 use crate::pending::Pending;

@@ -5,6 +5,7 @@ use crate::batch::WriteBatch;
 use crate::error::{DbError, DbOpenError};
 use crate::handle::DbHandle;
 use crate::keyspace::Keyspace;
+use crate::naming::rename_durably;
 use crate::options::DbOptions;
 use crate::owner::{
     DATA_FILE, DbAsk, DbStatistics, GetAnswer, ScanAsk, ScanOrder, ScanPart, start,
@@ -378,11 +379,4 @@ pub(crate) fn read_store(file: &Path) -> std::io::Result<StoreFiles> {
     let mut opened = File::open(file)?;
     let size = opened.seek(SeekFrom::End(0))?;
     Ok(StoreFiles::new((opened, size), None))
-}
-
-/// Gives a file its name, so that it keeps it after a power cut.
-pub(crate) fn rename_durably(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::rename(from, to)?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -111,6 +111,12 @@ pub enum DbOpenError {
         /// Which file it would be.
         path: PathBuf,
     },
+    /// The file is no database any more: where its superblocks stood there are zeros. It is left as it is.
+    #[error("{}: holds no database: its beginning and its end, where it is told what the file is, are empty; put a backup in its place, or remove it to begin anew", path.display())]
+    Lost {
+        /// Which file.
+        path: PathBuf,
+    },
     /// There is something already where a new database was to be made.
     #[error("{}: there is a database already", path.display())]
     Exists {

@@ -45,6 +45,7 @@ mod db;
 mod error;
 mod handle;
 mod keyspace;
+mod naming;
 mod options;
 mod owner;
 mod pending;

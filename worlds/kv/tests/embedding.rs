@@ -55,6 +55,51 @@ fn what_was_written_is_there_after_it_was_closed() {
     }
 }
 
+/// A file whose superblocks were lost was taken for one in which nothing had been made yet, and was made anew, even by who only read.
+#[test]
+fn what_is_left_of_a_database_is_never_made_anew() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it is made");
+    drop((filled(&db, "one", 500), db));
+    let mut bytes = std::fs::read(&data).expect("it can be read");
+    let size = bytes.len();
+    let all_but = |between: std::ops::Range<usize>| [0..between.start, between.end..size];
+    for between in [1 << 20..size - (1 << 20), size..size] {
+        all_but(between).into_iter().for_each(|lost| bytes[lost].fill(0));
+        std::fs::write(&data, &bytes).expect("it can be written");
+        for create in [true, false] {
+            let options = DbOptions { create, ..DbOptions::small() };
+            let opened = Db::open(folder.path(), options).map(drop);
+            assert!(matches!(opened, Err(DbOpenError::Lost { .. })), "{opened:?}");
+            assert!(std::fs::read(&data).expect("it can be read") == bytes, "it is as it was");
+        }
+    }
+}
+
+#[test]
+fn one_of_many_makes_a_database_and_what_an_earlier_one_left_is_no_hindrance() {
+    let folder = folder();
+    let new = folder.path().join("data.new");
+    std::fs::write(&new, b"of one that has died").expect("it can be written");
+    let all = std::sync::Barrier::new(8);
+    let open = || {
+        all.wait();
+        let opened = Db::open(folder.path(), DbOptions::small());
+        // Nobody closes it before everybody has tried.
+        all.wait();
+        opened.map(drop)
+    };
+    let opened: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+    });
+    assert_eq!(opened.iter().filter(|opened| opened.is_ok()).count(), 1, "{opened:?}");
+    let in_use = |opened: &&Result<(), _>| matches!(opened, Err(DbOpenError::Disk(_)));
+    assert_eq!(opened.iter().filter(in_use).count(), 7, "{opened:?}");
+    assert!(!new.exists());
+}
+
 #[test]
 fn ranges_are_read_in_both_directions() {
     let folder = folder();

@@ -1,12 +1,14 @@
-//! A database's folder, and the thread that owns what is in it.
+//! A database's file, and the thread that owns what is in it.
 
 use super::DbOwner;
 use super::device::StoreOnDisk;
 use super::mail::DbAsk;
 use crate::error::DbOpenError;
+use crate::naming::{folder_of, rename_durably};
 use crate::options::DbOptions;
 use loadline_host::{Discards, DiskOpen, Holding, Mailbox, OpenedDisk};
 use loadline_store::paged::bounds::StoreLimits;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
@@ -21,7 +23,7 @@ pub(crate) struct StartedOwner {
     pub(crate) limits: StoreLimits,
 }
 
-/// Opens the store in this file, which is made if it is missing or holds nothing, on a thread of its own.
+/// Opens the store in this file, which may be made if it is missing, on a thread of its own.
 pub(crate) fn start(file: PathBuf, options: DbOptions) -> Result<StartedOwner, DbOpenError> {
     let (tell, told) = channel();
     let path = file.clone();
@@ -50,20 +52,58 @@ pub(crate) fn start(file: PathBuf, options: DbOptions) -> Result<StartedOwner, D
     }
 }
 
-/// Opens the file, and writes an empty store onto one that holds nothing.
+/// Opens the file; one that is missing is made, if that is asked for. One that is there is never made anew, whatever it holds: what is
+/// left of a damaged database may be of use.
 fn open_disk(file: &Path, options: &DbOptions) -> Result<OpenedDisk, DbOpenError> {
-    let folder = |error| DbOpenError::Folder { path: file.to_owned(), error };
-    if !options.create && !file.exists() {
-        return Err(DbOpenError::Missing { path: file.to_owned() });
+    let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
+    if !file.exists() {
+        match options.create {
+            true => make(file, options)?,
+            false => return Err(DbOpenError::Missing { path: file.to_owned() }),
+        }
     }
-    let open = DiskOpen { discards: Discards::Keep, ..DiskOpen::or_create(file, options.size) };
-    let disk = open.open()?;
+    let disk = opened(file, DiskOpen::existing(file))?;
+    match Holding::of(file).map_err(cannot)? {
+        // An earlier program died while it made one under this name.
+        Holding::Unfinished if options.create => {
+            loadline_host::write_store(file, disk.size(), options.protection)?;
+        }
+        Holding::Nothing | Holding::Unfinished => {
+            return Err(DbOpenError::Lost { path: file.to_owned() });
+        }
+        Holding::Store | Holding::Other(_) => {}
+    }
+    Ok(disk)
+}
+
+fn opened(file: &Path, open: DiskOpen) -> Result<OpenedDisk, DbOpenError> {
+    let disk = DiskOpen { discards: Discards::Keep, ..open }.open()?;
     if disk.lacks().get() > 0 {
         return Err(DbOpenError::NoRoom { path: file.to_owned(), lacks: disk.lacks() });
     }
-    // A crash may have come between the making of the file and that of the store.
-    if matches!(Holding::of(file).map_err(folder)?, Holding::Nothing | Holding::Unfinished) {
-        loadline_host::write_store(file, disk.size(), options.protection)?;
-    }
     Ok(disk)
+}
+
+/// Makes an empty database under another name, which gets its own when it is whole: a file of that name is a database, or was one. Whoever
+/// makes one in the same folder waits meanwhile.
+fn make(file: &Path, options: &DbOptions) -> Result<(), DbOpenError> {
+    let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
+    let folder = File::open(folder_of(file)).map_err(cannot)?;
+    folder.lock().map_err(cannot)?;
+    if file.exists() {
+        return Ok(());
+    }
+    let new = file.with_added_extension("new");
+    let remove = || if new.exists() { fs::remove_file(&new) } else { Ok(()) };
+    // Of an attempt that has died.
+    remove().map_err(cannot)?;
+    let made = opened(file, DiskOpen::or_create(&new, options.size)).and_then(|disk| {
+        loadline_host::write_store(&new, disk.size(), options.protection)?;
+        rename_durably(&new, file).map_err(cannot)
+    });
+    if made.is_err() {
+        // What the caller is told is why.
+        drop(remove());
+    }
+    made
 }
