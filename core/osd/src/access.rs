@@ -21,8 +21,10 @@ pub(crate) enum AccessKind {
     /// Read what a state of the object, of so many bytes, holds, or in what it is other than another one, in the same order as far as
     /// its beginning goes.
     ReadWhole { label: SnapshotNo, base: Option<SnapshotNo>, bytes: u64 },
+    /// Tell where the object holds data.
+    Look,
     /// Tell where a state of the object holds data, in the same order.
-    Look(SnapshotNo),
+    LookInOrder(SnapshotNo),
     /// Read all of a state of the object from the device, and tell its digest. In no order: who asks keeps writes away, and nothing else is to
     /// wait for it.
     Digest(SnapshotNo),

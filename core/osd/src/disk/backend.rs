@@ -250,7 +250,8 @@ fn direct(access: &Access) -> DirectAccess<Commit> {
         AccessKind::Read
             | AccessKind::ReadInOrder(_)
             | AccessKind::ReadWhole { .. }
-            | AccessKind::Look(_)
+            | AccessKind::Look
+            | AccessKind::LookInOrder(_)
             | AccessKind::Digest(_)
             | AccessKind::Reread(_)
             | AccessKind::List(_)

@@ -297,6 +297,7 @@ impl Paged {
         let in_order = !matches!(
             touch,
             AccessKind::Read
+                | AccessKind::Look
                 | AccessKind::Sync
                 | AccessKind::OwnKey
                 | AccessKind::Digest(_)
@@ -312,7 +313,10 @@ impl Paged {
                 let read = ReadInParts::new((label, base), (bytes, length), part);
                 return self.begin_transfer(now, transfer(Rest::Read(read)));
             }
-            AccessKind::Look(label) => {
+            AccessKind::Look => {
+                Ask::Sparse { object: id, base: None, offset, length, with_bytes: false }
+            }
+            AccessKind::LookInOrder(label) => {
                 let (object, base) = (object_id(pg, object, label), None);
                 Ask::Sparse { object, base, offset, length, with_bytes: false }
             }

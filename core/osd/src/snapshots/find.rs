@@ -30,14 +30,14 @@ impl Osd {
         };
         let looks = matches!(op.kind, OpKind::Ranges(_));
         if read_at == SnapshotNo::HEAD && !self.has_past(op.pg, op.object) {
-            let touch = if looks { AccessKind::Look(SnapshotNo::HEAD) } else { AccessKind::Read };
+            let touch = if looks { AccessKind::Look } else { AccessKind::Read };
             return Ok((touch, ObjectRange::of(op)));
         }
         let place = ObjectRange::of(op);
         match self.find(op.pg, op.object, read_at) {
             FoundState::Unknown(object) => Err(object),
             FoundState::Absent if looks => {
-                Ok((AccessKind::Look(SnapshotNo::HEAD), ObjectRange { length: 0, ..place }))
+                Ok((AccessKind::Look, ObjectRange { length: 0, ..place }))
             }
             FoundState::Absent => Ok((AccessKind::Read, ObjectRange { length: 0, ..place })),
             FoundState::State { object, label, length } => {
@@ -46,8 +46,11 @@ impl Osd {
                 // A former state, and an ancestor's, may get another label or be made right now; so may the present one
                 // while its first bytes are on their way from an ancestor.
                 let touch = match op.kind {
-                    OpKind::Ranges(_) => AccessKind::Look(label),
+                    OpKind::Ranges(SnapshotNo::HEAD) if is_present && !self.is_begun(object) => {
+                        AccessKind::Look
+                    }
                     OpKind::Read if is_present && !self.is_begun(object) => AccessKind::Read,
+                    OpKind::Ranges(_) => AccessKind::LookInOrder(label),
                     _ => AccessKind::ReadInOrder(label),
                 };
                 Ok((touch, ObjectRange { object, length, ..place }))

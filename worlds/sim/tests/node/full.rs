@@ -3,7 +3,7 @@
 use crate::judge::{BLOCK, OSDS, config, disk_of, fresh_disk, is_whole, settings, stores, target};
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::PoolSpec;
-use loadline_osd::{Data, OpKind, OsdId, PgId, RecoveryKind, RecoveryState};
+use loadline_osd::{Data, OpKind, OsdId, PgId, RecoveryKind, RecoveryState, SnapshotNo};
 use loadline_sim::Sim;
 use loadline_store::paged::LogMode;
 use std::ops::Range;
@@ -206,6 +206,11 @@ fn outlives_full_devices(log_mode: LogMode, before: fn(&mut Sim)) {
         run_for(&mut node, Span::from_secs(1));
         node.check_fullness();
         assert!(op(&mut node, OpKind::Read, 7, 0, BLOCK), "reads go on");
+    }
+    // Where objects hold data was told in the order of writes, which waited.
+    for object in 0..100 {
+        let kind = OpKind::Ranges(SnapshotNo::HEAD);
+        assert!(op(&mut node, kind, object, 0, OBJECT_BYTES), "object {object} is looked at");
     }
     for osd in (0..OSDS).map(OsdId::new) {
         assert_eq!(node.cluster().fault(osd), None, "{osd} goes on");
