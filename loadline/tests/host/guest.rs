@@ -335,14 +335,41 @@ impl Guest {
         assert_eq!(self.request((1, sector), bytes, 0).status, 0);
     }
 
+    /// How many requests of a ring the node has taken and not answered.
+    pub(crate) fn under_way(&self, ring: usize) -> usize {
+        let (_, file) = self.inflight.as_ref().unwrap();
+        let entry = |head: u16| inflight_ring(ring) + 16 + u64::from(head) * 16;
+        let is_taken = |head: &u16| {
+            let mut byte = [0];
+            pread(file, &mut byte, entry(*head)).unwrap() == 1 && byte[0] == 1
+        };
+        (0..RING_SIZE).filter(is_taken).count()
+    }
+
+    /// Answers a request as a node does that is ended before it has noted that.
+    pub(crate) fn answer_as_node(&self, ring: usize, head: u16) {
+        let base = ring_base(ring) + 0x2000;
+        let used = self.half(base + 2);
+        let entry = [u32::from(head), 1].map(u32::to_le_bytes).concat();
+        self.put(base + 4 + u64::from(used % RING_SIZE) * 8, &entry);
+        let (_, file) = self.inflight.as_ref().unwrap();
+        let last = inflight_ring(ring) + 12;
+        assert_eq!(pwrite(file, &halves(&[head]), last).unwrap(), 2);
+        self.put(base + 2, &halves(&[used.wrapping_add(1)]));
+    }
+
     /// Notes a request as under way, as a node does that is ended before it has answered it.
     pub(crate) fn note_under_way(&self, ring: usize, head: u16, counter: u64) {
         let (_, file) = self.inflight.as_ref().unwrap();
-        let bytes = (16 + 16 * u64::from(RING_SIZE)).next_multiple_of(64);
-        let entry = ring as u64 * bytes + 16 + u64::from(head) * 16;
+        let entry = inflight_ring(ring) + 16 + u64::from(head) * 16;
         assert_eq!(pwrite(file, &[1], entry).unwrap(), 1);
         assert_eq!(pwrite(file, &counter.to_le_bytes(), entry + 8).unwrap(), 8);
     }
+}
+
+/// Where a ring's part of the memory for requests under way begins.
+fn inflight_ring(ring: usize) -> u64 {
+    ring as u64 * (16 + 16 * u64::from(RING_SIZE)).next_multiple_of(64)
 }
 
 /// Where a ring's table of descriptors lies; what it offers is 0x1000 behind, what is answered 0x2000.
