@@ -113,6 +113,11 @@ fn bad_clients_harm_no_good_one() {
     let (files, memory) = (open_files(&node), memory_peak_kib(&node));
     std::thread::scope(|scope| {
         let good = scope.spawn(|| succeed("fio", &verified(&uri, &RATE)));
+        // On a busy machine the crowd fills the kernel's queue of who wants in, and fio does not try twice.
+        node.wait_for(|| match open_files(&node) > files {
+            true => Ok(()),
+            false => Err("fio has not come".to_owned()),
+        });
         let socket = node.socket();
         let mut random = Rng::new(6);
         let stalled: Vec<_> = (0..STALLED).map(|_| never_reads(&socket)).collect();

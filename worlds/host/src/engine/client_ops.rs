@@ -163,4 +163,9 @@ impl ClientOps {
     pub(super) fn is_empty(&self) -> bool {
         self.commands.is_empty()
     }
+
+    /// Commands of faces that have not ended.
+    pub(super) fn open_commands(&self) -> usize {
+        self.commands.len()
+    }
 }

@@ -71,7 +71,10 @@ enum Stopping {
     No,
     /// No new work; open ops may still end.
     Draining {
+        begun: Time,
         until: Time,
+        /// How many ops were open when one ended last.
+        open: usize,
     },
     /// Everything answered is being made durable.
     Syncing {

@@ -7,8 +7,11 @@ use super::host_node::{Alarm, HostNode};
 use crate::Signal;
 use loadline_base::{Span, Time};
 
-/// How long a stop waits for open ops and for their durability before it goes on without them.
+/// How long a stop waits for an open op to end, or for durability, before it goes on without. On a machine that is busy with other
+/// things many ops take longer than that together, so each that ends gives the others as much again.
 const PATIENCE: Span = Span::from_millis(10_000);
+/// How long it waits for open ops in all; whoever manages the node has some patience too (90 s is systemd's).
+const DRAINING: Span = Span::from_millis(60_000);
 /// How long it waits for the newest map to be on every disk, and not only on those that make it count: a start that misses a
 /// disk then still knows that it has the last one.
 const SPREADING: Span = Span::from_millis(2_000);
@@ -20,9 +23,9 @@ const SENDING: Span = Span::from_millis(5_000);
 const SILENCE: Span = Span::from_millis(50);
 
 impl HostNode {
-    /// Whether the map is where it should be, or has had its time, if the stop ends at `until`.
-    fn is_map_spread(&self, until: Time) -> bool {
-        self.node.cluster().is_map_everywhere() || until.since(self.now) + SPREADING <= PATIENCE
+    /// Whether the map is where it should be, or has had its time since the stop began.
+    fn is_map_spread(&self, begun: Time) -> bool {
+        self.node.cluster().is_map_everywhere() || self.now.since(begun) >= SPREADING
     }
 }
 
@@ -42,8 +45,9 @@ impl Engine {
         if self.is_stopping() {
             return;
         }
-        let until = self.host.now + PATIENCE;
-        self.stopping = Stopping::Draining { until };
+        let (begun, until, open) =
+            (self.host.now, self.host.now + PATIENCE, self.clients.open_commands());
+        self.stopping = Stopping::Draining { begun, until, open };
         self.host.alarms.push(until, Alarm::Stop);
         self.host.alarms.push(self.host.now + SPREADING, Alarm::Stop);
         for listener in self.doors.close_faces() {
@@ -65,17 +69,34 @@ impl Engine {
         }
     }
 
+    /// Ops end: those that are open still have their time again.
+    fn wait_longer(&mut self) {
+        let now_open = self.clients.open_commands();
+        if let Stopping::Draining { begun, until, open } = &mut self.stopping
+            && now_open < *open
+        {
+            *open = now_open;
+            *until = (self.host.now + PATIENCE).min(*begun + DRAINING);
+            self.host.alarms.push(*until, Alarm::Stop);
+        }
+    }
+
     /// Takes the next step towards the end, if it is time for one.
     pub(super) fn stop_settle(&mut self) {
+        self.wait_longer();
         let stopping = self.stopping;
         match stopping {
-            Stopping::Draining { until } if self.is_drained() && self.host.is_map_spread(until) => {
+            Stopping::Draining { begun, .. }
+                if self.is_drained() && self.host.is_map_spread(begun) =>
+            {
                 let number = self.host.node.change(self.host.now, |cluster, fx| cluster.sync(fx));
+                let until = self.host.now + PATIENCE;
+                self.host.alarms.push(until, Alarm::Stop);
                 self.stopping = Stopping::Syncing { number, until };
                 self.carry_out();
                 self.syncs_ended();
             }
-            Stopping::Draining { until } | Stopping::Syncing { until, .. }
+            Stopping::Draining { until, .. } | Stopping::Syncing { until, .. }
                 if until <= self.host.now =>
             {
                 tracing::warn!("some ops did not end in time; the node ends without their replies");
