@@ -9,7 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use vm_memory::mmap::FromRangesError;
 use vm_memory::{
-    Bytes, FileOffset, GuestAddress, GuestMemoryMmap, GuestMemoryRegion,
+    Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
     GuestRegionCollectionError, GuestRegionMmap,
 };
 
@@ -94,6 +94,12 @@ impl Segments {
         self.pieces.iter().map(|(_, bytes)| u64::from(*bytes)).sum()
     }
 
+    /// Whether all of it is memory that the machine has handed over.
+    pub fn lies_in(&self, memory: &MachineMemory) -> bool {
+        let mut pieces = self.pieces.iter();
+        pieces.all(|(address, bytes)| memory.mapped.check_range(*address, *bytes as usize))
+    }
+
     /// Reads what stands from byte `start` on; there must be as much.
     pub fn read(
         &self,
@@ -146,5 +152,32 @@ impl Segments {
             (start, bytes) = (0, bytes - part);
         }
         if bytes == 0 { Ok(()) } else { Err(OutsideMemory) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    #[test]
+    fn a_piece_that_is_not_there_is_known_before_anything_is_read() {
+        let file = memfd_create("machine", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, 1 << 16).unwrap();
+        let region =
+            MemoryRegion { guest_address: 0, bytes: 1 << 16, user_address: 0, file_offset: 0 };
+        let memory = MachineMemory::map(vec![region], vec![file]).unwrap();
+        for (address, bytes, is_there) in [
+            (0, 1 << 16, true),
+            (1, 1 << 16, false),
+            (1 << 40, 1, false),
+            (u64::MAX, 2, false),
+            (1 << 40, 0, true),
+        ] {
+            let mut segments = Segments::default();
+            segments.push(GuestAddress(0), 512);
+            segments.push(GuestAddress(address), bytes);
+            assert_eq!(segments.lies_in(&memory), is_there, "{bytes} at {address}");
+        }
     }
 }

@@ -21,8 +21,12 @@ const ID_BYTES: usize = 20;
 /// A discard's ranges at most.
 const RANGES_MAX: usize = 16;
 
-/// Sectors of a range that is discarded or zeroed at most: 2 GiB.
-const RANGE_SECTORS_MAX: u32 = 4 << 20;
+/// Sectors of a range that is discarded or zeroed at most: 64 MiB. A range may stand in a list as often as fits, and be as many objects
+/// as it has blocks of them, so that this bounds what one request costs.
+const RANGE_SECTORS_MAX: u32 = 128 << 10;
+
+/// What one request may discard or zero at most, all its ranges together.
+pub const BLK_ZERO_BYTES_MAX: u64 = RANGES_MAX as u64 * RANGE_SECTORS_MAX as u64 * SECTOR_BYTES;
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,9 +287,19 @@ mod tests {
             (17, one.clone()),
             (16, range(2047, 2, 0)),
             (16, range(0, u32::MAX, 0)),
+            (17 * 16, one.repeat(16)),
         ] {
             assert_eq!(read(11, 0, brings, 0, &ranges), Err(BlkStatus::Failed));
         }
+        let disk = BlkDisk { bytes: 1 << 40, ..DISK };
+        let all = |sectors| {
+            let ranges = range(0, sectors, 0).repeat(RANGES_MAX);
+            let shape = BlkShape { brings: ranges.len() as u64, room: 0 };
+            BlkCommand::read(BlkHeader { kind: kind::DISCARD, sector: 0 }, shape, &ranges, &disk)
+        };
+        let Ok(BlkCommand::Zero(most)) = all(RANGE_SECTORS_MAX) else { panic!("as it is told") };
+        assert_eq!(most.iter().map(|range| range.length).sum::<u64>(), 1 << 30);
+        assert_eq!(all(RANGE_SECTORS_MAX + 1), Err(BlkStatus::Failed));
         let header = |kind| BlkHeader { kind, sector: 0 };
         assert_eq!([0, 11, 13].map(|kind| header(kind).range_bytes(1 << 40)), [0, 256, 256]);
     }

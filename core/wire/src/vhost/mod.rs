@@ -7,8 +7,8 @@ mod message;
 mod scsi;
 
 pub use blk::{
-    BLK_HEADER_BYTES, BLK_RANGE_BYTES, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange,
-    BlkShape, BlkStatus,
+    BLK_HEADER_BYTES, BLK_RANGE_BYTES, BLK_ZERO_BYTES_MAX, BlkCommand, BlkConfig, BlkDisk,
+    BlkHeader, BlkRange, BlkShape, BlkStatus,
 };
 pub use message::{
     HEADER_BYTES, InflightArea, MemoryRegion, MessageHead, PAYLOAD_BYTES_MAX, RingAddresses,

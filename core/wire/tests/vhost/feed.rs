@@ -1,9 +1,9 @@
 //! Any bytes as a machine that talks vhost-user, and what must hold. The fuzz target `vhost_user` runs this too.
 
 use loadline_wire::vhost::{
-    BLK_HEADER_BYTES, BlkCommand, BlkDisk, BlkHeader, BlkShape, CONTROL_BYTES, ControlRequest,
-    HEADER_BYTES, MessageHead, PAYLOAD_BYTES_MAX, REQUEST_BYTES, ScsiConfig, ScsiRequest,
-    VhostRequest, config_reply, reply,
+    BLK_HEADER_BYTES, BLK_ZERO_BYTES_MAX, BlkCommand, BlkDisk, BlkHeader, BlkShape, CONTROL_BYTES,
+    ControlRequest, HEADER_BYTES, MessageHead, PAYLOAD_BYTES_MAX, REQUEST_BYTES, ScsiConfig,
+    ScsiRequest, VhostRequest, config_reply, reply,
 };
 
 const CONFIG: ScsiConfig = ScsiConfig { segments_max: 126, sectors_max: 4096, queue_depth: 32 };
@@ -73,6 +73,8 @@ pub(crate) fn guest(bytes: &[u8]) {
             Ok(BlkCommand::Zero(ranges)) => {
                 assert!(!ranges.is_empty() && ranges.len() <= 16);
                 assert!(ranges.iter().all(|range| inside(range.offset, range.length)));
+                let all: u64 = ranges.iter().map(|range| range.length).sum();
+                assert!(all <= BLK_ZERO_BYTES_MAX);
             }
             Ok(BlkCommand::Flush | BlkCommand::Id) | Err(_) => {}
         }

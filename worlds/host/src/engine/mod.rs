@@ -120,6 +120,7 @@ impl Engine {
         let next = self.host.node.next_timer().min(self.host.alarms.next());
         self.host.world.turn((next < Time::MAX).then_some(next), happenings);
         self.host.now = self.host.world.now();
+        self.vhost.begin_turn();
         for happening in happenings.drain(..) {
             self.happened(happening);
         }

@@ -17,7 +17,7 @@ use super::host_node::Alarm;
 use super::image_ops::read_of;
 use crate::{ConnId, ListenAt, ListenerId, ReadinessId};
 use faces::{GuestRequest, GuestSession, SessionWakes, VhostFace, Wake};
-use loadline_cluster::images::View;
+use loadline_cluster::images::{OBJECT_BYTES_MIN, View};
 use loadline_osd::OpKind;
 use loadline_vhost::{
     ControlSocket, DeviceOffer, DeviceTalk, MachineMemory, ReceivedMessage, RingRequest,
@@ -25,8 +25,8 @@ use loadline_vhost::{
 };
 use loadline_wire::nbd::{ConnectionLimits, PAYLOAD_MAX};
 use loadline_wire::vhost::{
-    BLK_HEADER_BYTES, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange, BlkShape, BlkStatus,
-    VhostRequest,
+    BLK_HEADER_BYTES, BLK_ZERO_BYTES_MAX, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange,
+    BlkShape, BlkStatus, VhostRequest,
 };
 
 /// Request queues at most: one for each processor of a guest is what guests ask for, and one thread serves all.
@@ -51,8 +51,15 @@ const BLOCK_BYTES: u32 = 4096;
 /// Messages that are carried out before others have their turn.
 const MESSAGES_MAX: usize = 64;
 
-/// Requests that are taken from a guest's rings before others have their turn: one that offers more all the time would keep the loop.
-const TAKEN_MAX: usize = 512;
+/// Requests that are taken from one ring in a row, while others of its guest have some.
+const IN_A_ROW: usize = 8;
+
+/// Bytes of a request that count in a turn as a request does.
+const TURN_BYTES: u64 = 64 << 10;
+
+/// What an op on a piece of an object takes of the node's memory, where it brings nothing.
+const OP_BYTES: u64 = 1 << 10;
+const _: () = assert!(BLK_ZERO_BYTES_MAX / OBJECT_BYTES_MIN * OP_BYTES <= PAYLOAD_MAX as u64 / 2);
 
 /// Bytes of the name that a guest may ask for.
 const ID_BYTES: usize = 20;
@@ -143,6 +150,7 @@ impl Engine {
             waiting: None,
             stops: None,
             next_ring: 0,
+            in_a_row: 0,
             charged: ConnectionCharge::default(),
         });
         tracing::info!(image = here.image, "a guest has come");
@@ -158,7 +166,7 @@ impl Engine {
             Wake::Ring(ring) => session.talk.rings()[ring].take_kicks().map_err(TalkError::from),
             Wake::Socket => self.vhost_hear(face),
         };
-        self.vhost.touched.push(face);
+        self.vhost.touch(face);
         if let Err(why) = heard {
             self.vhost_over(face, &why);
         }
@@ -180,7 +188,10 @@ impl Engine {
     fn vhost_message(&mut self, face: usize, message: ReceivedMessage) -> Result<(), TalkError> {
         let stops = match message.request {
             VhostRequest::StopRing { ring } => self.vhost.faces[face].is_busy(Some(ring)),
-            VhostRequest::ResetOwner => self.vhost.faces[face].is_busy(None),
+            // Requests under way keep the memory in which they lie, and its files.
+            VhostRequest::ResetOwner | VhostRequest::SetMemory(_) => {
+                self.vhost.faces[face].is_busy(None)
+            }
             _ => false,
         };
         let Some(session) = self.vhost.session(face) else { return Ok(()) };
@@ -225,7 +236,9 @@ impl Engine {
 
     /// Takes what the rings offer, and answers what has ended, once per round.
     pub(super) fn vhost_flush(&mut self) {
-        while let Some(face) = self.vhost.touched.pop() {
+        while let Some(face) = self.vhost.next_touched() {
+            // What has ended gives back its memory, the express part too, before something new is taken.
+            self.vhost_charge(face);
             let served = self.vhost_stop_rings(face).and_then(|()| self.vhost_serve(face));
             if let Err(why) = served {
                 self.vhost_over(face, &why);
@@ -261,29 +274,38 @@ impl Engine {
             return Ok(());
         }
         let limits = ConnectionLimits::default();
-        let (mut idle, mut taken) = (0, 0);
+        let mut idle = 0;
         while idle < RINGS {
             let here = &mut self.vhost.faces[face];
             let is_full = here.requests() >= limits.commands || here.held() >= limits.bytes;
-            let is_old = here.has_old();
+            let (is_old, had_its_turn) = (here.has_old(), here.had_its_turn());
             let Some(session) = here.session.as_mut() else { return Ok(()) };
             if is_full || is_old || session.stops.is_some() || session.waiting.is_some() {
                 return Ok(());
             }
-            if taken == TAKEN_MAX {
+            // It is for one request, and nothing behind it.
+            if self.memory.has_express(session.conn) {
+                return Ok(());
+            }
+            if had_its_turn {
                 // Nobody kicks for what is there already.
-                self.vhost.again.push(face);
-                self.host.alarms.push(self.host.now, Alarm::Again);
+                if self.vhost.goes_on_later(face) {
+                    self.host.alarms.push(self.host.now, Alarm::Again);
+                }
                 return Ok(());
             }
             let ring = session.next_ring;
             let Some(ServedRings { rings, memory }) = session.talk.served() else { return Ok(()) };
             let Some(request) = rings[ring].take(memory)? else {
-                (session.next_ring, idle) = ((ring + 1) % RINGS, idle + 1);
+                (session.next_ring, session.in_a_row, idle) = ((ring + 1) % RINGS, 0, idle + 1);
                 continue;
             };
-            (idle, taken) = (0, taken + 1);
             let memory = memory.clone();
+            (session.in_a_row, idle) = (session.in_a_row + 1, 0);
+            if session.in_a_row == IN_A_ROW {
+                (session.next_ring, session.in_a_row) = ((ring + 1) % RINGS, 0);
+            }
+            here.takes(1);
             if let RequestStart::Waits = self.vhost_request(face, ring, request, memory)?
                 && let Some(session) = self.vhost.session(face)
             {
@@ -316,16 +338,15 @@ impl Engine {
                 return self.vhost_answer(face, ring, &request, &memory, status, 0);
             }
         };
-        let holds = match &command {
-            BlkCommand::Read(range) | BlkCommand::Write(range) => range.length,
-            BlkCommand::Flush | BlkCommand::Id | BlkCommand::Zero(_) => 0,
-        };
+        let (holds, counts) = cost(&command, &view);
         let conn = session.conn;
         let room = self.memory.held().room(self.host.requests_most(), session.charged.data);
         if holds > room && !self.memory.has_express(conn) {
             session.waiting = Some((ring, request));
             return Ok(RequestStart::Waits);
         }
+        here.takes(counts);
+        let Some(session) = here.session.as_mut() else { return Ok(RequestStart::Begun) };
         // A guest that never asks for a flush expects what is answered to be durable.
         let is_durable = !session.talk.has(BlkConfig::FLUSH);
         let reads = matches!(command, BlkCommand::Read(_));
@@ -376,7 +397,7 @@ impl Engine {
         let VhostCommand { face, id } = command;
         let here = &mut self.vhost.faces[face];
         let ended_for = here.end(id);
-        self.vhost.touched.push(face);
+        self.vhost.touch(face);
         let Some(GuestRequest { ring, request, memory, reads, .. }) = ended_for else { return };
         let (status, data) = match ended.data {
             Some(data) if reads => match request.writable.write(&memory, 0, &data) {
@@ -423,7 +444,7 @@ impl Engine {
         let Some((ring, request)) = session.waiting.take() else { return true };
         let Some(ServedRings { memory, .. }) = session.talk.served() else { return true };
         let memory = memory.clone();
-        self.vhost.touched.push(face);
+        self.vhost.touch(face);
         match self.vhost_request(face, ring, request, memory) {
             Ok(RequestStart::Begun) => true,
             Ok(RequestStart::Waits) => false,
@@ -436,8 +457,7 @@ impl Engine {
 
     /// Those of whose rings not everything was taken have their turn again.
     pub(super) fn vhost_again(&mut self) {
-        let again = std::mem::take(&mut self.vhost.again);
-        self.vhost.touched.extend(again);
+        self.vhost.go_on();
     }
 
     /// Charges a guest for what it holds now.
@@ -504,6 +524,21 @@ impl Engine {
     }
 }
 
+/// How many bytes a command holds of the node's memory, and what it counts in a turn beside itself.
+fn cost(command: &BlkCommand, view: &View) -> (u64, u64) {
+    match command {
+        BlkCommand::Read(range) | BlkCommand::Write(range) => {
+            (range.length, range.length / TURN_BYTES)
+        }
+        BlkCommand::Zero(ranges) => {
+            let pieces = |range: &BlkRange| range.length / view.object_bytes + 2;
+            let pieces: u64 = ranges.iter().map(pieces).sum();
+            (pieces * OP_BYTES, pieces)
+        }
+        BlkCommand::Flush | BlkCommand::Id => (0, 0),
+    }
+}
+
 /// What a request wants of the image.
 fn understood(
     request: &RingRequest,
@@ -514,6 +549,10 @@ fn understood(
     let has_header = request.readable.read(memory, 0, &mut header).is_ok();
     let room = request.writable.bytes().checked_sub(1).filter(|_| request.is_whole && has_header);
     let room = room.ok_or(BlkStatus::Failed)?;
+    // Nothing is done, and no memory taken, for one that could not be carried out in the end.
+    if ![&request.readable, &request.writable].iter().all(|side| side.lies_in(memory)) {
+        return Err(BlkStatus::Failed);
+    }
     let header = BlkHeader::decode(&header);
     let shape = BlkShape { brings: request.readable.bytes() - BLK_HEADER_BYTES as u64, room };
     let mut ranges = vec![0; header.range_bytes(shape.brings)];

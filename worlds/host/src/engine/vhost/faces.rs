@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+/// What is taken from a guest's rings before others have their turn: one that offers more all the time would keep the loop. A request
+/// counts as one, and as one more for each 64 KiB or each piece of an object that it names.
+const TAKEN_MAX: u64 = 512;
+
 /// A request of a guest, as its ops remember it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct VhostCommand {
@@ -39,6 +43,8 @@ pub(super) struct VhostFace {
     held: u64,
     /// How many sessions there were.
     pub(super) sessions: u64,
+    /// What was taken from its rings in this turn of the loop ([`TAKEN_MAX`]).
+    taken: u64,
 }
 
 /// A guest that is connected.
@@ -56,10 +62,12 @@ pub(super) struct GuestSession {
     pub(super) wakes: SessionWakes,
     /// A request that waits for memory, and its ring.
     pub(super) waiting: Option<(usize, RingRequest)>,
-    /// A message that is carried out when nothing is under way any more: it stops a ring, whose memory is the guest's again then.
+    /// A message that is carried out when nothing is under way any more: it stops a ring, whose memory is the guest's again then, or
+    /// gives other memory.
     pub(super) stops: Option<ReceivedMessage>,
-    /// The ring that is looked into first.
+    /// The ring that is looked into first, and how many requests were taken from it in a row.
     pub(super) next_ring: usize,
+    pub(super) in_a_row: usize,
     pub(super) charged: ConnectionCharge,
 }
 
@@ -90,10 +98,10 @@ pub(in crate::engine) struct VhostFaces {
     pub(super) faces: Vec<VhostFace>,
     pub(super) by_listener: BTreeMap<ListenerId, usize>,
     pub(super) by_wake: BTreeMap<ReadinessId, (usize, Wake)>,
-    /// Those with something to take or to answer.
-    pub(super) touched: Vec<usize>,
-    /// Those of whose rings not everything was taken, for the next turn.
-    pub(super) again: Vec<usize>,
+    /// Those with something to take or to answer, each once.
+    touched: Vec<usize>,
+    /// Those of whose rings not everything was taken, for the next turn, each once.
+    again: Vec<usize>,
     /// Rings with an answer that their guest was not called for.
     pub(super) uncalled: Vec<(usize, usize)>,
 }
@@ -103,6 +111,40 @@ impl VhostFaces {
     pub(in crate::engine) fn charged(&self) -> impl Iterator<Item = (ConnId, ConnectionCharge)> {
         let sessions = self.faces.iter().filter_map(|face| face.session.as_ref());
         sessions.map(|session| (session.conn, session.charged))
+    }
+
+    /// A face has something to take or to answer.
+    pub(super) fn touch(&mut self, face: usize) {
+        if !self.touched.contains(&face) {
+            self.touched.push(face);
+        }
+    }
+
+    pub(super) fn next_touched(&mut self) -> Option<usize> {
+        self.touched.pop()
+    }
+
+    /// A turn of the loop begins, in which each face may take as much as in any other.
+    pub(in crate::engine) fn begin_turn(&mut self) {
+        for face in &mut self.faces {
+            face.taken = 0;
+        }
+    }
+
+    /// A face has taken what it may, and goes on in the next turn. Whether somebody has to see to it that there is one.
+    pub(super) fn goes_on_later(&mut self, face: usize) -> bool {
+        let is_new = !self.again.contains(&face);
+        if is_new {
+            self.again.push(face);
+        }
+        is_new
+    }
+
+    /// Those that have not taken everything in the last turn go on.
+    pub(super) fn go_on(&mut self) {
+        for face in std::mem::take(&mut self.again) {
+            self.touch(face);
+        }
     }
 
     pub(super) fn of_conn(&self, conn: ConnId) -> Option<usize> {
@@ -118,7 +160,18 @@ impl VhostFaces {
 
 impl VhostFace {
     pub(super) fn new(image: String) -> VhostFace {
-        VhostFace { image, session: None, under_way: Slots::new(), old: 0, held: 0, sessions: 0 }
+        let under_way = Slots::new();
+        VhostFace { image, session: None, under_way, old: 0, held: 0, sessions: 0, taken: 0 }
+    }
+
+    /// So much more was taken from its rings in this turn.
+    pub(super) fn takes(&mut self, more: u64) {
+        self.taken += more;
+    }
+
+    /// Whether it has taken what one turn gives it.
+    pub(super) fn had_its_turn(&self) -> bool {
+        self.taken >= TAKEN_MAX
     }
 
     /// A request of the session is under way from now on.
@@ -167,5 +220,36 @@ impl VhostFace {
         let mut own = self.under_way.iter().filter(|(_, it)| it.session == session.number);
         let waits = session.waiting.as_ref().is_some_and(|(of, _)| is_meant(*of));
         waits || own.any(|(_, request)| is_meant(request.ring))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A guest that puts in a new request for each answer is touched by each of them.
+    #[test]
+    fn a_face_takes_so_much_in_a_turn_however_often_it_is_touched() {
+        let mut faces = VhostFaces::default();
+        faces.faces.push(VhostFace::new("vol0".to_owned()));
+        let turn = |faces: &mut VhostFaces| {
+            let mut taken = 0;
+            faces.begin_turn();
+            faces.go_on();
+            faces.touch(0);
+            while let Some(face) = faces.next_touched() {
+                if faces.faces[face].had_its_turn() {
+                    faces.goes_on_later(face);
+                    continue;
+                }
+                faces.faces[face].takes(1);
+                taken += 1;
+                faces.touch(face);
+                faces.touch(face);
+            }
+            taken
+        };
+        assert_eq!([turn(&mut faces), turn(&mut faces)], [TAKEN_MAX; 2]);
+        assert!(!faces.goes_on_later(0), "it is known already");
     }
 }
