@@ -17,7 +17,7 @@ use std::path::Path;
 
 const MEMORY_BYTES: u64 = 8 << 20;
 /// Where the memory lies for the process that runs the guest.
-const USER_BASE: u64 = 0x7f00_0000_0000;
+pub(crate) const USER_BASE: u64 = 0x7f00_0000_0000;
 pub(crate) const RING_SIZE: u16 = 64;
 pub(crate) const RINGS: usize = 2;
 /// Room of one request.
@@ -33,7 +33,8 @@ const NEED_REPLY: u32 = 8;
 /// Several queues, answers, configuration, requests under way.
 const PROTOCOL: u64 = 1 << 0 | 1 << 3 | 1 << 9 | 1 << 12;
 /// Version 1, protocol features, event index, tables, flush, several queues, discard, zeros.
-const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 29 | 1 << 28 | 1 << 9 | 1 << 12 | 1 << 13 | 1 << 14;
+pub(crate) const FEATURES: u64 =
+    1 << 32 | 1 << 30 | 1 << 29 | 1 << 28 | 1 << 9 | 1 << 12 | 1 << 13 | 1 << 14;
 
 /// What outlives a connection: the guest's memory, and what the node has asked to be kept.
 pub(crate) struct Guest {
@@ -48,6 +49,8 @@ pub(crate) struct Guest {
     /// What it was told of the disk.
     pub(crate) config: Vec<u8>,
     pub(crate) features: u64,
+    /// What it agrees on, if it is offered.
+    wanted: u64,
 }
 
 /// A request that was answered.
@@ -64,6 +67,11 @@ fn event() -> OwnedFd {
 impl Guest {
     /// Connects for the first time.
     pub(crate) fn connect(path: &Path) -> Guest {
+        Guest::connect_with(path, FEATURES)
+    }
+
+    /// The same, with nothing but these features.
+    pub(crate) fn connect_with(path: &Path, wanted: u64) -> Guest {
         let memory = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&memory, MEMORY_BYTES).unwrap();
         let mut guest = Guest {
@@ -76,6 +84,7 @@ impl Guest {
             slots: 0,
             config: Vec::new(),
             features: 0,
+            wanted,
         };
         guest.begin();
         guest
@@ -100,7 +109,7 @@ impl Guest {
         self.send(16, 0, &words(&[PROTOCOL]), &[]);
         assert!(self.ask(17) >= RINGS as u64);
         self.config = self.config_part(60);
-        self.tell(2, &words(&[FEATURES & self.features]), &[]);
+        self.tell(2, &words(&[self.wanted & self.features]), &[]);
         if self.inflight.is_none() {
             let asked = [&words(&[0, 0])[..], &halves(&[RINGS as u16, RING_SIZE, 0, 0])].concat();
             self.send(31, 0, &asked, &[]);
@@ -195,7 +204,10 @@ impl Guest {
     /// Whether the node has let it go.
     pub(crate) fn is_let_go(&self) -> bool {
         let mut byte = [0; 1];
-        matches!(std::io::Read::read(&mut &self.stream, &mut byte), Ok(0) | Err(_))
+        match std::io::Read::read(&mut &self.stream, &mut byte) {
+            Ok(bytes) => bytes == 0,
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        }
     }
 
     pub(crate) fn put(&self, at: u64, bytes: &[u8]) {
@@ -234,6 +246,12 @@ impl Guest {
         self.put(place, &halves(&[head]));
         self.put(base + 2, &halves(&[offered]));
         self.kick(ring);
+    }
+
+    /// Hands over once more by what it kicks a ring.
+    pub(crate) fn hand_over_kick(&mut self, ring: usize) {
+        let kick = self.kicks[ring].try_clone().unwrap();
+        self.tell(12, &words(&[ring as u64]), &[kick.as_fd()]);
     }
 
     pub(crate) fn kick(&self, ring: usize) {

@@ -1,6 +1,6 @@
 //! Images as guests' disks by vhost-user: what a guest may ask, what one gets that lies, and how one goes on after the node's end.
 
-use crate::guest::{Guest, NEXT, RING_SIZE, TABLE, WRITES, ring_base, words};
+use crate::guest::{FEATURES, Guest, NEXT, RING_SIZE, TABLE, USER_BASE, WRITES, ring_base, words};
 use crate::node::{IMAGE_BYTES, Node, PATIENCE, PROGRAM, SMALL};
 use crate::tools::{output, succeed};
 use std::os::unix::fs::PermissionsExt;
@@ -163,8 +163,20 @@ fn a_guest_that_lies_harms_itself_alone() {
     guest.put(table + 0x1002, &[0xff, 0x7f]);
     guest.kick(0);
     assert!(guest.is_let_go());
-    // Messages that make no sense.
-    for (request, payload) in [(99, vec![]), (5, words(&[1])), (8, words(&[7 << 32 | 999]))] {
+    // The same from one that is told of no places up to which nothing is to be heard.
+    let guest = Guest::connect_with(&ground.socket(), FEATURES & !(1 << 29));
+    guest.put(table + 0x1002, &[0xff, 0x7f]);
+    guest.kick(0);
+    assert!(guest.is_let_go());
+    // Messages that make no sense; the last three are about a ring that runs.
+    for (request, payload) in [
+        (99, vec![]),
+        (5, words(&[1])),
+        (8, words(&[7 << 32 | 999])),
+        (8, words(&[1024 << 32])),
+        (9, words(&[0, USER_BASE, USER_BASE, USER_BASE, 0])),
+        (10, words(&[0])),
+    ] {
         let guest = Guest::connect(&ground.socket());
         guest.send(request, 0, &payload, &[]);
         assert!(guest.is_let_go(), "request {request}");
@@ -173,6 +185,22 @@ fn a_guest_that_lies_harms_itself_alone() {
     assert_eq!(guest.read(0, 4096), [7; 4096]);
     node.assert_alive();
     succeed("qemu-io", &["-f", "raw", "-c", "read -P 7 0 4k", &node.uri("vol0")]);
+    node.stop();
+}
+
+/// A ring whose guest hands over another descriptor goes on as it was, and takes nothing twice.
+#[test]
+fn a_ring_that_runs_does_not_begin_again() {
+    let ground = Ground::new();
+    let node = ground.start();
+    let mut guest = Guest::connect(&ground.socket());
+    // As it stands while the node carries a request out.
+    guest.note_under_way(0, 60, 0);
+    guest.hand_over_kick(0);
+    let head = guest.begin_request(0, (4, 0), &[], 0);
+    assert_eq!(guest.answers(0, 1)[0].0, head);
+    assert_eq!(guest.answer(head, 0).status, 0);
+    assert_eq!(guest.untaken(0), 0);
     node.stop();
 }
 

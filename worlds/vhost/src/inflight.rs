@@ -140,22 +140,33 @@ impl InflightRing {
     }
 
     /// A head is taken.
-    pub(crate) fn taken(&mut self, head: u16) {
+    pub(crate) fn taken(&mut self, head: u16) -> Result<(), InflightError> {
+        self.has(head)?;
         let counter = self.entry(head) + place::COUNTER;
         self.mapped.write_obj(self.counter, GuestAddress(counter)).expect(INSIDE);
         self.counter = self.counter.wrapping_add(1);
         self.set_under_way(head, true);
+        Ok(())
     }
 
     /// A head is about to be put into the used ring.
-    pub(crate) fn answers(&self, head: u16) {
+    pub(crate) fn answers(&self, head: u16) -> Result<(), InflightError> {
+        self.has(head)?;
         self.set_half(place::LAST_HEAD, head);
+        Ok(())
     }
 
     /// It is there, and the used ring stands at `used`.
-    pub(crate) fn answered(&self, head: u16, used: u16) {
+    pub(crate) fn answered(&self, head: u16, used: u16) -> Result<(), InflightError> {
+        self.has(head)?;
         self.set_under_way(head, false);
         self.set_half(place::USED, used);
+        Ok(())
+    }
+
+    /// A ring may have become longer than its part of the memory.
+    fn has(&self, head: u16) -> Result<(), InflightError> {
+        if head < self.size { Ok(()) } else { Err(InflightError::Nonsense) }
     }
 
     fn entry(&self, head: u16) -> u64 {
@@ -202,17 +213,20 @@ mod tests {
         let mut ring = again(area, &file);
         assert!(ring.left(0).is_empty());
         for head in [5, 2, 7] {
-            ring.taken(head);
+            ring.taken(head).unwrap();
         }
         assert_eq!(again(area, &file).left(0), [5, 2, 7], "in the order in which they came");
-        ring.answers(2);
+        ring.answers(2).unwrap();
         assert_eq!(again(area, &file).left(0), [5, 2, 7], "it is not in the used ring yet");
         assert_eq!(again(area, &file).left(1), [5, 7], "it is there, and that was not noted");
-        ring.answered(2, 1);
+        ring.answered(2, 1).unwrap();
         let mut next = again(area, &file);
         assert_eq!(next.left(1), [5, 7]);
-        next.taken(2);
+        next.taken(2).unwrap();
         assert_eq!(again(area, &file).left(1), [5, 7, 2], "a new one comes behind those");
+        let outside = [next.taken(8), next.answers(8), next.answered(8, 2)];
+        assert!(outside.iter().all(Result::is_err), "no number of a guest's leaves the part");
+        assert_eq!(again(area, &file).left(1), [5, 7, 2]);
     }
 
     #[test]

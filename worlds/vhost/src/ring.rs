@@ -70,8 +70,19 @@ impl MachineRing {
     }
 
     pub(crate) fn set_size(&mut self, size: u32) -> Result<(), BrokenRing> {
+        self.has_to_stand()?;
         let size = u16::try_from(size).map_err(|_| BrokenRing)?;
         self.queue.try_set_size(size).map_err(|_| BrokenRing)
+    }
+
+    /// What it is must not change while it runs.
+    fn has_to_stand(&self) -> Result<(), BrokenRing> {
+        if self.enabled && self.queue.ready() { Err(BrokenRing) } else { Ok(()) }
+    }
+
+    /// Whether it has begun, enabled or not.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.queue.ready()
     }
 
     pub(crate) fn size(&self) -> u16 {
@@ -83,6 +94,7 @@ impl MachineRing {
         memory: &MachineMemory,
         addresses: RingAddresses,
     ) -> Result<(), BrokenRing> {
+        self.has_to_stand()?;
         let place = |user| memory.guest_address(user).ok_or(BrokenRing);
         let (descriptors, used) = (place(addresses.descriptors)?, place(addresses.used)?);
         let available = place(addresses.available)?;
@@ -96,6 +108,7 @@ impl MachineRing {
     }
 
     pub(crate) fn set_base(&mut self, next: u32) -> Result<(), BrokenRing> {
+        self.has_to_stand()?;
         let next = u16::try_from(next).map_err(|_| BrokenRing)?;
         self.queue.set_next_avail(next);
         self.queue.set_next_used(next);
@@ -198,9 +211,15 @@ impl MachineRing {
                     return Err(BrokenRing);
                 }
                 if let Some(inflight) = &mut self.inflight {
-                    inflight.taken(head);
+                    inflight.taken(head).map_err(|_| BrokenRing)?;
                 }
                 return Ok(Some(self.request(memory, head)));
+            }
+            // One that offers more than it has room for is not read any more, and would stand still for ever.
+            let index = self.queue.avail_idx(memory.mapped(), Ordering::Acquire);
+            let index = index.map_err(|_| BrokenRing)?;
+            if index.0.wrapping_sub(self.queue.next_avail()) > self.queue.size() {
+                return Err(BrokenRing);
             }
             if !self.queue.event_idx_enabled() {
                 return Ok(None);
@@ -209,11 +228,6 @@ impl MachineRing {
             let came = self.queue.enable_notification(memory.mapped()).map_err(|_| BrokenRing)?;
             if !came {
                 return Ok(None);
-            }
-            let index = self.queue.avail_idx(memory.mapped(), Ordering::Acquire);
-            let index = index.map_err(|_| BrokenRing)?;
-            if index.0.wrapping_sub(self.queue.next_avail()) > self.queue.size() {
-                return Err(BrokenRing);
             }
         }
     }
@@ -265,11 +279,11 @@ impl MachineRing {
             return Ok(());
         }
         if let Some(inflight) = &self.inflight {
-            inflight.answers(head);
+            inflight.answers(head).map_err(|_| BrokenRing)?;
         }
         self.queue.add_used(memory.mapped(), head, bytes).map_err(|_| BrokenRing)?;
         if let Some(inflight) = &self.inflight {
-            inflight.answered(head, self.queue.next_used());
+            inflight.answered(head, self.queue.next_used()).map_err(|_| BrokenRing)?;
         }
         Ok(())
     }

@@ -229,7 +229,10 @@ impl DeviceTalk {
             }
             VhostRequest::SetRingBase { ring, next } => self.known(ring)?.set_base(next)?,
             VhostRequest::SetKick { ring } => {
-                self.go_on(ring)?;
+                // One that runs gets another descriptor, and takes nothing twice.
+                if !self.known(ring)?.has_begun() {
+                    self.go_on(ring)?;
+                }
                 self.known(ring)?.set_kick(descriptors.pop());
             }
             VhostRequest::SetCall { ring } => self.known(ring)?.set_call(descriptors.pop()),
