@@ -52,8 +52,8 @@ pub(crate) fn start(file: PathBuf, options: DbOptions) -> Result<StartedOwner, D
     }
 }
 
-/// Opens the file; one that is missing is made, if that is asked for. One that is there is never made anew, whatever it holds: what is
-/// left of a damaged database may be of use.
+/// Opens the file; one that is missing is made, if that is asked for. One that is there is never made anew if it may be what is left of a
+/// database.
 fn open_disk(file: &Path, options: &DbOptions) -> Result<OpenedDisk, DbOpenError> {
     let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
     if !file.exists() {
@@ -68,9 +68,8 @@ fn open_disk(file: &Path, options: &DbOptions) -> Result<OpenedDisk, DbOpenError
         Holding::Unfinished if options.create => {
             loadline_host::write_store(file, disk.size(), options.protection)?;
         }
-        Holding::Nothing | Holding::Unfinished => {
-            return Err(DbOpenError::Lost { path: file.to_owned() });
-        }
+        Holding::Unfinished => return Err(DbOpenError::Missing { path: file.to_owned() }),
+        Holding::Nothing => return Err(DbOpenError::Lost { path: file.to_owned() }),
         Holding::Store | Holding::Other(_) => {}
     }
     Ok(disk)
