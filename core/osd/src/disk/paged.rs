@@ -313,10 +313,11 @@ impl Paged {
                 let read = ReadInParts::new((label, base), (bytes, length), part);
                 return self.begin_transfer(now, transfer(Rest::Read(read)));
             }
-            AccessKind::Look => {
-                Ask::Sparse { object: id, base: None, offset, length, with_bytes: false }
-            }
-            AccessKind::LookInOrder(label) => {
+            AccessKind::Look | AccessKind::LookInOrder(_) => {
+                let label = match touch {
+                    AccessKind::LookInOrder(label) => label,
+                    _ => SnapshotNo::HEAD,
+                };
                 let (object, base) = (object_id(pg, object, label), None);
                 Ask::Sparse { object, base, offset, length, with_bytes: false }
             }

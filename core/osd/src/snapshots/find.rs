@@ -45,13 +45,13 @@ impl Osd {
                 let is_present = object == op.object && label == SnapshotNo::HEAD;
                 // A former state, and an ancestor's, may get another label or be made right now; so may the present one
                 // while its first bytes are on their way from an ancestor.
-                let touch = match op.kind {
-                    OpKind::Ranges(SnapshotNo::HEAD) if is_present && !self.is_begun(object) => {
-                        AccessKind::Look
-                    }
-                    OpKind::Read if is_present && !self.is_begun(object) => AccessKind::Read,
-                    OpKind::Ranges(_) => AccessKind::LookInOrder(label),
-                    _ => AccessKind::ReadInOrder(label),
+                let is_settled =
+                    read_at == SnapshotNo::HEAD && is_present && !self.is_begun(object);
+                let touch = match (looks, is_settled) {
+                    (true, true) => AccessKind::Look,
+                    (true, false) => AccessKind::LookInOrder(label),
+                    (false, true) => AccessKind::Read,
+                    (false, false) => AccessKind::ReadInOrder(label),
                 };
                 Ok((touch, ObjectRange { object, length, ..place }))
             }

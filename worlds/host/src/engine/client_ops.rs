@@ -160,11 +160,7 @@ impl ClientOps {
         (waiter, Ended { data: (!failed).then_some(data), held, inside })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.commands.is_empty()
-    }
-
-    /// Commands of faces that have not ended.
+    /// Commands that have not ended.
     pub(super) fn open_commands(&self) -> usize {
         self.commands.len()
     }

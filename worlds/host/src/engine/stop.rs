@@ -133,7 +133,7 @@ impl Engine {
     }
 
     fn is_drained(&self) -> bool {
-        self.clients.is_empty() && self.admin.nothing_waits()
+        self.clients.open_commands() == 0 && self.admin.nothing_waits()
     }
 
     fn is_all_sent(&self) -> bool {

@@ -243,7 +243,6 @@ impl Engine {
             if let Err(why) = served {
                 self.vhost_over(face, &why);
             }
-            self.vhost_charge(face);
         }
         for (face, ring) in std::mem::take(&mut self.vhost.uncalled) {
             let Some(session) = self.vhost.session(face) else { continue };
@@ -335,7 +334,8 @@ impl Engine {
             (Some(view), Ok(command)) => (view, command),
             (_, status) => {
                 let status = status.err().unwrap_or(BlkStatus::Failed);
-                return self.vhost_answer(face, ring, &request, &memory, status, 0);
+                self.vhost_answer(face, ring, &request, &memory, status, 0)?;
+                return Ok(RequestStart::Begun);
             }
         };
         let (holds, counts) = cost(&command, &view);
@@ -359,8 +359,8 @@ impl Engine {
             BlkCommand::Write(BlkRange { offset, length }) => {
                 let mut bytes = vec![0; length as usize];
                 if request.readable.read(&memory, BLK_HEADER_BYTES as u64, &mut bytes).is_err() {
-                    let failed = BlkStatus::Failed;
-                    return self.vhost_answer(face, ring, &request, &memory, failed, 0);
+                    self.vhost_answer(face, ring, &request, &memory, BlkStatus::Failed, 0)?;
+                    return Ok(RequestStart::Begun);
                 }
                 let ops = self.host.ops_of(&view, (offset, length), OpKind::Write, bytes);
                 (ops, is_durable)
@@ -382,7 +382,8 @@ impl Engine {
                     Ok(()) => BlkStatus::Done,
                     Err(_) => BlkStatus::Failed,
                 };
-                return self.vhost_answer(face, ring, &request, &memory, status, ID_BYTES as u32);
+                self.vhost_answer(face, ring, &request, &memory, status, ID_BYTES as u32)?;
+                return Ok(RequestStart::Begun);
             }
         };
         let session = session.number;
@@ -421,11 +422,9 @@ impl Engine {
         memory: &MachineMemory,
         status: BlkStatus,
         data: u32,
-    ) -> Result<RequestStart, TalkError> {
-        let Some(session) = self.vhost.session(face) else { return Ok(RequestStart::Begun) };
-        let Some(ServedRings { rings, memory: now }) = session.talk.served() else {
-            return Ok(RequestStart::Begun);
-        };
+    ) -> Result<(), TalkError> {
+        let Some(session) = self.vhost.session(face) else { return Ok(()) };
+        let Some(ServedRings { rings, memory: now }) = session.talk.served() else { return Ok(()) };
         let room = request.writable.bytes();
         let told = room
             .checked_sub(1)
@@ -434,7 +433,7 @@ impl Engine {
         if !self.vhost.uncalled.contains(&(face, ring)) {
             self.vhost.uncalled.push((face, ring));
         }
-        Ok(RequestStart::Begun)
+        Ok(())
     }
 
     /// Lets a guest go on that waits for memory, as far as there is some; whether it waits no longer.
