@@ -11,7 +11,7 @@ use crate::wrap::wrapped;
 use loadline_draw::number::{duration, percent};
 use loadline_stats::{CompareVerdict, compare};
 use loadline_study::{
-    Better, Figure, Print, PromiseResult, SetupResult, Statement, StudyKind, StudyResult,
+    Better, Figure, KEPT_FROM, Print, PromiseResult, SetupResult, Statement, StudyKind, StudyResult,
 };
 
 /// What a result answers.
@@ -244,11 +244,14 @@ fn promises(result: &StudyResult) -> Option<String> {
             None => {}
         }
     }
+    let least = percent(KEPT_FROM);
     let what = match result.kind {
         StudyKind::Recovery | StudyKind::Services => {
-            "In every second clients got what is reserved for them"
+            format!("In every second clients got at least {least} of what they were owed")
         }
-        StudyKind::Checkpoint | StudyKind::Limits => "Every second kept what was promised",
+        StudyKind::Checkpoint | StudyKind::Limits => {
+            format!("Every second showed at least {least} of what was promised")
+        }
     };
     match (kept.is_empty(), broken.is_empty()) {
         (true, true) => None,
@@ -415,7 +418,7 @@ mod tests {
         let wanted = [
             "Yes: It is so (a 0.1).",
             "No, this is not so: It is not (a 2; stated: at most 1).",
-            "In every second clients got what is reserved for them under a, but not under b (7 of 40 s short).",
+            "In every second clients got at least 95 % of what they were owed under a, but not under b (7 of 40 s short).",
             "Does not hold here: They said.",
         ];
         assert_eq!(answer(&result).findings, wanted);

@@ -9,6 +9,7 @@ mod answer;
 mod charts;
 mod csv;
 mod frontier;
+mod owed;
 mod page;
 mod palette;
 #[cfg(feature = "parquet")]

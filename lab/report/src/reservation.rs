@@ -3,6 +3,7 @@
 
 use crate::charts::{Chart, Drawing};
 use crate::csv::file_stem;
+use crate::owed::owed;
 use crate::palette::{Look, looks};
 use crate::svg::{LineChart, SetupLine};
 use crate::wrap::wrapped;
@@ -48,8 +49,8 @@ fn image_sentence(setup: &str, of: &ImageResult) -> String {
         return format!("image {image} under {setup}: nothing promised{limit}; {got}");
     };
     let worst = format!(
-        "{} IOPS owed, {} in the worst of {} s",
-        plain(promise.owed_iops),
+        "{}, {} in the worst of {} s",
+        owed(promise),
         plain(promise.worst_iops),
         promise.seconds
     );
@@ -75,7 +76,7 @@ fn tail(setup: &SetupResult, alone: Option<f64>) -> String {
 }
 
 fn sentence(setup: &str, promise: &PromiseResult, tail: &str) -> String {
-    let PromiseResult { share, alone_iops, owed_iops, seconds, seconds_short, .. } = *promise;
+    let PromiseResult { share, alone_iops, seconds, seconds_short, .. } = *promise;
     let worst = format!(
         "{} IOPS in the worst second (second {} of seed {})",
         plain(promise.worst_iops),
@@ -83,9 +84,9 @@ fn sentence(setup: &str, promise: &PromiseResult, tail: &str) -> String {
         promise.worst_seed
     );
     let promised = format!(
-        "clients were promised {} of what they have alone and owed {} IOPS",
+        "clients were promised {} of what they have alone, {}",
         percent(share),
-        plain(owed_iops)
+        owed(promise)
     );
     match promise.is_kept() {
         None => format!(
@@ -93,10 +94,10 @@ fn sentence(setup: &str, promise: &PromiseResult, tail: &str) -> String {
             plain(alone_iops)
         ),
         Some(true) => {
-            format!("reservation kept under {setup}: {promised}, and got {worst}; {tail}")
+            format!("reservation kept under {setup}: {promised}; they got {worst}; {tail}")
         }
         Some(false) => format!(
-            "reservation NOT kept under {setup}: {promised}, and got less in {seconds_short} of {seconds} s, \
+            "reservation NOT kept under {setup}: {promised}; they got less in {seconds_short} of {seconds} s, \
              {worst}; {tail}"
         ),
     }
@@ -211,6 +212,7 @@ mod tests {
             share: 0.5,
             alone_iops: 21_500.0,
             owed_iops: 10_750.0,
+            kept_from_iops: 10_212.5,
             seconds: 15,
             worst_iops: 17_000.0,
             worst_second: 5,
@@ -222,13 +224,13 @@ mod tests {
         };
         check(
             promise,
-            "reservation kept under x: clients were promised 50 % of what they have alone and owed 10,750 IOPS, \
-             and got 17,000 IOPS in the worst second (second 5 of seed 1); p99 6.5 ms beside 3.8 ms alone",
+            "reservation kept under x: clients were promised 50 % of what they have alone, 10,750 IOPS \
+             owed, kept from 10,212 on; they got 17,000 IOPS in the worst second (second 5 of seed 1); p99 6.5 ms beside 3.8 ms alone",
         );
         check(
             PromiseResult { worst_iops: 3_000.0, seconds_short: 14, ..promise },
-            "reservation NOT kept under x: clients were promised 50 % of what they have alone and owed 10,750 IOPS, \
-             and got less in 14 of 15 s, 3,000 IOPS in the worst second (second 5 of seed 1); \
+            "reservation NOT kept under x: clients were promised 50 % of what they have alone, 10,750 IOPS \
+             owed, kept from 10,212 on; they got less in 14 of 15 s, 3,000 IOPS in the worst second (second 5 of seed 1); \
              p99 6.5 ms beside 3.8 ms alone",
         );
         check(

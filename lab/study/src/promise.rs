@@ -9,10 +9,11 @@
 use crate::record::RunRecord;
 use serde::{Deserialize, Serialize};
 
-/// A second falls short if less than this share of what was owed completed.
+/// A promise counts as kept in a second from this share of what was owed on; whatever is said of it names the share.
 pub const KEPT_FROM: f64 = 0.95;
 
-/// Poisson arrivals of a second vary by this many standard deviations at most, for what is judged.
+/// The arrivals of a second of an open loop lie no further below their mean than this many of their standard deviations, for what
+/// is judged.
 const DEVIATIONS: f64 = 3.0;
 
 /// What clients were promised and what they got.
@@ -24,9 +25,13 @@ pub struct PromiseResult {
     pub alone_iops: f64,
     /// Operations per second that clients are owed.
     pub owed_iops: f64,
+    /// Operations per second from which on a second counts as kept: [`KEPT_FROM`] of what clients are owed, where an open loop is
+    /// owed what a second of its Poisson arrivals brings at least.
+    #[serde(default)]
+    pub kept_from_iops: f64,
     /// Seconds of all repeats that were judged; runs of less than a second are judged as one.
     pub seconds: u64,
-    /// Those in which clients got less than [`KEPT_FROM`] of what they were owed.
+    /// Those in which clients got less than [`kept_from_iops`](Self::kept_from_iops).
     pub seconds_short: u64,
     /// Operations per second in the worst of all.
     pub worst_iops: f64,
@@ -71,15 +76,18 @@ pub(crate) struct ClientPromise {
 
 impl ClientPromise {
     fn owed(&self) -> f64 {
+        self.owed_of(self.offered_iops)
+    }
+
+    fn owed_of(&self, offered_iops: Option<f64>) -> f64 {
         let promised = self.share.unwrap_or(0.0) * self.alone_iops;
-        self.offered_iops.map_or(promised, |offered| offered.min(promised))
+        offered_iops.map_or(promised, |offered| offered.min(promised))
     }
 
     /// What a second must at least show.
-    fn least(&self) -> f64 {
-        let owed = self.owed();
-        let chance = if self.offered_iops.is_some() { DEVIATIONS * owed.sqrt() } else { 0.0 };
-        KEPT_FROM * owed - chance
+    fn kept_from(&self) -> f64 {
+        let least_offered = |offered: f64| (offered - DEVIATIONS * offered.sqrt()).max(0.0);
+        KEPT_FROM * self.owed_of(self.offered_iops.map(least_offered))
     }
 
     /// Of an image that is promised so many operations per second, as such.
@@ -105,11 +113,13 @@ impl ClientPromise {
             })
             .collect();
         let (seed, second, iops) = *seconds.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
-        let short = seconds.iter().filter(|(_, _, iops)| *iops < self.least());
+        let kept_from_iops = self.kept_from();
+        let short = seconds.iter().filter(|(_, _, iops)| *iops < kept_from_iops);
         Some(PromiseResult {
             share: self.share.unwrap_or(0.0),
             alone_iops: self.alone_iops,
             owed_iops: self.owed(),
+            kept_from_iops,
             seconds: seconds.len() as u64,
             seconds_short: short.count() as u64,
             worst_iops: iops,
@@ -210,6 +220,7 @@ mod tests {
         assert_eq!(judged(slow, &[900.0, 760.0]).0, Some(false));
         let fast = ClientPromise { offered_iops: Some(15_000.0), ..CLOSED };
         assert_eq!(judged(fast, &[9_600.0]).0, Some(true), "half is promised");
+        assert_eq!(judged(fast, &[9_450.0]).0, Some(false), "its arrivals are never that few");
     }
 
     #[test]

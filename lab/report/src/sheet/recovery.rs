@@ -3,6 +3,7 @@
 use super::clients;
 use super::parts::{Course, PlannedChart, Sheet, Verdict};
 use super::trades;
+use crate::owed::owed;
 use loadline_draw::number::{duration, percent, plain};
 use loadline_stats::{mean, quantile};
 use loadline_study::{ClassWaits, ImageResult, PromiseResult, SetupResult, StudyResult};
@@ -282,12 +283,12 @@ fn promises(setup: &SetupResult) -> String {
 
 /// Whether somebody got what was promised, beside what that was.
 fn promise(promise: &PromiseResult) -> String {
-    let (owed, worst) = (plain(promise.owed_iops), plain(promise.worst_iops));
+    let (owed, worst) = (owed(promise), plain(promise.worst_iops));
     match promise.is_kept() {
         None => "nothing is promised to clients".to_owned(),
-        Some(true) => format!("kept: {owed} IOPS owed, {worst} in the worst second"),
+        Some(true) => format!("kept: {owed}, {worst} in the worst second"),
         Some(false) => format!(
-            "NOT kept in {} of {} s: {owed} IOPS owed, {worst} in the worst second",
+            "NOT kept in {} of {} s: {owed}, {worst} in the worst second",
             promise.seconds_short, promise.seconds
         ),
     }
