@@ -17,7 +17,7 @@ struct Mapped {
     object: ObjectId,
     /// One past its last page index.
     pages_end: u64,
-    /// One past its last byte that is not zero, as far as its extents' last pages tell.
+    /// One past its last byte that is not zero, as far as its extents' last pages tell. One that is damaged tells nothing.
     data_end: u64,
 }
 
@@ -112,8 +112,10 @@ impl<'a> ObjectsSeen<'a> {
             report.find(Finding::Unreadable { target: StoreDevice::Data, offset: start });
             return 0;
         }
+        let mut is_last_whole = true;
         for ((bytes, sum), at) in self.data.chunks_exact(page).zip(&extent.sums).zip(0..) {
-            if crc32c::crc32c(bytes) != *sum {
+            is_last_whole = crc32c::crc32c(bytes) == *sum;
+            if !is_last_whole {
                 let (number, index) = (extent.first.plus(at), extent.index + at);
                 let offset = offset(&self.layout, number);
                 report.find(Finding::Data { object, index, page: number, offset });
@@ -123,6 +125,7 @@ impl<'a> ObjectsSeen<'a> {
         let inside = last.iter().rposition(|byte| *byte != 0).map_or(0, |at| at as u64 + 1);
         match inside {
             0 => 0,
+            _ if !is_last_whole => 0,
             inside => (extent.range().end - 1).saturating_mul(page as u64).saturating_add(inside),
         }
     }
