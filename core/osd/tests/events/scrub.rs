@@ -381,6 +381,21 @@ fn more_slots_let_a_waiting_scrub_begin() {
     is_over(&bench);
 }
 
+/// An operator asks anew while a write waits for the chunk: what is broken off gives the write back, and it is not sent again by anybody.
+#[test]
+fn a_write_outlives_the_scrub_that_it_waited_for() {
+    let mut bench = held(0);
+    bench.op(8, OpKind::Write, 2, 2);
+    let seen = bench.run();
+    assert_eq!(lines(&seen, "write"), 0, "it waits: {seen:?}");
+    ask(&mut bench, PG, ScrubKind::Deep);
+    bench.release();
+    let seen = bench.run();
+    place(&seen, "reply 8");
+    assert_eq!(record(&bench, 0).under_way, None, "and the scrub has ended");
+    is_over(&bench);
+}
+
 /// The primary or a replica crashes, or the interval ends, in the middle: no slot stays taken, no write waits, and the scrub goes on
 /// where it was when somebody leads who knows of it.
 #[test]

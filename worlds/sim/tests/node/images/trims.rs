@@ -7,8 +7,10 @@ use loadline_base::Span;
 use loadline_cluster::images::OBJECT_BYTES_MIN;
 use loadline_node::TrimReport;
 use loadline_osd::OsdId;
+use loadline_sim::StoreDisks;
 use loadline_sim::disk::CutStyle;
 use loadline_store::paged::LogMode;
+use loadline_store::paged::check::check;
 
 /// Pages that a disk may use more of: those that trees differ by, and as many for the logs of what was written and trimmed.
 const MORE_PAGES: u64 = 2 * TREE_PAGES;
@@ -35,6 +37,20 @@ fn settled(judged: &mut Judged) -> u64 {
     let later = judged.node().now() + Span::from_secs(1);
     judged.node().wait_until(|node| node.now() > later && is_whole(node));
     judged.check_used()
+}
+
+/// A checker that knows nothing of the node finds on each disk as many states of objects as there are objects: none of a removed snapshot, whatever the
+/// node says that is left.
+fn no_former_states(judged: &mut Judged) {
+    let pgs: Vec<_> =
+        judged.node().map().pgs().map(|(pg, state)| (pg, state.acting.clone())).collect();
+    for osd in (0..OSDS).map(OsdId::new) {
+        let here = pgs.iter().filter(|(_, acting)| acting.contains(&osd));
+        let objects: usize = here.map(|(pg, _)| judged.node().osd(osd).objects(*pg).len()).sum();
+        let data = judged.node().disk(osd).clone();
+        let states = check(&StoreDisks { data, log: None }).totals.objects;
+        assert_eq!(states, objects as u64, "{osd}: states, and objects");
+    }
 }
 
 fn remove(judged: &mut Judged, snapshot: &str) {
@@ -87,6 +103,7 @@ fn dies(seed: u64, steps: u64) -> bool {
     assert_eq!(judged.node().copies_that_differ(), []);
     let used = settled(&mut judged);
     assert!(used <= before + MORE_PAGES, "{before} pages, and {used} without the snapshots");
+    no_former_states(&mut judged);
     for osd in (0..OSDS).map(OsdId::new) {
         let unfinished = judged.node().osd(osd).unfinished();
         let is_trim = unfinished.as_ref().is_some_and(|what| what.contains("TrimRun"));
