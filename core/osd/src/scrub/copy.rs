@@ -12,7 +12,7 @@ use crate::commit::{Commit, ScrubRead};
 use crate::directive::Notice;
 use crate::disk::{object_id, pages_of_disk, pages_of_group, transactions};
 use crate::event::Effects;
-use crate::ids::{OsdId, PgId};
+use crate::ids::{OsdId, OsdSet, PgId};
 use crate::item::Item;
 use crate::message::Message;
 use crate::osd::Osd;
@@ -48,11 +48,20 @@ impl Osd {
             }
             ScrubMessage::Map(map) => self.scrub_map_came(now, from, pg, *map, fx),
             ScrubMessage::Record(digests) => self.record_digests(now, pg, digests),
-            ScrubMessage::Ended(record) => {
-                self.scrub.records.insert(pg, *record);
-                self.keep_scrub_record(now, pg);
-            }
+            ScrubMessage::Known(record) => self.scrubs_told(now, pg, *record, fx),
+            ScrubMessage::Recall => self.tell_scrub_record(OsdSet::one(from), pg, fx),
         }
+    }
+
+    /// Another member tells what it knows of a group's scrubs. Who leads knows better, unless it knows nothing.
+    fn scrubs_told(&mut self, now: Time, pg: PgId, told: ScrubRecord, fx: &mut Effects) {
+        let own = self.scrub.records.get(&pg);
+        if self.primary(pg).is_some() && own.is_some_and(|own| !own.is_new()) {
+            return;
+        }
+        self.scrub.records.insert(pg, told);
+        self.keep_scrub_record(now, pg);
+        self.begin_scrubs(now, fx);
     }
 
     /// A range is to be looked at, in place of one that was broken off.

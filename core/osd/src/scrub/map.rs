@@ -82,6 +82,8 @@ pub enum ScrubMessage {
     Map(Box<ScrubMap>),
     /// These digests are those of all copies.
     Record(Vec<RecordedDigest>),
-    /// The scrub has ended so, for whoever leads next.
-    Ended(Box<ScrubRecord>),
+    /// This is known of its scrubs, for whoever leads next: one has ended, or was asked for.
+    Known(Box<ScrubRecord>),
+    /// What do you know of them? This disk, which is to lead, has never seen one.
+    Recall,
 }

@@ -6,7 +6,8 @@
 //! times for each, and then waits. Reads never wait.
 //!
 //! A scrub ends with its interval, on every member: slots are free, ranges are nobody's, and the writes that waited are the router's. How
-//! far it had come is kept on the primary's disk, and whoever leads next and knows of it goes on there.
+//! far it had come is kept on the primary's disk, and if that leads again it goes on there. What an operator has asked for, and what the last scrub has come to, all
+//! members know and keep: who leads next begins anew, and a disk that was made empty and filled again asks the others.
 //!
 //! What is kept for a scrub is this owner's, on the primary ([`ScrubRun`]) and on every copy ([`RangeScan`]). What it may not know is
 //! how an access reaches a disk, or how an object is replaced: the one is the store's, the other recovery's.

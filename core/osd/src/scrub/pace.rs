@@ -1,21 +1,21 @@
 //! How fast an OSD goes through its groups by the clock, at most: a round is to be over in its time, and one that is over sooner helps nobody.
 //!
-//! Of the interval in which each group is to be scrubbed, every group that an OSD leads has an equal share. The next one begins no sooner than when
-//! the share of the one before is over, and in its share a group is compared evenly: what is ahead of that rests, and so does what has come to hours in which none may begin. One that rests has no
+//! Of the interval in which each group is to be scrubbed, every group that an OSD leads has an equal share. The next one of the same kind begins no sooner
+//! than when the share of the one before is over: deep ones, whose shares are hours or days, keep no shallow one waiting. And in its share a group is compared evenly: what is ahead of that rests, and so does what has come to hours in which none may begin. One that rests has no
 //! slot and keeps nobody from a trim; how far it has come stands in its record, so a restart goes on resting. What is behind goes as fast as its
 //! class may, and so does a group whose scrub is late, or of which errors are known. What an operator asks for never rests.
 //!
 //! Presets of other systems have no pace: they scrub a group as fast as they can, and leave it alone for the rest of the week.
 
 use super::kind::ScrubKind;
-use super::record::ScrubProgress;
-use super::schedule::ScrubSchedule;
+use super::record::{ScrubProgress, ScrubRecord};
+use super::schedule::{ScrubSchedule, ScrubTurns};
 use crate::ids::PgId;
 use crate::osd::Osd;
 use loadline_base::{Span, Time, WallTime};
 
-/// Shallow scrubs have one part of this many of their interval and deep ones one of theirs. They take turns, so the rest is left for what
-/// holds them up: recoveries, restarts, clients that want everything.
+/// Shallow scrubs have one part of this many of their interval and deep ones one of theirs. The rest is left for what holds them up: each other, where
+/// there is one slot, recoveries, restarts, clients that want everything.
 const PARTS: u64 = 3;
 /// What is ahead by less goes on: slots are asked for once for that much.
 const AHEAD_LEAST: Span = Span::from_secs(1);
@@ -28,6 +28,25 @@ impl ScrubSchedule {
             ScrubKind::Deep => self.deep,
         };
         interval * self.permitted_hours() / (7 * 24) / (PARTS * groups.max(1) as u64)
+    }
+}
+
+impl ScrubRecord {
+    /// When the last scrub of this kind of the group began, as far as the record tells: of a deep one before the last, when it ended, and of a
+    /// shallow one before it nothing.
+    fn began(&self, kind: ScrubKind) -> Option<WallTime> {
+        if let Some(progress) = self.under_way.as_ref().filter(|it| it.request.kind == kind) {
+            return Some(progress.began);
+        }
+        let is_last_deep = self.last_deep == self.last;
+        match kind {
+            ScrubKind::Shallow => self.last.filter(|_| !is_last_deep),
+            ScrubKind::Deep => self.last_deep,
+        }
+        .map(|ended| match (kind, is_last_deep) {
+            (ScrubKind::Deep, false) => ended,
+            _ => ended.before(self.duration),
+        })
     }
 }
 
@@ -77,22 +96,15 @@ impl Osd {
         }
     }
 
-    /// From when on the clock may begin the next scrub here: when the share of the one before is over.
-    pub(super) fn next_scrub_from(&self, today: WallTime) -> WallTime {
-        let shares = [ScrubKind::Shallow, ScrubKind::Deep].map(|kind| self.scrub_share(kind));
-        let begun = self.scrub_records().filter_map(|(pg, record)| {
-            self.primary(pg)?;
-            let (began, kind) = match (&record.under_way, record.last) {
-                (Some(progress), _) => (progress.began, progress.request.kind),
-                (None, Some(last)) if record.last_deep == Some(last) => {
-                    (last.before(record.duration), ScrubKind::Deep)
-                }
-                (None, Some(last)) => (last.before(record.duration), ScrubKind::Shallow),
-                (None, None) => return None,
-            };
+    /// Of which kinds the clock may begin the next scrub here.
+    pub(super) fn scrub_turns(&self, today: WallTime) -> ScrubTurns {
+        let has_turn = |kind| {
+            let share = self.scrub_share(kind);
+            let led = self.scrub_records().filter(|(pg, _)| self.primary(*pg).is_some());
+            let mut begun = led.filter_map(|(_, record)| record.began(kind));
             // One of the future was told by a clock that was set back since.
-            (began <= today).then(|| began.after(shares[kind as usize]))
-        });
-        begun.max().unwrap_or_default()
+            !begun.any(|began| began <= today && began.after(share) > today)
+        };
+        ScrubTurns { shallow: has_turn(ScrubKind::Shallow), deep: has_turn(ScrubKind::Deep) }
     }
 }

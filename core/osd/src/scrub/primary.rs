@@ -12,7 +12,7 @@ use super::map::{ScrubMap, ScrubMessage};
 use super::options::{ScrubOptions, ScrubSlots};
 use super::record::{ScrubFindings, ScrubProgress, ScrubRecord};
 use super::run::{ScrubPhase, ScrubRun, WriteMeets};
-use super::schedule::ScrubHeld;
+use super::schedule::{ScrubHeld, ScrubTurns};
 use crate::access::{AccessKind, ObjectRange, Update};
 use crate::commit::Commit;
 use crate::disk::keep_scrubs;
@@ -53,11 +53,11 @@ impl Osd {
             return;
         }
         self.stop_scrub(now, pg, fx);
-        self.want_scrub(now, pg, request);
+        self.want_scrub(now, pg, request, fx);
         self.begin_scrubs(now, fx);
     }
 
-    fn want_scrub(&mut self, now: Time, pg: PgId, request: ScrubRequest) {
+    fn want_scrub(&mut self, now: Time, pg: PgId, request: ScrubRequest, fx: &mut Effects) {
         let began = self.options.clock.at(now);
         let record = self.scrub.records.entry(pg).or_default();
         let progress = match record.under_way.take() {
@@ -79,6 +79,10 @@ impl Osd {
         };
         record.under_way = Some(progress);
         self.keep_scrub_record(now, pg);
+        if request.is_requested && self.is_durable() {
+            // What an operator asks for is not forgotten with a disk. What the clock begins, it begins again.
+            self.tell_scrub_record(self.other_members(pg), pg, fx);
+        }
     }
 
     /// Begins the scrubs that were asked for, or were broken off, and may go on. Where members refuse, one of them begins when the OSD looks.
@@ -170,9 +174,16 @@ impl Osd {
             return;
         }
         let record = self.scrub.records.entry(pg).or_default();
+        let is_new = record.is_new();
         if record.since.is_none() {
             record.since = Some(self.options.clock.at(now));
             self.keep_scrub_record(now, pg);
+        }
+        if is_new {
+            // A disk that was made empty and filled again has the group's objects, and not what is known of its scrubs.
+            for osd in self.other_members(pg).iter() {
+                self.send(osd, pg, Message::Scrub(ScrubMessage::Recall), fx);
+            }
         }
         if self.scrub.tick_at.is_none() {
             self.set_scrub_tick(now, fx);
@@ -219,16 +230,16 @@ impl Osd {
         let due = self.scrub.records.iter().filter(|(_, record)| record.under_way.is_none());
         let due = due.filter(|(pg, _)| self.primary(**pg).is_some_and(Primary::is_whole));
         let due = due.filter(|(pg, _)| !self.trim.is_at(**pg));
-        let has_turn = self.next_scrub_from(today) <= today;
-        let due = due.filter(|(_, record)| has_turn || schedule.is_late(record, today));
+        let turns = self.scrub_turns(today);
         let due = due.filter_map(|(pg, record)| {
-            let kind = schedule.due(*pg, record, (today, &self.scrub.load))?;
+            let turns = if schedule.is_late(record, today) { ScrubTurns::ALL } else { turns };
+            let kind = schedule.due(*pg, record, (today, &self.scrub.load), turns)?;
             Some((schedule.target(*pg, record.last.max(record.since)?), *pg, kind))
         });
         if let Some((_, pg, kind)) = due.min_by_key(|(target, pg, _)| (*target, *pg)) {
             let is_deep = kind == ScrubKind::Deep;
             let repairs = is_deep && self.options.scrub.auto_repairs_max > 0;
-            self.want_scrub(now, pg, ScrubRequest { kind, is_requested: false, repairs });
+            self.want_scrub(now, pg, ScrubRequest { kind, is_requested: false, repairs }, fx);
             self.begin_scrub(now, pg, fx);
         }
     }
@@ -550,20 +561,21 @@ impl Osd {
             under_way: None,
         };
         self.counters.scrub.ended += 1;
-        self.tell_scrub_record(pg, fx);
+        self.tell_scrub_record(self.other_members(pg), pg, fx);
         self.stop_scrub(now, pg, fx);
         if looks_closer {
             self.want_scrub(
                 now,
                 pg,
                 ScrubRequest { kind: ScrubKind::Deep, repairs: true, ..request },
+                fx,
             );
         } else if to_repair.is_empty() {
             self.keep_scrub_record(now, pg);
         } else {
             // What was replaced is looked at once more: until then nobody says that all is well.
             let again = ScrubRequest { repairs: false, kind: ScrubKind::Deep, ..request };
-            self.want_scrub(now, pg, again);
+            self.want_scrub(now, pg, again, fx);
             for ToReplace { osd, object, may_lend } in to_repair {
                 match may_lend {
                     true => self.note_unreadable(pg, osd, object),
@@ -598,12 +610,21 @@ impl Osd {
         (all, has_failed)
     }
 
-    fn tell_scrub_record(&self, pg: PgId, fx: &mut Effects) {
-        let record = &self.scrub.records[&pg];
-        let primary = self.primary(pg).expect("it leads what it scrubs");
-        for osd in primary.members().iter().filter(|osd| *osd != self.id) {
-            let ended = ScrubMessage::Ended(Box::new(record.clone()));
-            self.send(osd, pg, Message::Scrub(ended), fx);
+    /// Who else has a copy of a group that this OSD leads.
+    fn other_members(&self, pg: PgId) -> OsdSet {
+        let mut members = self.primary(pg).expect("it leads what it scrubs").members();
+        members.remove(self.id);
+        members
+    }
+
+    /// Tells these what is known of a group's scrubs, if anything is.
+    pub(super) fn tell_scrub_record(&self, osds: OsdSet, pg: PgId, fx: &mut Effects) {
+        let Some(record) = self.scrub.records.get(&pg).filter(|record| !record.is_new()) else {
+            return;
+        };
+        for osd in osds.iter() {
+            let known = ScrubMessage::Known(Box::new(record.clone()));
+            self.send(osd, pg, Message::Scrub(known), fx);
         }
     }
 

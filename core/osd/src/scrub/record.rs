@@ -118,6 +118,11 @@ const FORM: u8 = 2;
 const FORM_UNRECORDED: u8 = 1;
 
 impl ScrubRecord {
+    /// Whether it tells of no scrub, neither of one that has ended nor of one that is wanted.
+    pub(crate) fn is_new(&self) -> bool {
+        self.last.is_none() && self.under_way.is_none()
+    }
+
     /// The bytes that a disk keeps whose values have so many at most: the last of the named states are left out where all do not fit.
     /// They are counted all the same, so the record says how many it does not name.
     pub(crate) fn encode_within(&self, bytes_max: usize) -> Vec<u8> {

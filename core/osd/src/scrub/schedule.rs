@@ -160,16 +160,21 @@ impl ScrubSchedule {
         is_late || is_deep_late
     }
 
-    /// How a group is to be scrubbed now, if it is.
+    /// How a group is to be scrubbed now, if it is. One that waits for nothing but the turn of its kind waits, but for a deep one that need not be yet: it is
+    /// a shallow one then.
     pub(super) fn due(
         &self,
         pg: PgId,
         record: &ScrubRecord,
         (now, load): (WallTime, &LoadSeen),
+        turns: ScrubTurns,
     ) -> Option<ScrubKind> {
-        self.comes(pg, record, now)
-            .filter(|comes| comes.is_late || self.forbids(now, load).is_none())
-            .map(|comes| comes.kind)
+        let comes = self.comes(pg, record, now)?;
+        if !comes.is_late && self.forbids(now, load).is_some() {
+            return None;
+        }
+        let instead = comes.is_early.then_some(ScrubKind::Shallow);
+        std::iter::once(comes.kind).chain(instead).find(|kind| turns.has(*kind))
     }
 
     /// Why the scrub of a group is not begun whose time has come.
@@ -189,7 +194,8 @@ impl ScrubSchedule {
         let is_late = self.deadline(last).is_some_and(|deadline| deadline <= now);
         let is_due = self.target(pg, last) <= now || is_late;
         let kind = self.kind(pg, record, now).filter(|_| is_due)?;
-        Some(ComingScrub { kind, is_late })
+        let is_early = kind == ScrubKind::Deep && !self.must_be_deep(record, now);
+        Some(ComingScrub { kind, is_late, is_early })
     }
 
     /// What stands against every scrub that is not past its deadline.
@@ -205,23 +211,26 @@ impl ScrubSchedule {
 
     /// Which kind a scrub of the group is, if one is allowed.
     fn kind(&self, pg: PgId, record: &ScrubRecord, now: WallTime) -> Option<ScrubKind> {
-        let last_deep = record.last_deep.max(record.since)?;
-        let has_deep_errors = record.findings.counts.deep > 0;
-        if has_deep_errors && self.no_deep {
+        if record.findings.counts.deep > 0 && self.no_deep {
             return None;
         }
         let draws_deep = || {
             let last = record.last.max(record.since).unwrap_or_default();
             draw(pg, last, 2) % 1_000_000 < u64::from(self.early_deep_ppm)
         };
-        let is_deep_due = last_deep.after(self.deep) <= now
-            || has_deep_errors
-            || !self.no_shallow && draws_deep();
+        let is_deep_due = self.must_be_deep(record, now) || !self.no_shallow && draws_deep();
         match (is_deep_due && !self.no_deep, self.no_shallow) {
             (true, _) => Some(ScrubKind::Deep),
             (false, false) => Some(ScrubKind::Shallow),
             (false, true) => None,
         }
+    }
+
+    /// Whether a scrub of the group is to be deep by more than chance: for its time, or for what a deep one has found.
+    fn must_be_deep(&self, record: &ScrubRecord, now: WallTime) -> bool {
+        let last_deep = record.last_deep.max(record.since);
+        last_deep.is_some_and(|last| last.after(self.deep) <= now)
+            || record.findings.counts.deep > 0
     }
 
     /// Whether an OSD leaves its look at this second out.
@@ -235,11 +244,31 @@ impl ScrubSchedule {
     }
 }
 
+/// Of which kinds the share of the scrub before is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScrubTurns {
+    pub(super) shallow: bool,
+    pub(super) deep: bool,
+}
+
+impl ScrubTurns {
+    pub(super) const ALL: ScrubTurns = ScrubTurns { shallow: true, deep: true };
+
+    pub(super) fn has(self, kind: ScrubKind) -> bool {
+        match kind {
+            ScrubKind::Shallow => self.shallow,
+            ScrubKind::Deep => self.deep,
+        }
+    }
+}
+
 /// A scrub for which it is time.
 struct ComingScrub {
     kind: ScrubKind,
     /// It is past its deadline.
     is_late: bool,
+    /// It is deep by chance, before it need be.
+    is_early: bool,
 }
 
 fn draw(pg: PgId, last: WallTime, what: u64) -> u64 {
@@ -281,7 +310,7 @@ mod tests {
 
     /// What is due on an idle machine.
     fn due(schedule: &ScrubSchedule, record: &ScrubRecord, now: u64) -> Option<ScrubKind> {
-        schedule.due(PG, record, (at(now), &LoadSeen::default()))
+        schedule.due(PG, record, (at(now), &LoadSeen::default()), ScrubTurns::ALL)
     }
 
     fn record(last: u64, deep: u64) -> ScrubRecord {
@@ -356,19 +385,20 @@ mod tests {
 
     #[test]
     fn a_busy_machine_holds_back_what_is_not_past_its_deadline() {
+        const ALL: ScrubTurns = ScrubTurns::ALL;
         let mut busy = LoadSeen::default();
         let load = MachineLoad { minute_milli: 830, quarter_hour_milli: 800 };
         busy.told(Time::ZERO, load);
         let (schedule, record) = (schedule(), record(0, 0));
         let why = |now| schedule.held_back(PG, &record, (at(now), &busy));
-        let is_due = |now| schedule.due(PG, &record, (at(now), &busy)).is_some();
+        let is_due = |now| schedule.due(PG, &record, (at(now), &busy), ALL).is_some();
         assert_eq!((why(DAY / 2), is_due(DAY / 2)), (None, false), "its time has not come");
         let held = ScrubHeld::Load { minute_milli: 830, threshold_milli: 500 };
         assert_eq!((why(2 * DAY), is_due(2 * DAY)), (Some(held), false));
         assert_eq!((why(7 * DAY), is_due(7 * DAY)), (None, true));
         assert_eq!(held.to_string(), "load 0.83 per processor, osd_scrub_load_threshold 0.50");
         let patient = ScrubSchedule { load_threshold_milli: 831, ..schedule };
-        assert!(patient.due(PG, &record, (at(2 * DAY), &busy)).is_some());
+        assert!(patient.due(PG, &record, (at(2 * DAY), &busy), ALL).is_some());
         let hours = ScrubWindow { begin: 3, end: 4 };
         let night = ScrubSchedule { hours, ..schedule };
         assert_eq!(night.held_back(PG, &record, (at(2 * DAY), &busy)), Some(ScrubHeld::Hours));
@@ -393,5 +423,20 @@ mod tests {
         assert_eq!(kind(false, true, false, 1), None);
         let all_deep = ScrubSchedule { early_deep_ppm: 1_000_000, ..schedule() };
         assert_eq!(due(&all_deep, &record(20 * DAY, 19 * DAY), 22 * DAY), Some(Deep));
+    }
+
+    /// While a deep scrub has its share, others of its kind wait, but for those that are deep by chance: nothing is lost if they are not.
+    #[test]
+    fn what_has_no_turn_waits_unless_it_need_not_be_deep() {
+        let (shallow, deep) = (true, false);
+        let turns = ScrubTurns { shallow, deep };
+        let due = |schedule: ScrubSchedule, last_deep| {
+            let record = record(20 * DAY, last_deep);
+            schedule.due(PG, &record, (at(22 * DAY), &LoadSeen::default()), turns)
+        };
+        let all_deep = ScrubSchedule { early_deep_ppm: 1_000_000, ..schedule() };
+        assert_eq!(due(schedule(), 20 * DAY), Some(ScrubKind::Shallow));
+        assert_eq!(due(all_deep, 20 * DAY), Some(ScrubKind::Shallow), "deep by chance");
+        assert_eq!([due(schedule(), 0), due(all_deep, 0)], [None; 2], "it must be deep");
     }
 }

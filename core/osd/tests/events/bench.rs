@@ -484,7 +484,8 @@ fn scrub_name(message: &ScrubMessage) -> String {
         }
         ScrubMessage::Map(map) => format!("map of {}", map.states.len()),
         ScrubMessage::Record(digests) => format!("record {} digests", digests.len()),
-        ScrubMessage::Ended(record) => format!("scrub found {}", record.findings.counts.all()),
+        ScrubMessage::Recall => "what is known of scrubs?".to_owned(),
+        ScrubMessage::Known(record) => format!("scrub found {}", record.findings.counts.all()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Scrubs that the clock begins, on a node with disks.
 
-use crate::judge::{Judged, OSDS, is_whole, settings, sync};
+use crate::judge::{Judged, OSDS, fresh_disk, is_whole, settings, sync};
 use crate::scrub::scrub_report;
 use loadline_base::{Span, Time};
 use loadline_node::ScrubReport;
@@ -94,6 +94,34 @@ fn the_clock_takes_its_time_for_a_scrub_and_no_more() {
     assert!(soon[2][0].record.last_deep > before, "an operator waits for no pace");
 }
 
+/// Behind a round of deep scrubs, whose shares are long, an OSD began nothing until the share of the last one was over: on a node of few groups
+/// no shallow scrub for a day and more. Those that are deep by chance are shallow as long.
+#[test]
+fn the_share_of_a_deep_scrub_keeps_no_shallow_one_waiting() {
+    for early_deep_ppm in [0, 1_000_000] {
+        let mut judged = node(|options| {
+            let schedule = &mut options.scrub.schedule;
+            let (least, deep) = (Span::from_secs(60), Span::from_secs(6_000));
+            (schedule.least, schedule.most, schedule.deep) = (least, Span::ZERO, deep);
+            (schedule.backoff_ppm, schedule.early_deep_ppm) = (0, early_deep_ppm);
+        });
+        let asked = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+        let pgs: Vec<_> = judged.node().map().pgs().map(|(pg, _)| pg).collect();
+        for pg in pgs {
+            judged.node().change(|cluster, fx| cluster.scrub(pg, asked, fx));
+        }
+        pass(&mut judged, 10);
+        let after_round = records(&mut judged);
+        assert!(after_round.iter().all(|it| it.last.is_some() && it.last == it.last_deep));
+        // Their time, and a third of it in which all have theirs.
+        pass(&mut judged, 60 + 20 + 5);
+        for (before, now) in after_round.iter().zip(records(&mut judged)) {
+            assert!(now.last > before.last, "it was scrubbed again: {now:?}");
+            assert_eq!(now.last_deep, before.last_deep, "not deeply: {now:?}");
+        }
+    }
+}
+
 fn pass(judged: &mut Judged, seconds: u64) {
     let until = judged.node().now() + Span::from_secs(seconds);
     judged.node().run_until(until);
@@ -157,6 +185,43 @@ fn what_the_clock_has_begun_ends_when_it_is_forbidden() {
     assert!(left.len() == 1 && left[0].request.is_requested, "{left:?}");
     pass(&mut judged, 30);
     assert_eq!(under_way(&mut judged).len(), 1, "none is begun");
+}
+
+/// Every group is to be scrubbed for an operator, and no scrub has come to its first chunk when a disk is made empty. What its OSD had led and leads again
+/// was forgotten, and what earlier scrubs had found there.
+#[test]
+fn what_an_operator_asks_for_outlives_the_primarys_disk() {
+    let with_sleep = |sleep: Span| {
+        move |options: &mut OsdOptions| {
+            options.scrub.sleep = sleep;
+            (options.scrub.schedule.no_shallow, options.scrub.schedule.no_deep) = (true, true);
+        }
+    };
+    let mut judged = node(with_sleep(Span::from_secs(1_000)));
+    let victim = OsdId::new(1);
+    let led = |judged: &mut Judged| {
+        let map = judged.node().map();
+        map.pgs().filter(|(_, pg)| pg.serving() == Some(victim)).count()
+    };
+    let before = led(&mut judged);
+    let pgs: Vec<_> = judged.node().map().pgs().map(|(pg, _)| pg).collect();
+    let asked = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+    for pg in pgs {
+        judged.node().change(|cluster, fx| cluster.scrub(pg, asked, fx));
+    }
+    pass(&mut judged, 2);
+    judged.take_down(victim);
+    judged.node().replace(victim, fresh_disk(77));
+    judged.node().open(victim);
+    judged.node().wait_until(is_whole);
+    pass(&mut judged, 2);
+    assert!(before > 0 && led(&mut judged) == before, "it leads again");
+    assert!(records(&mut judged).iter().all(|it| it.last.is_none()), "they sleep");
+    configure(&mut judged, with_sleep(Span::ZERO));
+    pass(&mut judged, 1_100);
+    for record in records(&mut judged) {
+        assert!(record.last_deep.is_some(), "it was scrubbed: {record:?}");
+    }
 }
 
 /// Whether any scrub has ended while something waited for its recovery.

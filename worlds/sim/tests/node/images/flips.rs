@@ -4,7 +4,7 @@
 
 use super::judge::{CELL, Judged, POOL, contents};
 use crate::judge::{OSDS, first_page, fresh_disk, is_whole, sync};
-use loadline_base::{Rng, Span};
+use loadline_base::{Rng, Span, Time, WallTime};
 use loadline_cluster::images::OBJECT_BYTES_MIN;
 use loadline_osd::{OsdId, PgId, ScrubKind, ScrubRecord, ScrubRequest};
 use loadline_sim::StoreDisks;
@@ -86,10 +86,18 @@ fn mend(judged: &mut Judged, flipped: &mut Flipped) {
 
 pub(super) fn scrub_all(judged: &mut Judged, request: ScrubRequest, flipped: &mut Flipped) {
     mend(judged, flipped);
+    let asked = judged.node().now();
     for pg in pgs(judged) {
         assert!(judged.node().change(|cluster, fx| cluster.scrub(pg, request, fx)), "{pg} serves");
     }
     mend(judged, flipped);
+    for pg in pgs(judged) {
+        let now = judged.node().now();
+        let record = judged.node().node_mut().scrub_report(now, pg).record;
+        let last = if request.kind == ScrubKind::Deep { record.last_deep } else { record.last };
+        let ended = last.map(WallTime::unix_nanos);
+        assert!(ended >= Some(asked.since(Time::ZERO).nanos()), "{pg} was forgotten: {record:?}");
+    }
 }
 
 /// A checker that knows nothing of the node finds nothing bad on any disk.
