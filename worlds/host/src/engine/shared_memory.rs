@@ -60,9 +60,14 @@ impl SharedMemory {
     /// A connection is gone, which was charged so much.
     pub(super) fn forget(&mut self, conn: ConnId, charged: ConnectionCharge) {
         self.charge(charged, ConnectionCharge::default());
+        self.leave(conn);
+        self.end_express(conn);
+    }
+
+    /// A connection is gone and waits for nothing any more, while what it began may still hold memory, the express part too.
+    pub(super) fn leave(&mut self, conn: ConnId) {
         self.was_freed = true;
         self.waiting.retain(|(waiting, _)| *waiting != conn);
-        self.end_express(conn);
     }
 
     /// Takes those that wait, if some memory was given back or a second has passed.
@@ -80,5 +85,32 @@ impl SharedMemory {
         if self.express.is_none() && now.since(since) >= EXPRESS_AFTER {
             self.express = Some(conn);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_express_part_is_for_one_and_comes_back_with_what_it_was_for() {
+        let [one, other] = [1, 2].map(ConnId::numbered);
+        let mut memory = SharedMemory::default();
+        let (soon, later) = (Time::ZERO, Time::ZERO + EXPRESS_AFTER);
+        memory.offer_express(one, soon, soon);
+        assert!(!memory.has_express(one), "it has not waited");
+        memory.offer_express(one, soon, later);
+        memory.offer_express(other, soon, later);
+        assert_eq!([one, other].map(|conn| memory.has_express(conn)), [true, false]);
+        memory.leave(one);
+        memory.offer_express(other, soon, later);
+        assert!(!memory.has_express(other), "what the first one began still holds it");
+        memory.end_express(other);
+        assert!(memory.has_express(one), "it is not the other's to end");
+        memory.end_express(one);
+        memory.offer_express(other, soon, later);
+        assert!(memory.has_express(other));
+        memory.forget(other, ConnectionCharge::default());
+        assert!(!memory.has_express(other));
     }
 }

@@ -10,13 +10,12 @@ pub(super) use faces::{VhostCommand, VhostFaces};
 
 use super::Engine;
 use super::boot::BootError;
-use super::budget::{CONNECTION, ConnectionCharge};
 use super::client_ops::{Ended, Waiter};
 use super::doors::{Complaint, Speaks};
 use super::host_node::Alarm;
 use super::image_ops::read_of;
 use crate::{ConnId, ListenAt, ListenerId, ReadinessId};
-use faces::{GuestRequest, GuestSession, SessionWakes, VhostFace, Wake};
+use faces::{GuestRequest, GuestSession, RINGS, RingTurns, SessionWakes, VhostFace, Wake};
 use loadline_cluster::images::{OBJECT_BYTES_MIN, View};
 use loadline_osd::OpKind;
 use loadline_vhost::{
@@ -28,9 +27,6 @@ use loadline_wire::vhost::{
     BLK_HEADER_BYTES, BLK_ZERO_BYTES_MAX, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange,
     BlkShape, BlkStatus, VhostRequest,
 };
-
-/// Request queues at most: one for each processor of a guest is what guests ask for, and one thread serves all.
-const RINGS: usize = 16;
 
 /// Features of rings: tables of descriptors, and both sides say up to where they want to hear nothing.
 const RING_FEATURES: u64 = 1 << 28 | 1 << 29;
@@ -50,9 +46,6 @@ const BLOCK_BYTES: u32 = 4096;
 
 /// Messages that are carried out before others have their turn.
 const MESSAGES_MAX: usize = 64;
-
-/// Requests that are taken from one ring in a row, while others of its guest have some.
-const IN_A_ROW: usize = 8;
 
 /// Bytes of a request that count in a turn as a request does.
 const TURN_BYTES: u64 = 64 << 10;
@@ -149,9 +142,7 @@ impl Engine {
             wakes: SessionWakes { socket: Some(wake), ..SessionWakes::default() },
             waiting: None,
             stops: None,
-            next_ring: 0,
-            in_a_row: 0,
-            charged: ConnectionCharge::default(),
+            turns: RingTurns::default(),
         });
         tracing::info!(image = here.image, "a guest has come");
         self.vhost_charge(face);
@@ -293,17 +284,16 @@ impl Engine {
                 }
                 return Ok(());
             }
-            let ring = session.next_ring;
+            let ring = session.turns.ring();
             let Some(ServedRings { rings, memory }) = session.talk.served() else { return Ok(()) };
             let Some(request) = rings[ring].take(memory)? else {
-                (session.next_ring, session.in_a_row, idle) = ((ring + 1) % RINGS, 0, idle + 1);
+                session.turns.found_none();
+                idle += 1;
                 continue;
             };
             let memory = memory.clone();
-            (session.in_a_row, idle) = (session.in_a_row + 1, 0);
-            if session.in_a_row == IN_A_ROW {
-                (session.next_ring, session.in_a_row) = ((ring + 1) % RINGS, 0);
-            }
+            session.turns.took();
+            idle = 0;
             here.takes(1);
             if let RequestStart::Waits = self.vhost_request(face, ring, request, memory)?
                 && let Some(session) = self.vhost.session(face)
@@ -340,7 +330,7 @@ impl Engine {
         };
         let (holds, counts) = cost(&command, &view);
         let conn = session.conn;
-        let room = self.memory.held().room(self.host.requests_most(), session.charged.data);
+        let room = self.memory.held().room(self.host.requests_most(), here.charged.data);
         if holds > room && !self.memory.has_express(conn) {
             session.waiting = Some((ring, request));
             return Ok(RequestStart::Waits);
@@ -386,9 +376,7 @@ impl Engine {
                 return Ok(RequestStart::Begun);
             }
         };
-        let session = session.number;
-        let request = GuestRequest { session, ring, request, memory, holds, reads };
-        let id = here.begin(request);
+        let id = here.begin(GuestRequest { ring, request, memory, reads }, holds);
         self.vhost_charge(face);
         self.begin_command(Waiter::Vhost(VhostCommand { face, id }), client, ops, then_sync);
         Ok(RequestStart::Begun)
@@ -459,16 +447,13 @@ impl Engine {
         self.vhost.go_on();
     }
 
-    /// Charges a guest for what it holds now.
+    /// Charges a face for what its guest holds now, and what requests of one that has gone do.
     fn vhost_charge(&mut self, face: usize) {
         let here = &mut self.vhost.faces[face];
-        let data = here.held();
-        let Some(session) = here.session.as_mut() else { return };
-        let now = ConnectionCharge { states: CONNECTION, data };
-        self.memory.charge(session.charged, now);
-        session.charged = now;
-        if data == 0 {
-            self.memory.end_express(session.conn);
+        let owed = here.owes();
+        self.memory.charge(std::mem::replace(&mut here.charged, owed), owed);
+        for conn in here.holds_nothing() {
+            self.memory.end_express(conn);
         }
     }
 
@@ -504,7 +489,7 @@ impl Engine {
         self.vhost_end(face);
     }
 
-    /// Ends a session. Its requests under way end for nobody.
+    /// Ends a session. Its requests under way end for nobody, and give back what they hold when they do.
     fn vhost_end(&mut self, face: usize) {
         let Some(session) = self.vhost.faces[face].let_go() else { return };
         let kicks = session.wakes.kicks.values().map(|(wake, _)| *wake);
@@ -512,7 +497,8 @@ impl Engine {
             self.vhost.by_wake.remove(&wake);
             self.host.world.forget_readable(wake);
         }
-        self.memory.forget(session.conn, session.charged);
+        self.memory.leave(session.conn);
+        self.vhost_charge(face);
         self.host.world.close(session.conn);
     }
 
@@ -560,4 +546,33 @@ fn understood(
     let transfer_max = u64::from(PAYLOAD_MAX);
     let disk = BlkDisk { bytes: view.size, read_only: view.is_read_only(), transfer_max };
     BlkCommand::read(header, shape, &ranges, &disk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_cluster::PoolId;
+    use loadline_cluster::images::{ImageId, SnapshotId};
+
+    /// They bring no byte, and each piece is an op all the same.
+    #[test]
+    fn zeros_are_charged_for_each_piece_of_an_object() {
+        let image = ImageId { family: 1, member: 0 };
+        let view = View {
+            image,
+            pool: PoolId::new(1),
+            size: 1 << 30,
+            object_bytes: OBJECT_BYTES_MIN,
+            read_at: SnapshotId::HEAD,
+            newest: SnapshotId::HEAD,
+            ancestors: Vec::new(),
+        };
+        let range = BlkRange { offset: 0, length: BLK_ZERO_BYTES_MAX };
+        let pieces = BLK_ZERO_BYTES_MAX / OBJECT_BYTES_MIN;
+        let (holds, counts) = cost(&BlkCommand::Zero(vec![range, range]), &view);
+        assert!(counts >= 2 * pieces && holds == counts * OP_BYTES, "{holds} {counts}");
+        let write = BlkRange { offset: 0, length: 1 << 20 };
+        assert_eq!(cost(&BlkCommand::Write(write), &view), (1 << 20, 16));
+        assert_eq!(cost(&BlkCommand::Flush, &view), (0, 0));
+    }
 }

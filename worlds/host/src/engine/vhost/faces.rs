@@ -1,6 +1,6 @@
 //! What is known of each image's guest.
 
-use crate::engine::budget::ConnectionCharge;
+use crate::engine::budget::{CONNECTION, ConnectionCharge};
 use crate::{ConnId, ListenerId, ReadinessId};
 use loadline_base::{SlotId, Slots};
 use loadline_cluster::images::{ImageId, SnapshotId};
@@ -13,6 +13,12 @@ use std::sync::Arc;
 /// What is taken from a guest's rings before others have their turn: one that offers more all the time would keep the loop. A request
 /// counts as one, and as one more for each 64 KiB or each piece of an object that it names.
 const TAKEN_MAX: u64 = 512;
+
+/// Request queues at most: one for each processor of a guest is what guests ask for, and one thread serves all.
+pub(super) const RINGS: usize = 16;
+
+/// Requests that are taken from one ring in a row, while others of its guest have some.
+const IN_A_ROW: usize = 8;
 
 /// A request of a guest, as its ops remember it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,14 +41,13 @@ pub(super) struct VhostFace {
     /// `image` or `image@snapshot`.
     pub(super) image: String,
     pub(super) session: Option<GuestSession>,
-    /// Requests whose ops are under way.
-    under_way: Slots<GuestRequest>,
-    /// How many of them are of a session that is over: they end for nobody, and the next one is served when they have.
-    old: usize,
-    /// Bytes that the others hold.
-    held: u64,
+    under_way: GuestRequests<GuestRequest>,
     /// How many sessions there were.
     pub(super) sessions: u64,
+    /// What of the connections' memory it is charged for.
+    pub(super) charged: ConnectionCharge,
+    /// Whose session is over, while its requests hold what they were given, the express part too.
+    gone: Option<ConnId>,
     /// What was taken from its rings in this turn of the loop ([`TAKEN_MAX`]).
     taken: u64,
 }
@@ -65,10 +70,35 @@ pub(super) struct GuestSession {
     /// A message that is carried out when nothing is under way any more: it stops a ring, whose memory is the guest's again then, or
     /// gives other memory.
     pub(super) stops: Option<ReceivedMessage>,
-    /// The ring that is looked into first, and how many requests were taken from it in a row.
-    pub(super) next_ring: usize,
-    pub(super) in_a_row: usize,
-    pub(super) charged: ConnectionCharge,
+    pub(super) turns: RingTurns,
+}
+
+/// Whose turn it is among a guest's rings: one that is never empty keeps no other out.
+#[derive(Debug, Default)]
+pub(super) struct RingTurns {
+    ring: usize,
+    /// How many requests were taken from it in a row.
+    in_a_row: usize,
+}
+
+impl RingTurns {
+    /// The ring that is looked into now.
+    pub(super) fn ring(&self) -> usize {
+        self.ring
+    }
+
+    /// A request was taken from it.
+    pub(super) fn took(&mut self) {
+        self.in_a_row += 1;
+        if self.in_a_row == IN_A_ROW {
+            self.found_none();
+        }
+    }
+
+    /// It was empty, or had its turn.
+    pub(super) fn found_none(&mut self) {
+        *self = RingTurns { ring: (self.ring + 1) % RINGS, in_a_row: 0 };
+    }
 }
 
 /// By what the loop wakes a session.
@@ -80,16 +110,59 @@ pub(super) struct SessionWakes {
 
 /// A request whose ops are under way.
 pub(super) struct GuestRequest {
-    /// Of which session.
-    pub(super) session: u64,
     pub(super) ring: usize,
     pub(super) request: RingRequest,
     /// Where it lies.
     pub(super) memory: MachineMemory,
-    /// How many bytes it holds of the node's memory.
-    pub(super) holds: u64,
     /// Whether it is answered by what was read.
     pub(super) reads: bool,
+}
+
+/// Requests whose ops are under way. Each holds its bytes of the node's memory until it ends, whether or not its session is over by then.
+struct GuestRequests<R> {
+    requests: Slots<HeldRequest<R>>,
+    /// How many of them are of a session that is over: they end for nobody, and the next one is served when they have.
+    old: usize,
+    /// Bytes that all of them hold.
+    held: u64,
+}
+
+/// A request with the bytes that it holds.
+struct HeldRequest<R> {
+    request: R,
+    bytes: u64,
+    /// Of which session.
+    session: u64,
+}
+
+impl<R> GuestRequests<R> {
+    fn new() -> GuestRequests<R> {
+        GuestRequests { requests: Slots::new(), old: 0, held: 0 }
+    }
+
+    fn begin(&mut self, request: R, bytes: u64, session: u64) -> SlotId {
+        self.held += bytes;
+        self.requests.acquire(HeldRequest { request, bytes, session })
+    }
+
+    /// A request has ended; it comes back if it is of the session that there is now.
+    fn end(&mut self, id: SlotId, now: Option<u64>) -> Option<R> {
+        let HeldRequest { request, bytes, session } = self.requests.release(id);
+        self.held -= bytes;
+        let is_own = now == Some(session);
+        self.old -= usize::from(!is_own);
+        is_own.then_some(request)
+    }
+
+    /// The session is over.
+    fn let_go(&mut self) {
+        self.old = self.requests.len();
+    }
+
+    fn of(&self, session: u64) -> impl Iterator<Item = &R> {
+        let own = self.requests.iter().filter(move |(_, it)| it.session == session);
+        own.map(|(_, it)| &it.request)
+    }
 }
 
 /// All of them.
@@ -109,8 +182,7 @@ pub(in crate::engine) struct VhostFaces {
 impl VhostFaces {
     /// What each guest that is connected is charged for.
     pub(in crate::engine) fn charged(&self) -> impl Iterator<Item = (ConnId, ConnectionCharge)> {
-        let sessions = self.faces.iter().filter_map(|face| face.session.as_ref());
-        sessions.map(|session| (session.conn, session.charged))
+        self.faces.iter().filter_map(|face| Some((face.session.as_ref()?.conn, face.charged)))
     }
 
     /// A face has something to take or to answer.
@@ -160,8 +232,15 @@ impl VhostFaces {
 
 impl VhostFace {
     pub(super) fn new(image: String) -> VhostFace {
-        let under_way = Slots::new();
-        VhostFace { image, session: None, under_way, old: 0, held: 0, sessions: 0, taken: 0 }
+        VhostFace {
+            image,
+            session: None,
+            under_way: GuestRequests::new(),
+            sessions: 0,
+            charged: ConnectionCharge::default(),
+            gone: None,
+            taken: 0,
+        }
     }
 
     /// So much more was taken from its rings in this turn.
@@ -174,52 +253,59 @@ impl VhostFace {
         self.taken >= TAKEN_MAX
     }
 
-    /// A request of the session is under way from now on.
-    pub(super) fn begin(&mut self, request: GuestRequest) -> SlotId {
-        self.held += request.holds;
-        self.under_way.acquire(request)
+    /// A request of the session is under way from now on, and holds so many bytes of the node's memory.
+    pub(super) fn begin(&mut self, request: GuestRequest, bytes: u64) -> SlotId {
+        self.under_way.begin(request, bytes, self.sessions)
     }
 
     /// A request has ended. Answers it, unless its session is over.
     pub(super) fn end(&mut self, id: SlotId) -> Option<GuestRequest> {
-        let request = self.under_way.release(id);
-        let is_own = self.session.as_ref().is_some_and(|now| now.number == request.session);
-        match is_own {
-            true => self.held -= request.holds,
-            false => self.old -= 1,
-        }
-        is_own.then_some(request)
+        let now = self.session.as_ref().map(|session| session.number);
+        self.under_way.end(id, now)
     }
 
-    /// The session is over.
+    /// The session is over. What its requests hold they hold until they end.
     pub(super) fn let_go(&mut self) -> Option<GuestSession> {
         let session = self.session.take()?;
-        (self.old, self.held) = (self.under_way.len(), 0);
+        self.under_way.let_go();
+        self.gone = self.gone.or(Some(session.conn));
         Some(session)
+    }
+
+    /// Those who hold nothing any more, if requests do not: the guest, and one that has gone.
+    pub(super) fn holds_nothing(&mut self) -> impl Iterator<Item = ConnId> + use<> {
+        let here = self.session.as_ref().map(|session| session.conn);
+        let both = if self.held() == 0 { [self.gone.take(), here] } else { [None, None] };
+        both.into_iter().flatten()
+    }
+
+    /// What it is to be charged for now.
+    pub(super) fn owes(&self) -> ConnectionCharge {
+        let states = if self.session.is_some() { CONNECTION } else { 0 };
+        ConnectionCharge { states, data: self.held() }
     }
 
     /// Whether requests of a session that is over are still under way.
     pub(super) fn has_old(&self) -> bool {
-        self.old > 0
+        self.under_way.old > 0
     }
 
     /// How many requests are under way.
     pub(super) fn requests(&self) -> usize {
-        self.under_way.len()
+        self.under_way.requests.len()
     }
 
-    /// Bytes that the session's requests hold.
+    /// Bytes that they hold.
     pub(super) fn held(&self) -> u64 {
-        self.held
+        self.under_way.held
     }
 
     /// Whether a request of the session is under way, or waits to be: of this ring, or of any.
     pub(super) fn is_busy(&self, ring: Option<usize>) -> bool {
         let Some(session) = &self.session else { return false };
         let is_meant = |of: usize| ring.is_none_or(|ring| ring == of);
-        let mut own = self.under_way.iter().filter(|(_, it)| it.session == session.number);
         let waits = session.waiting.as_ref().is_some_and(|(of, _)| is_meant(*of));
-        waits || own.any(|(_, request)| is_meant(request.ring))
+        waits || self.under_way.of(session.number).any(|request| is_meant(request.ring))
     }
 }
 
@@ -251,5 +337,34 @@ mod tests {
         };
         assert_eq!([turn(&mut faces), turn(&mut faces)], [TAKEN_MAX; 2]);
         assert!(!faces.goes_on_later(0), "it is known already");
+    }
+
+    #[test]
+    fn a_ring_that_is_never_empty_has_eight_requests_taken_at_a_time() {
+        let mut turns = RingTurns::default();
+        let mut taken = [0; RINGS];
+        for _ in 0..RINGS + 3 * IN_A_ROW {
+            let ring = turns.ring();
+            // The third one has three requests, the first and the last one have more all the time.
+            if ring == 0 || ring == RINGS - 1 || ring == 2 && taken[2] < 3 {
+                taken[ring] += 1;
+                turns.took();
+            } else {
+                turns.found_none();
+            }
+        }
+        assert_eq!((taken[0], taken[2], taken[RINGS - 1]), (15, 3, 8), "{taken:?}");
+    }
+
+    /// A guest that came, asked for the most and went, again and again, held 95 MiB each time and was charged for none.
+    #[test]
+    fn what_requests_hold_counts_until_they_end_whoever_has_gone() {
+        let mut under_way = GuestRequests::new();
+        let ids = [5, 7].map(|bytes| under_way.begin("read", bytes, 1));
+        assert_eq!(under_way.end(ids[0], Some(1)), Some("read"));
+        under_way.let_go();
+        assert_eq!((under_way.held, under_way.old, under_way.of(2).count()), (7, 1, 0));
+        assert_eq!(under_way.end(ids[1], Some(2)), None, "it ends for nobody");
+        assert_eq!((under_way.held, under_way.old), (0, 0));
     }
 }
