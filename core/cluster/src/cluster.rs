@@ -36,7 +36,7 @@ pub struct Config {
 #[derive(Debug, Default)]
 pub struct OwnerEffects {
     /// Ops on their way to their primaries.
-    pub messages: Vec<Envelope>,
+    pub messages: Vec<Box<Envelope>>,
     /// What OSDs are told, which reaches each of them in this order.
     pub directives: Vec<(OsdId, Directive)>,
 }
@@ -99,7 +99,12 @@ impl Cluster {
     }
 
     /// Takes a client's op. The answer is its number, and where to send it, if somebody serves it now.
-    pub fn issue(&mut self, now: Time, target: &Target, data: Data) -> (OpId, Option<Envelope>) {
+    pub fn issue(
+        &mut self,
+        now: Time,
+        target: &Target,
+        data: Data,
+    ) -> (OpId, Option<Box<Envelope>>) {
         let id = self.router.open(now, &self.map, target, data);
         (id, self.route(id))
     }

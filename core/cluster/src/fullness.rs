@@ -104,7 +104,7 @@ impl Cluster {
 
     /// The message that carries an op to its primary, if somebody serves it now and everybody has room for it. Otherwise it
     /// waits here: for the next interval, or for room.
-    pub(crate) fn route(&mut self, id: OpId) -> Option<loadline_osd::Envelope> {
+    pub(crate) fn route(&mut self, id: OpId) -> Option<Box<loadline_osd::Envelope>> {
         let op = self.router.issued(id).op;
         let lack = match op.kind {
             OpKind::Write => self.lack_of_room(&op),
@@ -227,7 +227,7 @@ mod tests {
         cluster
     }
 
-    fn issue(cluster: &mut Cluster, kind: OpKind) -> (OpId, Option<Envelope>) {
+    fn issue(cluster: &mut Cluster, kind: OpKind) -> (OpId, Option<Box<Envelope>>) {
         cluster.issue(Time::ZERO, &Target { kind, ..READ }, Data::NONE)
     }
 
@@ -253,7 +253,7 @@ mod tests {
             Message::Op(op) => op.id,
             other => unreachable!("the router sends ops alone: {other:?}"),
         };
-        assert_eq!(fx.messages.iter().map(sent).collect::<Vec<_>>(), [first, second]);
+        assert_eq!(fx.messages.iter().map(|it| sent(it)).collect::<Vec<_>>(), [first, second]);
         assert_eq!(cluster.held_writes(), 0);
         let first = cluster.router.issued(first).op;
         assert_eq!((cluster.held_for(&first), first.aside), (None, Aside::of(AsideFor::Room)));

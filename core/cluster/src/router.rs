@@ -97,7 +97,7 @@ impl Router {
 
     /// The message that carries an op to its present primary; `None` if nobody serves it now. When its placement
     /// group begins its next interval, it is due again.
-    pub(crate) fn route(&mut self, map: &Map, id: OpId) -> Option<Envelope> {
+    pub(crate) fn route(&mut self, map: &Map, id: OpId) -> Option<Box<Envelope>> {
         let issued = self.ops.at_mut(id.slot);
         let state = map.pg(issued.op.pg);
         if issued.op.resent {
@@ -115,7 +115,8 @@ impl Router {
         let data = issued.data.clone();
         let (pg, interval, urgency) = (op.pg, state.interval, Urgency::default());
         let message = Message::Op(op);
-        Some(Envelope { from: None, to, pg, interval, urgency, message, data })
+        let from = None;
+        Some(Box::new(Envelope { from, to, pg, interval, urgency, message, data }))
     }
 
     /// An op waits here for this before it is sent.

@@ -149,7 +149,7 @@ impl Node {
     }
 
     /// Sends a client's message on its way.
-    pub fn send(&mut self, envelope: Envelope) {
+    pub fn send(&mut self, envelope: Box<Envelope>) {
         self.effects.world.push(Effect::Send(envelope));
     }
 

@@ -112,7 +112,7 @@ fn a_push_leaves_the_node_though_the_link_takes_no_time() {
     let mut node = node(Delays { link_mib: Span::from_micros(70), ..Delays::default() });
     let (_, issued) = node.cluster_mut().issue(Time::ZERO, &write(1), Data::NONE);
     let issued = issued.expect("the group is served");
-    node.send(Envelope { message: push_of(1 << 20), ..issued });
+    node.send(Box::new(Envelope { message: push_of(1 << 20), ..*issued }));
     let leaves = matches!(node.next(Time::ZERO), Some(Effect::Send(_)));
     assert!(leaves && node.is_settled());
 }

@@ -329,17 +329,9 @@ impl Osd {
         let result = result.map_err(|_| Unreadable);
         let op = op.id;
         let (replied, answered) = (now, now);
-        fx.world.push(Effect::Reply(Reply {
-            op,
-            admitted,
-            dequeued,
-            executed,
-            committed,
-            replied,
-            answered,
-            delay,
-            result,
-        }));
+        let reply =
+            Reply { op, admitted, dequeued, executed, committed, replied, answered, delay, result };
+        fx.world.push(Effect::Reply(Box::new(reply)));
     }
 
     pub(crate) fn op_finished(&mut self, pg: PgId, fx: &mut Effects) {
@@ -387,7 +379,9 @@ impl Osd {
         let (to, urgency) = (self.id, self.urgency(pg));
         let item = |(op, data)| {
             let message = Message::Op(op);
-            Item::Message(Envelope { from: None, to, pg, interval, urgency, message, data })
+            let from = None;
+            let envelope = Envelope { from, to, pg, interval, urgency, message, data };
+            Item::Message(Box::new(envelope))
         };
         self.enqueue_front(now, pg, ops.into_iter().map(item).collect(), fx);
     }

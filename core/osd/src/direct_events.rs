@@ -15,15 +15,16 @@ impl Osd {
     pub(crate) fn send_submissions(&mut self, now: Time, fx: &mut Effects) {
         if self.gate().paces() {
             if self.store.has_submissions() {
-                let all: Vec<Submission> = self.store.take_submissions().collect();
-                for whole in all {
+                let mut all = std::mem::take(self.store.submissions());
+                for whole in all.drain(..) {
                     self.begin_transfer(now, whole, fx);
                 }
+                *self.store.submissions() = all;
             }
             self.gate().settle();
         } else if self.store.has_submissions() {
             let (osd, terms) = (self.id, &self.options.device);
-            fx.world.extend(self.store.take_submissions().map(|submission| {
+            fx.world.extend(self.store.submissions().drain(..).map(|submission| {
                 let request = terms.apply(submission.request);
                 Effect::Device(osd, Submission { request, ..submission })
             }));

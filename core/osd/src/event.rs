@@ -17,7 +17,7 @@ use loadline_store::{RequestId, Submission};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A message arrived.
-    Message(Envelope),
+    Message(Box<Envelope>),
     /// A worker has spent the processor time of its item ([`Effect::Compute`]).
     Computed(WorkerRun),
     /// A client puts a key that this OSD's disk alone keeps ([`Effect::PutEnded`]).
@@ -85,11 +85,12 @@ pub struct SleepingItem {
     pub life: u32,
 }
 
-/// What an OSD, or the owner of the map, wants done by the world.
+/// What an OSD, or the owner of the map, wants done by the world. It passes through many hands, so what is large in it stays where it was
+/// made.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Carry this message; it may arrive at any later time, in order per pair of OSDs.
-    Send(Envelope),
+    Send(Box<Envelope>),
     /// Hand this request to the OSD's device.
     Device(OsdId, Submission),
     /// Hand this request of the paged store to the OSD's disk; the answer names the life too.
@@ -99,7 +100,7 @@ pub enum Effect {
     /// Wake the OSD at this time.
     Timer(OsdId, Time, Timer),
     /// The op is finished.
-    Reply(Reply),
+    Reply(Box<Reply>),
     /// A put is over ([`Event::Put`]).
     PutEnded(OsdId, PutEnd),
     /// The step of the benchmark has ended, and took so long.

@@ -22,7 +22,7 @@ use crate::client_window::ClientWindow;
 use crate::commit::Commit;
 use crate::demand::Demand;
 use crate::item::{Item, TransferStage};
-use crate::message::{Envelope, Message, OpKind};
+use crate::message::{Message, OpKind};
 use crate::pace::{BackgroundPace, PaceReport, PaceTerms};
 use crate::parts::{NextPart, Transfers};
 use loadline_base::{Bytes, SlotId, Span, Time};
@@ -63,6 +63,8 @@ struct GateBounds {
     /// The goal in cost units, and the largest part of a transfer in bytes.
     cost: u64,
     part: u64,
+    /// What one of those costs.
+    part_cost: u64,
 }
 
 /// How a gate stands at one moment.
@@ -236,7 +238,10 @@ impl DiskGate {
     pub(crate) fn let_in(&mut self, now: Time, item: &Item, object_bytes: u64) -> Demand {
         let begins = match item {
             Item::Recovery(_, pushes) => u64::from(*pushes) * object_bytes,
-            Item::Message(Envelope { message: Message::PushAsked(bytes), .. }) => *bytes,
+            Item::Message(envelope) => match envelope.message {
+                Message::PushAsked(bytes) => bytes,
+                _ => 0,
+            },
             _ => 0,
         };
         if let Some(pace) = &mut self.pace {
@@ -287,7 +292,7 @@ impl DiskGate {
         };
         let mut all = self.taken;
         all.add(self.at_disk);
-        let is_soon = all.cost + self.cost(bounds.part) <= bounds.cost_most(self.is_promised);
+        let is_soon = all.cost + bounds.part_cost <= bounds.cost_most(self.is_promised);
         all.is_none() || self.admits_promised() && is_soon
     }
 
@@ -441,7 +446,9 @@ impl GateBounds {
     fn of(plan: &ShardPlan, (window, pacing): Within) -> Option<GateBounds> {
         let (pacing, _) = pacing.filter(|(_, paced)| *paced == HeldBack::All)?;
         let (cost, part) = (pacing.cost(plan), pacing.part(plan));
-        Some(GateBounds { ops: window.ops, bytes: window.bytes.get(), cost, part })
+        let part_cost = u64::from(plan.cost_model.scaled(part));
+        let (ops, bytes) = (window.ops, window.bytes.get());
+        Some(GateBounds { ops, bytes, cost, part, part_cost })
     }
 }
 

@@ -13,7 +13,7 @@ use loadline_qos::{ReplicaWrites, ServiceClass, Work};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A message that arrived.
-    Message(Envelope),
+    Message(Box<Envelope>),
     /// Start up to so many objects of this placement group (qos.md 9.4).
     Recovery(PgId, u32),
     /// Delete some objects of a placement group that has left; so many states of objects went with the item before, or one if that has slept or
@@ -87,12 +87,9 @@ impl Item {
     /// The placement group in whose log this is an entry that its primary has numbered.
     #[inline]
     pub(crate) fn log_entry(&self) -> Option<PgId> {
-        match self {
-            Item::Message(Envelope {
-                message: Message::Write(_) | Message::Settle(_), pg, ..
-            }) => Some(*pg),
-            _ => None,
-        }
+        let Item::Message(envelope) = self else { return None };
+        let is_entry = matches!(envelope.message, Message::Write(_) | Message::Settle(_));
+        is_entry.then_some(envelope.pg)
     }
 
     /// Which kind of work this is.

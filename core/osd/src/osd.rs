@@ -209,7 +209,7 @@ impl Osd {
     /// Carries an item out; `running` has spent its processor time.
     fn execute(&mut self, now: Time, running: Computed, fx: &mut Effects) {
         let longest = self.delay_until_executed(now, &running);
-        let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
+        let Envelope { from, pg, interval, urgency, message, data, .. } = *match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg, _) => return self.run_delete(now, pg, fx),
             Item::Scrub(item) => return self.execute_scrub(now, item, running.keeps, fx),
@@ -533,6 +533,7 @@ impl Osd {
     ) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let from = Some(self.id);
-        fx.world.push(Effect::Send(Envelope { from, to, pg, interval, urgency, message, data }));
+        let envelope = Envelope { from, to, pg, interval, urgency, message, data };
+        fx.world.push(Effect::Send(Box::new(envelope)));
     }
 }

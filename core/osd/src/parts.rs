@@ -37,6 +37,8 @@ pub(crate) struct NextPart {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transfers {
     under_way: Vec<Option<PartedTransfer>>,
+    /// Lists of transfers that are over, to be used again.
+    lists: Vec<Vec<Demand>>,
 }
 
 impl Transfers {
@@ -51,7 +53,7 @@ impl Transfers {
             work,
             part,
             sent: 0,
-            at_disk: Vec::new(),
+            at_disk: self.lists.pop().unwrap_or_default(),
             failed: false,
             again: 0,
         };
@@ -87,7 +89,8 @@ impl Transfers {
         let is_over = transfer.at_disk.is_empty() && transfer.next_bytes() == 0;
         let all_good = is_over.then_some(!transfer.failed);
         if is_over {
-            self.under_way[usize::from(slot)] = None;
+            let over = self.under_way[usize::from(slot)].take();
+            self.lists.extend(over.map(|over| over.at_disk));
         }
         (demand, all_good)
     }

@@ -8,7 +8,7 @@ use crate::disk::StoreBackend;
 use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::in_flight::Stamps;
 use crate::item::Item;
-use crate::message::{ClientOp, Envelope, Message, RecoveryKind, WriteTag};
+use crate::message::{ClientOp, Message, RecoveryKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Pause, PgProgress, Primary, Reservation};
 use crate::waits::Stage;
@@ -129,11 +129,10 @@ impl Osd {
         primary: OsdId,
         tag: WriteTag,
     ) -> Option<Delay> {
-        let is_write = |item: &Item| match item {
-            Item::Message(Envelope { from, message: Message::Write(write), .. }) => {
-                *from == Some(primary) && write.tag == tag
-            }
-            _ => false,
+        let is_write = |item: &Item| {
+            let Item::Message(envelope) = item else { return false };
+            let is_same = matches!(&envelope.message, Message::Write(write) if write.tag == tag);
+            is_same && envelope.from == Some(primary)
         };
         if let Some(delay) = self.delay_in_queue(now, pg, is_write) {
             return Some(delay);

@@ -85,6 +85,15 @@ struct Worker {
     run: u32,
 }
 
+/// When the scheduler is asked next.
+#[derive(Clone, Copy, Debug)]
+struct ShardRest {
+    /// When somebody comes for it.
+    wake_at: Time,
+    /// Before this time it lets nobody go, as it has said itself. Until then it is not asked again, unless something has changed in it.
+    until: Time,
+}
+
 /// One queue of an OSD with its workers. A placement group always uses the same shard, and its items are carried
 /// out one at a time.
 pub(crate) struct Shard {
@@ -100,7 +109,7 @@ pub(crate) struct Shard {
     passing: VecDeque<SlotId>,
     workers: IdVec<ThreadId, Worker>,
     idle: usize,
-    wake_at: Time,
+    rest: ShardRest,
     flows: ShardFlows,
     meter: Meter,
     left: LeftQueue,
@@ -112,9 +121,10 @@ impl Shard {
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
         let (items, passing, order) = (Slots::new(), VecDeque::new(), LogOrder::default());
-        let (wake_at, flows) = (Time::MAX, ShardFlows::default());
+        let rest = ShardRest { wake_at: Time::MAX, until: Time::ZERO };
+        let flows = ShardFlows::default();
         let (meter, left) = (Meter::default(), LeftQueue::default());
-        Shard { osd, id, items, queue, order, passing, workers, idle, wake_at, flows, meter, left }
+        Shard { osd, id, items, queue, order, passing, workers, idle, rest, flows, meter, left }
     }
 
     /// Queues an item and lets the workers look.
@@ -136,7 +146,7 @@ impl Shard {
             self.passing.push_back(item);
         } else {
             let request = self.request(now, charge, item, gate);
-            let refused = self.queue.enqueue(now, request);
+            let refused = self.queue().enqueue(now, request);
             assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
         }
         self.pump(now, gate, fx);
@@ -152,7 +162,7 @@ impl Shard {
     ) {
         let slot = self.hold(now, charge, item, gate);
         let request = self.request_again(now, charge, slot);
-        let refused = self.queue.enqueue_front(now, request);
+        let refused = self.queue().enqueue_front(now, request);
         assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
     }
 
@@ -204,6 +214,7 @@ impl Shard {
         table: &TenantTable,
         mut charge_of: impl FnMut(&Item) -> ItemCharge,
     ) {
+        self.rest.until = Time::ZERO;
         for slot in self.flows.share(now, &mut self.queue, plan, table) {
             let Some(queued) = self.items.at(slot) else {
                 self.items.release(slot);
@@ -213,7 +224,7 @@ impl Shard {
             };
             let charge = charge_of(&queued.item);
             let request = self.request_again(now, charge, slot);
-            let refused = self.queue.enqueue(now, request);
+            let refused = self.queue().enqueue(now, request);
             assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
         }
     }
@@ -240,6 +251,9 @@ impl Shard {
                     return;
                 }
             }
+            if now < self.rest.until {
+                return self.rest(self.rest.until, fx);
+            }
             match self.queue.take(now) {
                 Take::Ready(taken) => {
                     self.meter.taken(now, &taken);
@@ -247,16 +261,22 @@ impl Shard {
                     let is_promised = is_due && taken.class == ServiceClass::Client.id();
                     self.has_turn(now, (taken.payload, is_promised), gate, fx);
                 }
-                Take::NotBefore(at) => return self.wake_at(at, fx),
-                Take::Empty => return,
+                Take::NotBefore(at) => return self.rest(at, fx),
+                Take::Empty => return self.rest(Time::MAX, fx),
             }
         }
     }
 
+    /// The scheduler lets nobody go before this time.
+    fn rest(&mut self, until: Time, fx: &mut Effects) {
+        self.rest.until = until;
+        self.wake_at(until, fx);
+    }
+
     /// Asks to be woken then, if not before that already.
     fn wake_at(&mut self, at: Time, fx: &mut Effects) {
-        if at < self.wake_at {
-            self.wake_at = at;
+        if at < self.rest.wake_at {
+            self.rest.wake_at = at;
             fx.world.push(Effect::Timer(self.osd, at, Timer::Shard(self.id)));
         }
     }
@@ -294,8 +314,8 @@ impl Shard {
 
     /// A wake-up that the scheduler asked for; one that was overtaken by an earlier one does nothing.
     pub(crate) fn wake(&mut self, now: Time, gate: &mut DiskGate, fx: &mut Effects) {
-        if self.wake_at <= now {
-            self.wake_at = Time::MAX;
+        if self.rest.wake_at <= now {
+            self.rest.wake_at = Time::MAX;
             self.pump(now, gate, fx);
         }
     }
@@ -402,7 +422,7 @@ impl Shard {
     /// Drops everything, as a crash does.
     pub(crate) fn clear(&mut self, now: Time) {
         let mut dropped = Vec::new();
-        self.queue.remove_where(now, &mut |_| true, &mut dropped);
+        self.queue().remove_where(now, &mut |_| true, &mut dropped);
         self.meter.cleared(now);
         for (_, worker) in self.workers.iter_mut() {
             *worker = Worker { state: WorkerState::Idle, run: worker.run.wrapping_add(1) };
@@ -411,7 +431,7 @@ impl Shard {
         self.idle = self.workers.len();
         self.passing.clear();
         self.order.clear();
-        self.wake_at = Time::MAX;
+        self.rest.wake_at = Time::MAX;
     }
 
     /// What each class was given.
@@ -464,7 +484,9 @@ impl Shard {
     }
 
     /// The scheduler, to look at or to change its parameters; pump afterwards.
+    #[inline]
     pub(crate) fn queue(&mut self) -> &mut Queue<SlotId> {
+        self.rest.until = Time::ZERO;
         &mut self.queue
     }
 }

@@ -35,6 +35,15 @@ pub struct ObjectMeta {
     pub length: u64,
 }
 
+impl ObjectMeta {
+    /// Records a write that ends at byte `end`. How much longer the object is by it.
+    fn write(&mut self, end: u64, version: Version) -> u64 {
+        let longer = end.saturating_sub(self.length);
+        (self.version, self.length) = (version, self.length + longer);
+        longer
+    }
+}
+
 /// Objects that came into a collection at once, all of one length, as a study fills a pool outside time. Copies of the collection on
 /// several disks share the list, so that ten million objects take the memory of their numbers.
 #[derive(Clone, Debug)]
@@ -98,16 +107,16 @@ impl Eq for Objects {}
 impl Objects {
     /// Records a write that ends at byte `end`, creating the object if need be. Returns whether it is new.
     pub fn write(&mut self, object: ObjectNo, end: u64, version: Version) -> bool {
+        // What is here for itself did not come at once, or has departed long ago: it is looked up once.
+        if let Some(meta) = self.metas.get_mut(&object) {
+            self.bytes += meta.write(end, version);
+            return false;
+        }
         let before = self.depart(object);
-        let mut created = false;
-        let meta = self.metas.entry(object).or_insert_with(|| {
-            created = before.is_none();
-            before.unwrap_or_default()
-        });
-        meta.version = version;
-        self.bytes += end.saturating_sub(meta.length);
-        meta.length = meta.length.max(end);
-        created
+        let mut meta = before.unwrap_or_default();
+        self.bytes += meta.write(end, version);
+        self.metas.insert(object, meta);
+        before.is_none()
     }
 
     /// Makes an object what it is on another disk, whatever it was here.

@@ -117,7 +117,7 @@ impl<W: Workload> Machine for LoadedNode<W> {
                     self.issue_ops(clock);
                 }
                 Effect::Reply(reply) => match self.node.delays().link {
-                    Span::ZERO => self.replied(reply, clock),
+                    Span::ZERO => self.replied(*reply, clock),
                     link => {
                         let at = clock.now() + link;
                         clock.push_lane(self.lanes.links, at, SimEvent::Replied(reply));
@@ -137,7 +137,7 @@ impl<W: Workload> Machine for LoadedNode<W> {
                 self.node.step(clock.now(), envelope.to, Event::Message(envelope));
             }
             SimEvent::Computed(osd, run) => self.node.step(clock.now(), osd, Event::Computed(run)),
-            SimEvent::Replied(reply) => self.replied(reply, clock),
+            SimEvent::Replied(reply) => self.replied(*reply, clock),
             SimEvent::LoadWake(at) => {
                 if self.due.wake == Some(at) {
                     self.due.wake = None;
@@ -199,7 +199,7 @@ impl<W: Workload> LoadedNode<W> {
 
     /// Takes a message over its link.
     #[inline]
-    fn carry(&mut self, envelope: Envelope, clock: &mut VirtualTime) {
+    fn carry(&mut self, envelope: Box<Envelope>, clock: &mut VirtualTime) {
         let delay = self.node.delays().of(&envelope.message);
         if delay == Span::ZERO {
             return self.node.send(envelope);
@@ -429,7 +429,7 @@ impl<W: Workload> Sim<W> {
     }
 
     /// Sends a client's message on its way.
-    pub(crate) fn send_message(&mut self, envelope: Envelope) {
+    pub(crate) fn send_message(&mut self, envelope: Box<Envelope>) {
         self.machine.carry(envelope, &mut self.clock);
         self.carry_out();
     }

@@ -208,7 +208,7 @@ impl<M: Machine> World<M> {
             }
             SimEvent::NoRoom(osd, life, io) => {
                 self.drives.of[osd].disk_mut().look_for_room(now);
-                self.submit_to_disk(osd, life, io);
+                self.submit_to_disk(osd, life, *io);
             }
             event => self.machine.happened(event, &mut self.clock),
         }
@@ -254,7 +254,7 @@ impl<M: Machine> World<M> {
     pub fn lose(&mut self) {
         let (osd, life, io) = self.take_held().expect("a request waits");
         assert!(io.request.kind != RequestKind::Read, "what a lost read returns nobody knows");
-        self.clock.push(self.clock.now, SimEvent::Lost(osd, life, io));
+        self.clock.push(self.clock.now, SimEvent::Lost(osd, life, Box::new(io)));
     }
 
     /// Lets requests of stores wait to be looked at: each goes to its disk with [`World::send`].
@@ -282,7 +282,8 @@ impl<M: Machine> World<M> {
         let StoreAnswer { life, outcome, io } = self.drives.of[osd].disk_mut().answer(now);
         self.drives.usage[osd].ended(now);
         if outcome == Outcome::NoSpace && !M::WAITS_FOR_ROOM {
-            return self.clock.push(now + ROOM_PAUSE, SimEvent::NoRoom(osd, life, io));
+            let event = SimEvent::NoRoom(osd, life, Box::new(io));
+            return self.clock.push(now + ROOM_PAUSE, event);
         }
         self.machine.io_done(now, osd, life, IoDone { id: io.id, outcome, data: io.data });
     }

@@ -158,10 +158,10 @@ impl StoreBackend {
         matches!(self, StoreBackend::Direct(_, out) if !out.is_empty())
     }
 
-    /// Hands out the requests of a direct store.
-    pub(crate) fn take_submissions(&mut self) -> std::vec::Drain<'_, Submission> {
+    /// The requests of a direct store that its device has not got yet.
+    pub(crate) fn submissions(&mut self) -> &mut Vec<Submission> {
         match self {
-            StoreBackend::Direct(_, out) => out.drain(..),
+            StoreBackend::Direct(_, out) => out,
             StoreBackend::Paged(_) => panic!("a paged store has requests of its own"),
         }
     }

@@ -22,12 +22,15 @@ pub(crate) enum Decision {
 impl Osd {
     /// Decides about an update that is to be carried out here and by `others`.
     pub(crate) fn decide(&mut self, op: &ClientOp, others: OsdSet) -> Decision {
-        let exists = self.store.objects(op.pg).meta(op.object).is_some();
         let here = self.pg(op.pg).expect("the primary has the placement group");
         let has_past = here.kept.get(op.object).is_some();
         let is_plain = self.groups.views().is_empty() && !has_past;
+        // Most ops are such, and nobody looks whether their object exists.
+        if is_plain && op.kind == OpKind::Write {
+            return Decision::Go(Before::Nothing);
+        }
+        let exists = self.store.objects(op.pg).meta(op.object).is_some();
         match op.kind {
-            OpKind::Write if is_plain => Decision::Go(Before::Nothing),
             OpKind::Zero | OpKind::Remove if is_plain && exists => Decision::Go(Before::Nothing),
             OpKind::Trim(snapshot) => self.decide_trim(op, snapshot),
             OpKind::Purge if exists || has_past => Decision::Go(Before::Nothing),

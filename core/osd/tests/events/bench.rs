@@ -253,7 +253,7 @@ impl Bench {
     ) {
         let (from, to, urgency) = (from.map(OsdId::new), OsdId::new(to), Urgency::default());
         let envelope = Envelope { from, to, pg, interval, urgency, message, data: Data::NONE };
-        self.step(to, Event::Message(envelope));
+        self.step(to, Event::Message(Box::new(envelope)));
     }
 
     /// How many of the effects that are not answered yet are like this.
@@ -416,7 +416,7 @@ impl Bench {
             Effect::Reply(reply) => {
                 let failed = if reply.result.is_err() { " failed" } else { "" };
                 self.seen.push(format!("reply {}{failed}", reply.op.number));
-                self.replies.push(reply);
+                self.replies.push(*reply);
             }
             Effect::Trace(_) => {}
             other => unreachable!("not of a direct store: {other:?}"),

@@ -119,7 +119,7 @@ impl Rig {
                 Effect::Benched(_, ended) => self.ended.push(ended),
                 Effect::Timer(_, at, Timer::Store) => self.tick = Some(at),
                 Effect::Timer(_, at, timer) => self.timers.push((at, timer)),
-                Effect::Reply(reply) => self.replies.push(reply),
+                Effect::Reply(reply) => self.replies.push(*reply),
                 Effect::PutEnded(_, end) => self.puts.push(end),
                 Effect::Compute(_, run) => {
                     self.turns += 1;

@@ -35,7 +35,7 @@ impl Rig {
         };
         let (message, urgency) = (Message::Op(op), Urgency::default());
         let envelope = Envelope { from: None, to: OSD, pg, interval, urgency, message, data };
-        self.step(Event::Message(envelope));
+        self.step(Event::Message(Box::new(envelope)));
     }
 
     fn is_answered(&self, number: u32) -> bool {

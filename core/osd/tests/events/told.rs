@@ -11,7 +11,8 @@ fn write() -> Event {
     let message = Message::Op(write_of(1, 1));
     let data = Data::new(vec![1; 4096]);
     let (to, urgency) = (OsdId::new(0), Urgency::default());
-    Event::Message(Envelope { from: None, to, pg: PG, interval: 2, urgency, message, data })
+    let from = None;
+    Event::Message(Box::new(Envelope { from, to, pg: PG, interval: 2, urgency, message, data }))
 }
 
 fn copies(rig: &Rig) -> usize {

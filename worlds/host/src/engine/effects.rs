@@ -6,7 +6,7 @@ use super::health::DoneSoFar;
 use super::host_node::{Alarm, HostNode};
 use loadline_base::Span;
 use loadline_cluster::images::Image;
-use loadline_osd::{Effect, Reply};
+use loadline_osd::Effect;
 
 impl Engine {
     /// Lets the node go on, and does what it asks for, until it is at rest. Messages cost nothing here. The processor's time is told
@@ -16,9 +16,10 @@ impl Engine {
         while let Some(effect) = self.host.node.next(self.host.now) {
             match effect {
                 Effect::Io(osd, life, io) => self.host.disk_request(osd, life, io),
-                Effect::Reply(reply) => {
+                Effect::Reply(mut reply) => {
                     self.host.now = self.host.world.now();
-                    self.replied(Reply { answered: self.host.now, ..reply });
+                    reply.answered = self.host.now;
+                    self.replied(*reply);
                 }
                 Effect::Benched(osd, ended) => self.benched(osd, ended),
                 Effect::Trace(span) => self.traced(span),
