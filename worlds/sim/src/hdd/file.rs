@@ -1,7 +1,6 @@
 //! The file of a mechanical drive.
 
-use super::spec::{Halves, Ordering};
-use super::spec::{HddSpec, LimitRange, SECTOR, Seek};
+use super::spec::{HddSpec, LimitRange, Ordering, SECTOR, Seek};
 use crate::drive_file::{DriveError, WithUnit, read_toml, refuse};
 use loadline_base::{Bytes, Span};
 use serde::Deserialize;
@@ -62,14 +61,11 @@ struct DriveLimitsFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OrderingFile {
-    age: WithUnit<Span>,
-    old_age: WithUnit<Span>,
-    old_age_exponent: HalvesFile,
-    guideline: WithUnit<Span>,
-    guideline_reach: WithUnit<Span>,
-    guideline_exponent: HalvesFile,
-    urgent_from: WithUnit<Span>,
-    urgency: f64,
+    patience: f64,
+    notice: WithUnit<Span>,
+    urgency: WithUnit<Span>,
+    falloff: WithUnit<Span>,
+    lateness: f64,
 }
 
 impl HddSpec {
@@ -107,8 +103,9 @@ impl HddSpec {
             (self.outer_rate >= self.inner_rate, "outer_rate", "at least the inner rate"),
             (self.link_rate > Bytes::ZERO, "link_rate", "more than 0 bytes per second"),
             (self.tags > 0, "tags", "at least 1"),
-            (self.ordering.guideline_reach > Span::ZERO, "guideline_reach", "longer than 0"),
-            (self.ordering.urgency >= 0.0, "urgency", "0 or more"),
+            (self.ordering.patience > 0.0, "patience", "more than 0"),
+            (self.ordering.falloff > Span::ZERO, "falloff", "longer than 0"),
+            (self.ordering.lateness >= 0.0, "lateness", "0 or more"),
         ];
         let bad =
             checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right));
@@ -160,31 +157,11 @@ impl HddFile {
 impl OrderingFile {
     fn into_ordering(self) -> Ordering {
         Ordering {
-            age: self.age.0,
-            old_age: self.old_age.0,
-            old_age_exponent: self.old_age_exponent.0,
-            guideline: self.guideline.0,
-            guideline_reach: self.guideline_reach.0,
-            guideline_exponent: self.guideline_exponent.0,
-            urgent_from: self.urgent_from.0,
-            urgency: self.urgency,
-        }
-    }
-}
-
-/// An exponent that the model can compute.
-#[derive(Deserialize)]
-#[serde(try_from = "f64")]
-struct HalvesFile(Halves);
-
-impl TryFrom<f64> for HalvesFile {
-    type Error = &'static str;
-    fn try_from(exponent: f64) -> Result<HalvesFile, Self::Error> {
-        let halves = exponent * 2.0;
-        if (0.0..=20.0).contains(&halves) && halves.fract() == 0.0 {
-            Ok(HalvesFile(Halves(halves as u32)))
-        } else {
-            Err("an exponent is 0, 0.5, 1, 1.5 ... 10")
+            patience: self.patience,
+            notice: self.notice.0,
+            urgency: self.urgency.0,
+            falloff: self.falloff.0,
+            lateness: self.lateness,
         }
     }
 }

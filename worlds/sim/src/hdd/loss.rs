@@ -1,6 +1,6 @@
 //! What the drive gives up for commands that it favours, held below what it may give up.
 //!
-//! Each choice is compared with the one that age alone would have made; a favour that happens to be nearer costs nothing. Both
+//! Each choice is compared with the one that would have been made had no command a guideline; a favour that happens to be nearer costs nothing. Both
 //! sums forget slowly, so that the account is about the last few hundred commands.
 
 use loadline_base::Span;

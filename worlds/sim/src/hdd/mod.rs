@@ -30,5 +30,5 @@ mod statistics;
 pub use command::{Ending, FinishedCommand, Sense};
 pub use drive::{Feature, Hdd};
 pub use geometry::{Geometry, SectorPlace};
-pub use spec::{Halves, HddSpec, LimitRange, Ordering, SECTOR, Seek};
+pub use spec::{HddSpec, LimitRange, Ordering, SECTOR, Seek};
 pub use statistics::{DescriptorCounts, MediumCounts, Statistics};

@@ -1,5 +1,6 @@
-//! Who goes next: the command that costs least, where a cost is the time until its last sector less a bonus. Commands without
-//! limit earn theirs by age, in relation to the mean age of their kind; commands with a guideline by what is left of it.
+//! Who goes next: the command that costs least, where a cost is the time until its last sector less a bonus for its urgency. There
+//! is one rule for all: a command's urgency is that of the time that is left until it is due. With a guideline it is due when
+//! that is over; without, a multiple of the age that such commands have on average after it arrived.
 //!
 //! `docs/drive-models.md` tells what in the published figures asks for each part of the rule.
 
@@ -47,9 +48,15 @@ impl Ordering {
         waiting: &[HddCommand],
         mechanics: &Mechanics,
         moment: ChoiceMoment,
+        ages: &mut MeanAge,
         loss: &mut Favours,
     ) -> Option<usize> {
-        let crowd = Crowd::of(waiting, moment.now)?;
+        let waiting_now = || waiting.iter().filter(|command| command.arrived <= moment.now);
+        let count = waiting_now().count();
+        ages.add(waiting_now(), moment.free);
+        let patience = Span::from_nanos((self.patience * ages.mean) as u64);
+        let sparseness = (FULL / count as f64).sqrt();
+        let worth = |due: Time| self.bonus(due, moment.free) * sparseness;
         let (mut fair, mut favoured) = (None, None);
         for (index, command) in waiting.iter().enumerate() {
             if command.arrived > moment.now {
@@ -57,12 +64,12 @@ impl Ordering {
             }
             let access =
                 mechanics.access(moment.free, moment.from, &command.place, command.writes());
-            let by_age = self.by_age(command, &crowd, moment.now);
-            fair = Best::or(fair, index, access, by_age);
+            let unlimited = worth(command.arrived + patience);
+            fair = Best::or(fair, index, access, unlimited);
             let bonus = match command.guideline() {
-                _ if command.high => FIRST + by_age,
-                Some(guideline) => self.by_guideline(command.arrived + guideline, moment),
-                None => by_age,
+                _ if command.high => FIRST + unlimited,
+                Some(guideline) => worth(command.arrived + guideline),
+                None => unlimited,
             };
             favoured = Best::or(favoured, index, access, bonus);
         }
@@ -71,53 +78,49 @@ impl Ordering {
         Some(if allowed { favoured.index } else { fair.index })
     }
 
-    /// What its age is worth to a command. The fewer wait, the further apart their accesses lie, and the more it takes to
-    /// pass over the nearest.
-    fn by_age(&self, command: &HddCommand, crowd: &Crowd, now: Time) -> f64 {
-        let age = now.since(command.arrived).nanos() as f64 / crowd.mean_age;
-        let early = self.age.nanos() as f64 * age;
-        let late = self.old_age.nanos() as f64 * self.old_age_exponent.power(age);
-        (early + late) * crowd.sparseness
-    }
-
-    /// What the rest of its guideline is worth to a command, at the time when it could begin.
-    fn by_guideline(&self, deadline: Time, moment: ChoiceMoment) -> f64 {
-        let left = deadline.nanos() as f64 - moment.free.nanos() as f64;
-        let reach = left.max(0.0) / self.guideline_reach.nanos() as f64;
-        let near = self.guideline.nanos() as f64 / (1.0 + self.guideline_exponent.power(reach));
-        let late = (self.urgent_from.nanos() as f64 - left).max(0.0);
-        near + self.urgency * late
+    /// What it is worth to a command, in a full queue, that it is due at some time and can begin at another.
+    fn bonus(&self, due: Time, begin: Time) -> f64 {
+        let left = due.nanos() as f64 - (begin + self.notice).nanos() as f64;
+        let due = self.urgency.nanos() as f64;
+        if left < 0.0 {
+            return due - self.lateness * left;
+        }
+        // The fourth power instead of an exponential function: it is exact to the last bit on every machine.
+        let base = 1.0 + left / (4.0 * self.falloff.nanos() as f64);
+        due / (base * base * base * base)
     }
 }
 
-/// The commands that wait at a moment.
-struct Crowd {
-    /// Mean age of the commands without guideline, or of all if each has one, in nanoseconds, at least 1.
-    mean_age: f64,
-    /// How few there are: 1 with [`FULL`] commands, 2 with a quarter of them.
-    sparseness: f64,
-}
-
-/// As many commands wait in a full NCQ queue of 32 while one is carried out and another is on its way; the bonuses of a drive
-/// file are meant for so many.
+/// As many commands wait in a full NCQ queue of 32 while one is carried out and another is on its way; the figures of a drive
+/// file are meant for so many. The fewer wait, the further apart their accesses lie, and the more it takes to pass over the
+/// nearest: a quarter of them makes every bonus twice as large.
 const FULL: f64 = 30.0;
 
-impl Crowd {
-    /// `None` if nothing has arrived.
-    fn of(waiting: &[HddCommand], now: Time) -> Option<Crowd> {
+/// How old commands without guideline are on average, over the last choices.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MeanAge {
+    /// In nanoseconds; 0 before the first choice.
+    mean: f64,
+}
+
+/// What a choice adds to the mean: after 64 choices a third of what was before is left, half a second at full load. The age of
+/// those who wait just now says too little where they are two or three.
+const WEIGHT: f64 = 1.0 / 64.0;
+
+impl MeanAge {
+    /// Adds what the commands without guideline that wait at a choice will have for ages at `then`; those of all if each has a
+    /// guideline.
+    fn add<'a>(&mut self, waiting: impl Iterator<Item = &'a HddCommand>, then: Time) {
         let (mut all, mut unlimited) = (Ages::default(), Ages::default());
-        for command in waiting.iter().filter(|command| command.arrived <= now) {
-            let age = now.since(command.arrived).nanos();
+        for command in waiting {
+            let age = then.since(command.arrived).nanos();
             all.add(age);
             if command.guideline().is_none() {
                 unlimited.add(age);
             }
         }
-        let reference = if unlimited.count > 0 { &unlimited } else { &all };
-        (all.count > 0).then(|| Crowd {
-            mean_age: (reference.sum as f64 / f64::from(reference.count)).max(1.0),
-            sparseness: (FULL / f64::from(all.count)).sqrt(),
-        })
+        let Some(age) = unlimited.mean().or(all.mean()) else { return };
+        self.mean = if self.mean == 0.0 { age } else { self.mean + (age - self.mean) * WEIGHT };
     }
 }
 
@@ -131,5 +134,9 @@ impl Ages {
     fn add(&mut self, age: u64) {
         self.sum += age;
         self.count += 1;
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / f64::from(self.count))
     }
 }

@@ -98,35 +98,18 @@ impl HddSpec {
     }
 }
 
-/// What waiting is worth.
+/// What the time left is worth. Every command has a time at which it is due: its guideline's, or `patience` mean ages after it
+/// arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ordering {
-    /// The bonus of a command without limit at the mean age, in a full queue: a part that grows with the age ...
-    pub age: Span,
-    /// ... and a part that grows with a power of it.
-    pub old_age: Span,
-    /// That power.
-    pub old_age_exponent: Halves,
-    /// The bonus of a command with a guideline while little of it is left.
-    pub guideline: Span,
-    /// What is left of it where the bonus is half of that.
-    pub guideline_reach: Span,
-    /// How steeply the bonus falls with what is left.
-    pub guideline_exponent: Halves,
-    /// What is left of it where the command becomes urgent.
-    pub urgent_from: Span,
-    /// What each millisecond less is worth to an urgent command, in milliseconds.
-    pub urgency: f64,
-}
-
-/// An exponent in halves. Powers are computed by multiplication and square root, which give the same on every machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Halves(pub u32);
-
-impl Halves {
-    /// `base` to this power.
-    pub fn power(self, base: f64) -> f64 {
-        let whole = (0..self.0 / 2).fold(1.0, |power, _| power * base);
-        if self.0 % 2 == 1 { whole * base.sqrt() } else { whole }
-    }
+    /// After how many mean ages a command without limit is due.
+    pub patience: f64,
+    /// So long before that it counts as due: an access takes its time.
+    pub notice: Span,
+    /// The bonus of a command that is due, in a full queue.
+    pub urgency: Span,
+    /// With so much time left the bonus is 0.41 of that; with twice as much, 0.20.
+    pub falloff: Span,
+    /// What each millisecond beyond that adds, in milliseconds.
+    pub lateness: f64,
 }

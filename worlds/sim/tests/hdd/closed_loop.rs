@@ -147,7 +147,11 @@ impl Source<'_> {
 
 /// The published drive with its published limits.
 pub(crate) fn published_drive(seed: u64) -> Hdd {
-    let spec = HddSpec::built_in("hdd-22tb-cdl").expect("the program carries it");
+    drive_of(HddSpec::built_in("hdd-22tb-cdl").expect("the program carries it"), seed)
+}
+
+/// A drive with the published limits.
+pub(crate) fn drive_of(spec: HddSpec, seed: u64) -> Hdd {
     let mut drive = Hdd::new(spec, seed);
     drive.set_limits(benchmark_limits(), benchmark_limits());
     drive.set_feature(Feature::DurationLimits);

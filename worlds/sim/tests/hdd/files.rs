@@ -33,7 +33,7 @@ fn a_bad_file_is_refused_with_its_place() {
     );
     check("tags = 32", "tags = 0", "`tags` must be at least 1");
     check("kind = \"mechanical\"", "kind = \"optical\"", "unknown variant `optical`");
-    check("old_age_exponent = 3", "old_age_exponent = 3.3", "an exponent is 0, 0.5, 1");
+    check("patience = ", "patience = 0 #", "`patience` must be more than 0");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod closed_loop;
 mod determinism;
 mod files;
+mod fit;
 mod medium;
 mod policies;
 mod published;

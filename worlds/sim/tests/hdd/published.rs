@@ -1,12 +1,13 @@
 //! The model against every published point of the 22 TB drive (cdl.md 6.1 and 6.4). The table in `docs/drive-models.md` is
 //! what this test computes, to the last digit.
 
-use crate::closed_loop::{Load, Run, limited, published_drive, run};
+use crate::closed_loop::{Load, Run, drive_of, limited, run};
+use loadline_sim::hdd::HddSpec;
 use std::fmt::Write;
 
 const SECONDS: u64 = 300;
-const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 24, 32];
-const PERCENTS: [f64; 17] = [
+pub(crate) const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 24, 32];
+pub(crate) const PERCENTS: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
@@ -36,8 +37,11 @@ const LIMITED: (f64, f64, [f64; 17]) = (
     ],
 );
 
+/// What limits cost at depth 32, in percent of the rate: 165.6 IOPS without, 154.3 with them (cdl.md 5.3).
+const COST: f64 = (154.3 / 165.6 - 1.0) * 100.0;
+
 /// A published point, what the model gives for it, and how far it may be off.
-struct Point {
+pub(crate) struct Point {
     what: String,
     published: f64,
     model: f64,
@@ -48,52 +52,109 @@ impl Point {
     fn error(&self) -> f64 {
         self.model / self.published - 1.0
     }
-}
 
-fn baseline(depth: u32) -> Run {
-    run(published_drive(1), &Load { depth, shares: vec![], seconds: SECONDS }, 1)
-}
-
-fn single(depth: u32) -> Run {
-    run(published_drive(1), &Load { depth, shares: vec![(limited(1), 20)], seconds: SECONDS }, 1)
-}
-
-fn by_depth() -> Vec<Point> {
-    let mut points = Vec::new();
-    for (index, depth) in DEPTHS.into_iter().enumerate() {
-        let (alone, mixed) = (baseline(depth), single(depth));
-        let mut add = |what: &str, published: [f64; 7], model, bound| {
-            let what = format!("depth {depth}, {what}");
-            points.push(Point { what, published: published[index], model, bound: Some(bound) });
-        };
-        add("no limits: IOPS", BASELINE_IOPS, alone.iops_total(), 0.05);
-        add("no limits: p99", BASELINE_P99, alone.percentile(0, 99.0) as f64, 0.10);
-        add("20 % at 50 ms: IOPS", SINGLE_IOPS, mixed.iops_total(), 0.10);
-        let [plain, limited] = [0, 1].map(|share| mixed.percentile(share, 99.0) as f64);
-        add("20 % at 50 ms: p99 of the rest", SINGLE_PLAIN_P99, plain, 0.15);
-        add("20 % at 50 ms: p99 of these", SINGLE_LIMITED_P99, limited, 0.15);
+    /// The error in bounds; nothing for a point without one.
+    pub(crate) fn error_in_bounds(&self) -> Option<f64> {
+        self.bound.map(|bound| self.error() / bound)
     }
-    points
 }
 
-fn at_full_depth() -> Vec<Point> {
-    let mixed = single(32);
-    let mut points = Vec::new();
-    for (share, name, (iops, mean, percentiles)) in [(0, "the rest", PLAIN), (1, "50 ms", LIMITED)]
-    {
-        let mut add = |what: &str, published, model, bound| {
-            points.push(Point { what: format!("{name}: {what}"), published, model, bound });
+/// The published run without limits or the one with 20 % at 50 ms, on some drive, at all depths.
+pub(crate) struct Runs {
+    limited: bool,
+    by_depth: Vec<Run>,
+}
+
+impl Runs {
+    pub(crate) fn without_limits(spec: &HddSpec, seconds: u64, seed: u64) -> Runs {
+        Runs { limited: false, by_depth: at_all_depths(spec, &[], seconds, seed) }
+    }
+
+    pub(crate) fn single_limit(spec: &HddSpec, seconds: u64, seed: u64) -> Runs {
+        Runs { limited: true, by_depth: at_all_depths(spec, &[(1, 20)], seconds, seed) }
+    }
+
+    /// The run at depth 32.
+    pub(crate) fn deepest(&self) -> &Run {
+        self.by_depth.last().expect("there are depths")
+    }
+
+    /// The points of one depth, by its place in the list.
+    fn at(&self, index: usize) -> Vec<Point> {
+        let (depth, run) = (DEPTHS[index], &self.by_depth[index]);
+        let p99 = |share| run.percentile(share, 99.0) as f64;
+        let point = |what: &str, published: [f64; 7], model, bound| {
+            let what = format!("depth {depth}, {what}");
+            Point { what, published: published[index], model, bound: Some(bound) }
         };
-        add("IOPS", iops, mixed.iops(share), Some(0.05));
-        add("mean", mean, mixed.mean(share), Some(0.10));
-        for (percent, published) in PERCENTS.into_iter().zip(percentiles) {
-            // Beyond p99.9 a run of 300 s has fewer than ten commands of the limited class.
-            let bound = (percent <= 99.9).then_some(0.15);
-            let model = mixed.percentile(share, percent) as f64;
-            add(&format!("p{percent}"), published, model, bound);
+        if self.limited {
+            let name = "20 % at 50 ms";
+            vec![
+                point(&format!("{name}: IOPS"), SINGLE_IOPS, run.iops_total(), 0.10),
+                point(&format!("{name}: p99 of the rest"), SINGLE_PLAIN_P99, p99(0), 0.15),
+                point(&format!("{name}: p99 of these"), SINGLE_LIMITED_P99, p99(1), 0.15),
+            ]
+        } else {
+            vec![
+                point("no limits: IOPS", BASELINE_IOPS, run.iops_total(), 0.05),
+                point("no limits: p99", BASELINE_P99, p99(0), 0.10),
+            ]
         }
     }
-    points
+
+    /// The points of all depths.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        (0..DEPTHS.len()).flat_map(|index| self.at(index)).collect()
+    }
+
+    /// The points of the published table of depth 32.
+    pub(crate) fn at_full_depth(&self) -> Vec<Point> {
+        let run = self.deepest();
+        let mut points = Vec::new();
+        for (share, name, (iops, mean, percentiles)) in
+            [(0, "the rest", PLAIN), (1, "50 ms", LIMITED)]
+        {
+            let mut add = |what: &str, published, model, bound| {
+                points.push(Point { what: format!("{name}: {what}"), published, model, bound });
+            };
+            add("IOPS", iops, run.iops(share), Some(0.05));
+            add("mean", mean, run.mean(share), Some(0.10));
+            for (percent, published) in PERCENTS.into_iter().zip(percentiles) {
+                // Beyond p99.9 a run of 300 s has fewer than ten commands of the limited class.
+                let bound = (percent <= 99.9).then_some(0.15);
+                let model = run.percentile(share, percent) as f64;
+                add(&format!("p{percent}"), published, model, bound);
+            }
+        }
+        points
+    }
+}
+
+fn at_all_depths(spec: &HddSpec, shares: &[(u8, u64)], seconds: u64, seed: u64) -> Vec<Run> {
+    DEPTHS.iter().map(|depth| at_depth(spec, *depth, shares, seconds, seed)).collect()
+}
+
+/// A run with shares in percent under descriptors.
+pub(crate) fn at_depth(
+    spec: &HddSpec,
+    depth: u32,
+    shares: &[(u8, u64)],
+    seconds: u64,
+    seed: u64,
+) -> Run {
+    let shares = shares.iter().map(|(index, percent)| (limited(*index), *percent)).collect();
+    run(drive_of(spec.clone(), seed), &Load { depth, shares, seconds }, seed)
+}
+
+/// How far the model's cost of limits at depth 32 is from the published one, in points.
+pub(crate) fn cost_error(alone: &Runs, mixed: &Runs) -> f64 {
+    let kept = mixed.deepest().iops_total() / alone.deepest().iops_total();
+    (kept - 1.0) * 100.0 - COST
+}
+
+/// The drive of the figures.
+pub(crate) fn spec() -> HddSpec {
+    HddSpec::built_in("hdd-22tb-cdl").expect("the program carries it")
 }
 
 fn table(head: &str, points: &[Point]) -> String {
@@ -108,10 +169,14 @@ fn table(head: &str, points: &[Point]) -> String {
 
 #[test]
 fn the_model_keeps_its_bounds_and_the_docs_state_its_errors() {
-    let (depths, full) = (by_depth(), at_full_depth());
+    let alone = Runs::without_limits(&spec(), SECONDS, 1);
+    let mixed = Runs::single_limit(&spec(), SECONDS, 1);
+    let depths: Vec<Point> =
+        (0..DEPTHS.len()).flat_map(|index| [alone.at(index), mixed.at(index)]).flatten().collect();
+    let full = mixed.at_full_depth();
     let tables = format!("{}\n{}", table("by depth", &depths), table("depth 32", &full));
     for point in depths.iter().chain(&full) {
-        let off = point.bound.is_some_and(|bound| point.error().abs() > bound);
+        let off = point.error_in_bounds().is_some_and(|error| error.abs() > 1.0);
         assert!(
             !off,
             "{}: {:.1} instead of {}\n{tables}",
@@ -127,8 +192,7 @@ fn the_model_keeps_its_bounds_and_the_docs_state_its_errors() {
 #[test]
 fn two_limits_are_met_at_p99() {
     for depth in [8, 16, 24, 32] {
-        let shares = vec![(limited(2), 10), (limited(4), 20)];
-        let run = run(published_drive(1), &Load { depth, shares, seconds: SECONDS }, 1);
+        let run = at_depth(&spec(), depth, &[(2, 10), (4, 20)], SECONDS, 1);
         for (share, limit) in [(1, 100.0), (2, 300.0)] {
             let p99 = run.percentile(share, 99.0) as f64;
             assert!((p99 / limit - 1.0).abs() <= 0.15, "depth {depth}: {p99} ms at {limit} ms");
@@ -136,16 +200,28 @@ fn two_limits_are_met_at_p99() {
     }
 }
 
-/// The other targets of cdl.md 6.5: limits cost at most 12 % of the rate, the rest pays with 1.2 to 1.6 times its p99, and the
-/// p99 of the limited class is nearly the same at all depths from 8.
+/// Limits cost what they cost the published drive, 6.8 % of the rate at depth 32, within 1.5 points. That is the difference of two
+/// runs, so neither total may hide it. A run of 300 s has 49,000 accesses of 6 ms with a deviation of 2.5 ms, so its rate is known
+/// to 0.2 % and the difference to 0.3 points: three seeds, each for itself.
 #[test]
 fn limits_cost_what_they_cost_the_published_drive() {
-    let (alone, mixed) = (baseline(32), single(32));
-    let kept = mixed.iops_total() / alone.iops_total();
-    assert!((0.88..1.0).contains(&kept), "{kept}");
-    let paid = mixed.percentile(0, 99.0) as f64 / alone.percentile(0, 99.0) as f64;
+    for seed in 1..=3 {
+        let [alone, mixed] = [&[][..], &[(1, 20)][..]]
+            .map(|shares| at_depth(&spec(), 32, shares, SECONDS, seed).iops_total());
+        let cost = (mixed / alone - 1.0) * 100.0;
+        assert!((cost - COST).abs() <= 1.5, "seed {seed}: {cost:.1} % instead of {COST:.1} %");
+    }
+}
+
+/// The other targets of cdl.md 6.5: the rest pays with 1.2 to 1.6 times its p99, and the p99 of the limited class is nearly the
+/// same at all depths from 8.
+#[test]
+fn who_pays_for_limits_and_how_much() {
+    let deepest = |shares| at_depth(&spec(), 32, shares, SECONDS, 1).percentile(0, 99.0) as f64;
+    let paid = deepest(&[(1, 20)]) / deepest(&[]);
     assert!((1.2..1.6).contains(&paid), "{paid}");
-    let p99 = [8, 16, 24, 32].map(|depth| single(depth).percentile(1, 99.0));
+    let p99 = [8, 16, 24, 32]
+        .map(|depth| at_depth(&spec(), depth, &[(1, 20)], SECONDS, 1).percentile(1, 99.0));
     let (least, most) = (p99.iter().min().unwrap(), p99.iter().max().unwrap());
     assert!(*most <= 75 && *most * 10 <= *least * 13, "{p99:?}");
 }

@@ -10,7 +10,7 @@ use crate::hdd::access::{Mechanics, Position};
 use crate::hdd::command::{Ending, FinishedCommand, HddCommand};
 use crate::hdd::faults::{Faults, Finds};
 use crate::hdd::geometry::Geometry;
-use crate::hdd::order::ChoiceMoment;
+use crate::hdd::order::{ChoiceMoment, MeanAge};
 use crate::hdd::spec::{HddSpec, SECTOR};
 use crate::hdd::statistics::Statistics;
 use loadline_base::{Rng, Time};
@@ -31,6 +31,8 @@ pub struct Hdd {
     cache: HddCache,
     /// Commands that the firmware sees, or will see when they arrive.
     waiting: Vec<HddCommand>,
+    /// How long such commands wait on average.
+    ages: MeanAge,
     /// Settled to be carried out next.
     next: Option<HddCommand>,
     current: Option<Current>,
@@ -66,6 +68,7 @@ impl Hdd {
             tags: HddTags::default(),
             cache: HddCache::default(),
             waiting: Vec::new(),
+            ages: MeanAge::default(),
             next: None,
             current: None,
             answers: HddAnswers::default(),
@@ -195,6 +198,7 @@ impl Hdd {
             &self.waiting,
             &self.head.mechanics,
             moment,
+            &mut self.ages,
             &mut self.terms.loss,
         );
         self.next = chosen.map(|index| self.waiting.swap_remove(index));
