@@ -2,6 +2,7 @@
 
 use super::data::DepthResult;
 use super::ink::Ink;
+use crate::figures::ReadFigures;
 use loadline_device::{Priority, PriorityClass};
 use std::fmt;
 
@@ -45,6 +46,15 @@ impl Guideline {
         let (number, unit) = text.trim().split_once(' ')?;
         let (unit, nanos_per_unit) = UNITS.into_iter().find(|(known, _)| *known == unit)?;
         Some(Guideline { number: number.parse().ok()?, unit, nanos_per_unit })
+    }
+
+    /// The share of these reads that ended within it. Latencies are cut to whole milliseconds, so that of a limit which is not
+    /// whole nothing is known.
+    pub(super) fn share_within(&self, figures: &ReadFigures) -> Option<f64> {
+        let ms = self.ms();
+        let within = figures.counts.iter().filter(|(took, _)| (*took as f64) < ms);
+        let within: u64 = within.map(|(_, reads)| reads).sum();
+        (ms.fract() == 0.0 && figures.reads > 0).then(|| within as f64 / figures.reads as f64)
     }
 
     /// In milliseconds.
@@ -169,7 +179,7 @@ mod tests {
             ..ReadFigures::default()
         };
         let figures = descriptors.iter().map(figures).collect();
-        let depths = [DepthResult { depth: 1, total: 1.0, figures }];
+        let depths = [DepthResult { depth: 1, total: 1.0, rate: 1.0, figures }];
         let found = groups("cdlmulti", &depths, &Guideline::all_of(text));
         let names: Vec<[&str; 4]> = found
             .iter()

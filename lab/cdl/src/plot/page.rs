@@ -152,20 +152,21 @@ fn rows(workload: &WorkloadResult, depth: &DepthResult) -> Vec<DepthRow> {
         let name =
             if workload.is_baseline() { "All reads".to_owned() } else { group.title.clone() };
         let classes = group.ink.classes();
-        Some(DepthRow { classes, name, depth: depth.depth, cells: cells(figures, all) })
+        Some(DepthRow { classes, name, depth: depth.depth, cells: cells(group, figures, all) })
     };
     let mut rows: Vec<DepthRow> = workload.groups.iter().filter_map(kind).collect();
     if !workload.is_baseline() {
-        let mut cells = vec!["100".to_owned(), plain(depth.total)];
+        let mut cells = vec!["100".to_owned(), plain(depth.rate)];
         cells.push(plain(depth.figures.iter().map(|figures| figures.mb_per_s).sum()));
-        cells.resize(8, String::new());
+        cells.resize(9, String::new());
         let (classes, name) = (Ink::Total.classes(), total_title(workload).to_owned());
         rows.insert(0, DepthRow { classes, name, depth: depth.depth, cells });
     }
     rows
 }
 
-fn cells(figures: &ReadFigures, all: u64) -> Vec<String> {
+fn cells(group: &ReadGroup, figures: &ReadFigures, all: u64) -> Vec<String> {
+    let within = group.limit.and_then(|limit| limit.share_within(figures));
     vec![
         format!("{:.1}", figures.reads as f64 * 100.0 / all as f64),
         format!("{:.1}", figures.iops),
@@ -175,6 +176,7 @@ fn cells(figures: &ReadFigures, all: u64) -> Vec<String> {
         figures.percentile(0.99).to_string(),
         figures.percentile(0.999).to_string(),
         figures.max_ms.to_string(),
+        within.map_or_else(String::new, |share| format!("{:.1}", share * 100.0)),
     ]
 }
 

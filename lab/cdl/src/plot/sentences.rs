@@ -4,7 +4,7 @@ use super::data::{DepthResult, Results, WorkloadResult};
 use super::groups::ReadGroup;
 use super::ink::Ink;
 use crate::figures::ReadFigures;
-use loadline_draw::number::{difference, plain};
+use loadline_draw::number::{difference, percent, plain};
 
 /// A sentence for each workload.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
@@ -36,7 +36,7 @@ fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Opt
     let told = |group: &ReadGroup| told(group, last.of(group)?, beside);
     let marked = workload.groups.iter().filter(|group| matches!(group.ink, Ink::Marked(_)));
     let parts: Vec<String> = marked.filter_map(told).collect();
-    let cost = cost(workload, last, beside);
+    let cost = cost(workload, last, baseline);
     (!parts.is_empty())
         .then(|| format!("At a queue depth of {depth}, {}. {cost}", parts.join(", ")))
 }
@@ -50,14 +50,28 @@ fn told(
     let text = format!("99 % of the {} end within {} ms", group.spoken, figures.percentile(0.99));
     let beside = baseline.and_then(|found| found.figures.first());
     let beside = beside.map(|found| format!(" (baseline {} ms)", found.percentile(0.99)));
-    Some(text + &beside.unwrap_or_default())
+    let within = group.limit.and_then(|limit| limit.share_within(figures));
+    let within = within.map(|share| format!(" and {} within their limit", percent(share)));
+    Some(text + &beside.unwrap_or_default() + &within.unwrap_or_default())
 }
 
 /// What all reads and those without a mark pay for it.
-fn cost(workload: &WorkloadResult, last: &DepthResult, baseline: Option<&DepthResult>) -> String {
-    let mut text = format!("All reads together come to {} IOPS", plain(last.total));
-    if let Some(found) = baseline {
-        text += &format!(", {} against the baseline", difference(last.total, found.total));
+fn cost(
+    workload: &WorkloadResult,
+    last: &DepthResult,
+    baseline: Option<&WorkloadResult>,
+) -> String {
+    let mut text = format!("All reads together come to {} IOPS", plain(last.rate));
+    let lost = |found: &DepthResult| {
+        let beside = baseline?.depths.iter().find(|it| it.depth == found.depth)?;
+        Some(difference(found.rate, beside.rate))
+    };
+    if let Some(lost) = lost(last) {
+        text += &format!(", {lost} against the baseline");
+    }
+    let first = workload.depths.first().filter(|first| first.depth < last.depth);
+    if let Some((first, lost)) = first.and_then(|first| Some((first, lost(first)?))) {
+        text += &format!(" ({lost} at a queue depth of {})", first.depth);
     }
     let plain_group = workload.groups.iter().find(|group| group.ink == Ink::Plain);
     if let Some(figures) = plain_group.and_then(|group| last.of(group)) {
