@@ -3,12 +3,15 @@
 use crate::bounds;
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
-use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
+use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing, Written};
 use loadline_sim::{SimStore, StoreDisks};
 use loadline_store::paged::bounds::cache_least;
 use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::layout::LOG_HEADER;
 use loadline_store::paged::throttle::ThrottlePolicy;
-use loadline_store::paged::{Answer, Ask, Edit, Format, LogMode, Op, OpError, Options, Protection};
+use loadline_store::paged::{
+    Answer, Ask, Edit, Fault, Format, LogMode, Op, OpError, Options, Protection, RestartFault,
+};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -98,43 +101,15 @@ fn a_whole_gibibyte() {
 
 /// A log that stands in a volatile cache alone, of which a power cut in the midst of the restart takes the end: what checkpoints of the restart have
 /// brought home by then was the state after some transaction, with what is left of the log. It has a device of its own, which nothing flushes
-/// but what is done for this.
+/// but what is done for this. Rot in that log afterwards is found out, or has taken what nobody had relied on: the restart has told the log's witness how
+/// far the log went, before it carried anything out.
 #[test]
 fn a_restart_that_is_cut_short_leaves_what_was_once_the_state() {
-    const TRANSACTIONS: u64 = 500;
     let mut rng = Rng::new(3);
-    let mut cuts = 0;
+    let (mut cuts, mut opened, mut refused) = (0, 0, 0);
     for protection in [Protection::Checkpoint, Protection::Log] {
-        let log_size = Bytes::from_mib(5);
-        let format = Format {
-            log_device_bytes: Some(log_size),
-            log_bytes: Bytes::from_mib(4),
-            recovery_bytes: Bytes::from_mib(4),
-            ..bounds::format()
-        };
-        let large = Options {
-            log_trigger_percent: 100,
-            dirty_trigger_percent: 100,
-            ..bounds::options(Bytes::from_mib(24), protection, LogMode::LogOnly)
-        };
-        let timing = Timing::FREE;
-        let spec = |size| SimDiskSpec { size, sector: 512, write_cache: true, timing };
-        let log = Some(SimDisk::new(spec(log_size), 2));
-        let mut disks = StoreDisks { data: SimDisk::new(spec(format.data_bytes), 1), log };
-        disks.format(&format, protection).expect("it fits");
-        let mut host = SimStore::open(Time::ZERO, large, disks);
-        let mut keys = Keys::new();
-        let mut states = vec![digest(&keys)];
-        for number in 0..TRANSACTIONS {
-            let edits = some_edits(number, &mut rng);
-            edits.iter().for_each(|edit| carry_out(&mut keys, edit));
-            states.push(digest(&keys));
-            assert_eq!(bounds::transact(&mut host, edits), Ok(Answer::Done));
-        }
-        assert_eq!(host.store().metrics().totals.checkpoints, 0);
-        let mut disks = host.into_disks();
-        let log = disks.log.as_mut().expect("it has one");
-        [&mut disks.data, log].into_iter().for_each(|disk| disk.kill(&mut rng));
+        let FirstLife { disks, options: large, keys, states, log_bytes } =
+            first_life(protection, &mut rng);
         let small = bounds::options(bounds::floor(), protection, LogMode::LogOnly);
         let mut host = SimStore::open(Time::ZERO, small, disks);
         let mut events = 0;
@@ -148,11 +123,30 @@ fn a_restart_that_is_cut_short_leaves_what_was_once_the_state() {
                 let log = disks.log.as_mut().expect("it has one");
                 log.power_cut(style, &mut rng);
                 disks.data.power_cut(CutStyle::Random, &mut rng);
+                let mut rotten = disks.clone();
                 let mut again = SimStore::open(Time::ZERO, large, disks);
                 let found = digest(&all_keys(&mut again));
                 let stage = host.store().restart_progress();
                 assert!(states.contains(&found), "event {events}, {style:?}, in {stage:?}");
                 cuts += 1;
+                if cuts % 2 > 0 {
+                    continue;
+                }
+                let log = rotten.log.as_mut().expect("it has one");
+                let at = LOG_HEADER + 16 * rng.below(log_bytes / 16);
+                log.rot(at..at + 16);
+                let mut again = SimStore::open(Time::ZERO, large, rotten);
+                match refusal(&mut again) {
+                    Some(fault) => {
+                        assert!(fault.is_damage(), "{fault:?}");
+                        refused += 1;
+                    }
+                    None => {
+                        let found = digest(&all_keys(&mut again));
+                        assert!(states.contains(&found), "event {events}, {at} rots, in {stage:?}");
+                        opened += 1;
+                    }
+                }
             }
         }
         let checkpoints = host.store().metrics().totals.checkpoints;
@@ -160,6 +154,42 @@ fn a_restart_that_is_cut_short_leaves_what_was_once_the_state() {
         assert!(all_keys(&mut host) == keys);
     }
     assert!(cuts > 500, "{cuts} cuts");
+    assert!(opened > 50 && refused > 50, "{opened} opened in spite of rot, {refused} did not");
+}
+
+/// A device may read something else the second time. What it reads then is compared with what it has read before, and never written over it.
+#[test]
+fn a_log_that_is_read_otherwise_the_second_time_is_refused_and_not_written() {
+    let mut rng = Rng::new(4);
+    let life = first_life(Protection::Checkpoint, &mut rng);
+    let (mut refused, mut is_over) = (0, false);
+    for events in (0..).flat_map(|events| [events; 8]) {
+        let mut host = SimStore::open(Time::ZERO, life.options, life.disks.clone());
+        is_over |= !(0..events).all(|_| !host.store().is_open() && host.step());
+        if is_over {
+            break;
+        }
+        let log = host.disks_mut().log.as_mut().expect("it has one");
+        let at = LOG_HEADER + 16 * rng.below(life.log_bytes / 16);
+        let before = log.peek(at..at + 16);
+        log.rot(at..at + 16);
+        log.note_writes();
+        let Some(fault) = refusal(&mut host) else { continue };
+        assert!(matches!(fault, RestartFault::LogDamaged(_)), "{fault:?}");
+        refused += 1;
+        let mut disks = host.into_disks();
+        let log = disks.log.as_mut().expect("it has one");
+        let is_over_it = |Written { offset, before }: &Written| {
+            *offset < at + 16 && at < offset + before.len() as u64
+        };
+        assert!(!log.take_written().iter().any(is_over_it), "after {events} events");
+        // It was not the medium that was wrong.
+        log.poke(at, &before);
+        [&mut disks.data, log].into_iter().for_each(|disk| disk.kill(&mut rng));
+        let mut again = SimStore::open(Time::ZERO, life.options, disks);
+        assert!(all_keys(&mut again) == life.keys, "after {events} events");
+    }
+    assert!(refused > 10, "{refused} refused");
 }
 
 /// Long values that puts and removals among others take away need several steps with the least cache. A checkpoint between two of them has noted the first
@@ -275,6 +305,51 @@ fn what_filled_a_device_fits_when_it_is_replayed() {
 
 type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// What a store has left that was killed with all of its log in the volatile cache of a device of its own.
+struct FirstLife {
+    disks: StoreDisks,
+    options: Options,
+    keys: Keys,
+    /// What the keys were after each transaction.
+    states: Vec<u64>,
+    log_bytes: u64,
+}
+
+fn first_life(protection: Protection, rng: &mut Rng) -> FirstLife {
+    let log_size = Bytes::from_mib(5);
+    let format = Format {
+        log_device_bytes: Some(log_size),
+        log_bytes: Bytes::from_mib(4),
+        recovery_bytes: Bytes::from_mib(4),
+        ..bounds::format()
+    };
+    let options = Options {
+        log_trigger_percent: 100,
+        dirty_trigger_percent: 100,
+        ..bounds::options(Bytes::from_mib(24), protection, LogMode::LogOnly)
+    };
+    let timing = Timing::FREE;
+    let spec = |size| SimDiskSpec { size, sector: 512, write_cache: true, timing };
+    let log = Some(SimDisk::new(spec(log_size), 2));
+    let mut disks = StoreDisks { data: SimDisk::new(spec(format.data_bytes), 1), log };
+    disks.format(&format, protection).expect("it fits");
+    let mut host = SimStore::open(Time::ZERO, options, disks);
+    let mut keys = Keys::new();
+    let mut states = vec![digest(&keys)];
+    for number in 0..500 {
+        let edits = some_edits(number, rng);
+        edits.iter().for_each(|edit| carry_out(&mut keys, edit));
+        states.push(digest(&keys));
+        assert_eq!(bounds::transact(&mut host, edits), Ok(Answer::Done));
+    }
+    let totals = host.store().metrics().totals;
+    assert_eq!(totals.checkpoints, 0);
+    let mut disks = host.into_disks();
+    let log = disks.log.as_mut().expect("it has one");
+    [&mut disks.data, log].into_iter().for_each(|disk| disk.kill(rng));
+    FirstLife { disks, options, keys, states, log_bytes: totals.log_bytes }
+}
+
 fn digest(keys: &Keys) -> u64 {
     let mut hasher = DefaultHasher::new();
     keys.hash(&mut hasher);
@@ -304,6 +379,15 @@ fn some_edits(number: u64, rng: &mut Rng) -> Vec<Edit> {
         edits.push(bounds::write(number % 3, rng.below(5000), vec![1; 700]));
     }
     edits
+}
+
+/// Why a store does not open, if it does not.
+fn refusal(host: &mut SimStore) -> Option<RestartFault> {
+    host.wait_until(|host| host.store().is_open() || host.store().fault().is_some());
+    match host.store().fault()? {
+        Fault::Restart(fault) => Some(fault),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// All keys of a store, as soon as it is open, with their values.

@@ -57,9 +57,8 @@ pub(super) enum RestartRequest {
     Area(u64),
     Home,
     Marker,
-    Flush,
+    Flush(StoreDevice),
     Own(usize),
-    Tail(StoreDevice, u64),
 }
 
 /// Requests without an answer, and those that the world has not been handed yet.

@@ -88,8 +88,8 @@ impl<T: Copy> PagedStore<T> {
                     self.give_up(fault);
                 }
             }
-            (RestartPhase::Replay(_), RestartRequest::Flush) if !good => {
-                self.stop(Fault::Flush(self.superblock.layout.log_target));
+            (RestartPhase::Replay(_), RestartRequest::Flush(device)) if !good => {
+                self.stop(Fault::Flush(device));
             }
             (RestartPhase::Replay(replay), request) => {
                 if let Err(fault) = replay.answered(request, done) {
@@ -107,11 +107,11 @@ impl<T: Copy> PagedStore<T> {
             }
             (
                 RestartPhase::Confirm { left, flushing: true } | RestartPhase::Flush { left },
-                RestartRequest::Flush,
+                RestartRequest::Flush(device),
             ) => {
                 *left -= 1;
                 if !good {
-                    self.stop(Fault::Flush(StoreDevice::Data));
+                    self.stop(Fault::Flush(device));
                 }
             }
             _ => {}
@@ -153,7 +153,7 @@ impl<T: Copy> PagedStore<T> {
     fn flush_confirmed(&mut self) -> bool {
         let class = self.options.classes.restart;
         self.requests.flush(
-            RequestPurpose::Restart(RestartRequest::Flush),
+            RequestPurpose::Restart(RestartRequest::Flush(StoreDevice::Data)),
             StoreDevice::Data,
             class,
         );
@@ -221,14 +221,14 @@ impl<T: Copy> PagedStore<T> {
     fn flush_marker(&mut self) -> bool {
         let class = self.options.classes.restart;
         self.requests.flush(
-            RequestPurpose::Restart(RestartRequest::Flush),
+            RequestPurpose::Restart(RestartRequest::Flush(StoreDevice::Data)),
             StoreDevice::Data,
             class,
         );
         let mut left = 1;
         if self.superblock.layout.log_target == StoreDevice::Log {
             self.requests.flush(
-                RequestPurpose::Restart(RestartRequest::Flush),
+                RequestPurpose::Restart(RestartRequest::Flush(StoreDevice::Log)),
                 StoreDevice::Log,
                 class,
             );

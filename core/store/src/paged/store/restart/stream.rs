@@ -24,6 +24,8 @@ pub(super) struct Stream {
     in_flight: usize,
     next: Lsn,
     limit: Lsn,
+    /// Blocks that the scan has left behind, where somebody wants them.
+    passed: Option<Vec<(Lsn, Vec<u8>)>>,
 }
 
 /// What a stream wants or has.
@@ -48,7 +50,24 @@ impl Stream {
             in_flight: 0,
             next: start,
             limit: Lsn(start.0 + ring.bytes),
+            passed: None,
         }
+    }
+
+    /// The same, and it keeps the blocks that it passes for [`take_passed`](Self::take_passed).
+    pub(super) fn keeping(self) -> Stream {
+        Stream { passed: Some(Vec::new()), ..self }
+    }
+
+    /// The blocks before that in which the scan stands, in their order.
+    pub(super) fn take_passed(&mut self) -> Vec<(Lsn, Vec<u8>)> {
+        self.passed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The blocks behind those, as far as they are read, to that in which `end` stands.
+    pub(super) fn blocks_to(&self, end: Lsn) -> (Lsn, &[u8]) {
+        let wanted = end.0.next_multiple_of(self.ring.block).saturating_sub(self.window_start.0);
+        (self.window_start, &self.window[..self.window.len().min(wanted as usize)])
     }
 
     /// Where the scan stands.
@@ -127,7 +146,11 @@ impl Stream {
         let Some(piece) = self.arrived.remove(&end) else { return false };
         let block = needed.0 / self.ring.block * self.ring.block;
         let done = (block.saturating_sub(self.window_start.0) as usize).min(self.window.len());
-        self.window.drain(..done);
+        let passed = self.window.drain(..done);
+        match self.passed.as_mut().filter(|_| done > 0) {
+            Some(kept) => kept.push((self.window_start, passed.collect())),
+            None => drop(passed),
+        }
         self.window_start = Lsn(self.window_start.0 + done as u64);
         self.window.extend_from_slice(&piece);
         true

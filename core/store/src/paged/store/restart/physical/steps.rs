@@ -150,7 +150,7 @@ impl<T: Copy> PagedStore<T> {
         if !std::mem::replace(&mut physical.sent, true) {
             physical.in_flight = 1;
             self.requests.flush(
-                RequestPurpose::Restart(RestartRequest::Flush),
+                RequestPurpose::Restart(RestartRequest::Flush(StoreDevice::Data)),
                 StoreDevice::Data,
                 class,
             );

@@ -4,9 +4,10 @@
 //! own data, written beside the log and never made durable, did not reach the device. The second time applies.
 //!
 //! What was read behind the last position that is known to be durable may be in a volatile cache only, or be the remains of
-//! a flush that failed; the next power cut may still take it away. So it is written once more, records and data, and the log
-//! is flushed, before anything of it is applied: of what is carried out [by key](batch) a checkpoint may have a part, which is a state
-//! that ever was only with the rest of it.
+//! a flush that failed; the next power cut may still take it away. So it is written once more, records and data, flushed, and vouched for by
+//! the log's witness, before anything of it is applied: of what is carried out [by key](batch) a checkpoint may have a part, which is a state
+//! that ever was only with the rest of it. Without the witness, rot in the tail would pass for a torn end after that checkpoint.
+//! Only what the second reading finds to be the same records is written: the device may have read them wrong.
 
 mod apply;
 mod batch;
@@ -19,7 +20,7 @@ use crate::paged::api::{IoDone, StoreDevice};
 use crate::paged::change::{Change, FilledRun, decode_each};
 use crate::paged::contents::Carried;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind};
+use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind, Scan};
 use crate::paged::store::requests::RestartRequest;
 use batch::ReplayBatch;
 use loadline_device::Outcome;
@@ -29,15 +30,16 @@ use std::collections::VecDeque;
 const AHEAD_MAX: usize = 256;
 /// Requests in flight while data is checked and written again.
 const IN_FLIGHT_MAX: u32 = 8;
-/// Bytes of one request when the log's tail is written again.
+/// Bytes between two places from which on the log's tail can be read once more.
 const PIECE: u64 = 1 << 20;
 
 enum ReplayStage {
     Scan,
     Carried,
     Verify { next: usize },
-    Rewrite { next: Lsn },
-    Flush,
+    Rewrite,
+    Flush { is_begun: bool },
+    Vouch { is_written: bool },
     Apply,
     Done,
 }
@@ -89,6 +91,9 @@ pub(super) struct Replay {
     marks: LogMarks,
     /// What ends it is being looked at: rot or a torn write.
     search: Option<ProofSearch>,
+    /// Places of the log from which on it can be read once more, a piece apart: the last one before what is not known to be durable, and those
+    /// behind, each with the CRC that it is chained to.
+    tail_starts: VecDeque<(Lsn, u32)>,
     /// Runs that transactions placed, in the order of their records.
     placed: Vec<Placed>,
     /// The first transaction, and whether it is the repetition of one that an instant found carried out in part.
@@ -115,6 +120,7 @@ impl Replay {
                 last_commit: start,
             },
             search: None,
+            tail_starts: VecDeque::from([(start, chain)]),
             placed: Vec::new(),
             first: None,
             progress: None,
@@ -130,8 +136,10 @@ impl Replay {
             ReplayStage::Carried | ReplayStage::Verify { .. } => {
                 ("checking data beside the log", self.marks.end)
             }
-            ReplayStage::Rewrite { next } => ("writing the log's tail again", next),
-            ReplayStage::Flush => ("writing the log's tail again", self.marks.end),
+            ReplayStage::Rewrite => ("writing the log's tail again", self.stream.scan().position()),
+            ReplayStage::Flush { .. } | ReplayStage::Vouch { .. } => {
+                ("writing the log's tail again", self.marks.end)
+            }
             ReplayStage::Apply => ("replaying the log", self.stream.scan().position()),
             ReplayStage::Done => ("replaying the log", self.marks.end),
         };
@@ -158,13 +166,6 @@ impl Replay {
                 }
                 self.own_data_read(at, done.data);
             }
-            RestartRequest::Tail(target, offset) => {
-                self.in_flight -= 1;
-                if !good {
-                    return Err(RestartFault::Unreadable(target));
-                }
-                self.write_back.push((target, offset, done.data));
-            }
             _ => {
                 self.in_flight -= 1;
                 if !good {
@@ -187,6 +188,17 @@ impl Replay {
             self.write_back.push((StoreDevice::Data, run.first.0 * page as u64, data));
         } else {
             self.marks.end = self.marks.end.min(*record);
+        }
+    }
+
+    /// A record of the first reading begins here.
+    fn note_start(&mut self, scan: Scan) {
+        let starts = &mut self.tail_starts;
+        if starts.back().is_some_and(|last| scan.position().0 >= last.0.0 + PIECE) {
+            starts.push_back((scan.position(), scan.chain()));
+        }
+        while starts.get(1).is_some_and(|second| second.0 <= self.marks.durable) {
+            starts.pop_front();
         }
     }
 

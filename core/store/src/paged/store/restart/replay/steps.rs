@@ -43,8 +43,9 @@ impl<T: Copy> PagedStore<T> {
                 ReplayStage::Scan => self.find_end(),
                 ReplayStage::Carried => self.find_carried(),
                 ReplayStage::Verify { next } => self.verify(next),
-                ReplayStage::Rewrite { next } => self.rewrite_tail(next),
-                ReplayStage::Flush => self.begin_to_apply(),
+                ReplayStage::Rewrite => self.rewrite_tail(),
+                ReplayStage::Flush { is_begun } => self.flush_tail(is_begun),
+                ReplayStage::Vouch { is_written } => self.flush_witness(is_written),
                 ReplayStage::Apply => self.apply_log(),
                 ReplayStage::Done => {
                     self.let_pages_go();
@@ -61,7 +62,7 @@ impl<T: Copy> PagedStore<T> {
     fn read_log_ahead(&mut self) {
         let class = self.options.classes.restart;
         let target = self.superblock.layout.log_target;
-        while matches!(self.replay().stage, ReplayStage::Scan | ReplayStage::Apply) {
+        while self.replay().may_read_on() {
             let Some((request, offset, length)) = self.replay().stream.next_read() else { return };
             self.requests.read(RequestPurpose::Restart(request), target, (offset, length), class);
         }
@@ -80,7 +81,8 @@ impl<T: Copy> PagedStore<T> {
         let ring = replay.ring;
         let mut stream = std::mem::replace(&mut replay.stream, Stream::new(ring, 0, Lsn(0), 0));
         let mut result = Ok(());
-        let progress = stream.pump(|_, record| {
+        let progress = stream.pump(|before, record| {
+            replay.note_start(before);
             result = replay.note(record, is_run);
             result.is_ok()
         });
