@@ -197,7 +197,9 @@ impl Replay {
         if starts.back().is_some_and(|last| scan.position().0 >= last.0.0 + PIECE) {
             starts.push_back((scan.position(), scan.chain()));
         }
-        while starts.get(1).is_some_and(|second| second.0 <= self.marks.durable) {
+        // Blocks are written as wholes, so the whole of the first one is read once more.
+        let first = Lsn(self.marks.durable.0 / self.ring.block * self.ring.block);
+        while starts.get(1).is_some_and(|second| second.0 <= first) {
             starts.pop_front();
         }
     }
