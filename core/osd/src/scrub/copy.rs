@@ -53,13 +53,17 @@ impl Osd {
         }
     }
 
-    /// Another member tells what it knows of a group's scrubs. Who leads knows better, unless it knows nothing.
+    /// Another member tells what it knows of a group's scrubs. Who leads knows better, unless no scrub that has ended is known to it: then it takes
+    /// that, beside what it was asked for since it leads.
     fn scrubs_told(&mut self, now: Time, pg: PgId, told: ScrubRecord, fx: &mut Effects) {
-        let own = self.scrub.records.get(&pg);
-        if self.primary(pg).is_some() && own.is_some_and(|own| !own.is_new()) {
+        let leads = self.primary(pg).is_some();
+        let own = self.scrub.records.get(&pg).filter(|_| leads);
+        if own.is_some_and(|own| own.last.is_some()) {
             return;
         }
-        self.scrub.records.insert(pg, told);
+        let asked = own.and_then(|own| own.under_way.clone());
+        let under_way = asked.or(told.under_way);
+        self.scrub.records.insert(pg, ScrubRecord { under_way, ..told });
         self.keep_scrub_record(now, pg);
         self.begin_scrubs(now, fx);
     }

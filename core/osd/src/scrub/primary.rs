@@ -68,14 +68,10 @@ impl Osd {
                 },
                 ..old
             },
-            old => ScrubProgress {
-                request: old.map_or(request, |old| old.request.with(request)),
-                began,
-                members: OsdSet::EMPTY,
-                reached: None,
-                objects: 0,
-                findings: ScrubFindings::default(),
-            },
+            old => {
+                let request = old.map_or(request, |old| old.request.with(request));
+                ScrubProgress::new(request, began, OsdSet::EMPTY)
+            }
         };
         record.under_way = Some(progress);
         self.keep_scrub_record(now, pg);
@@ -114,9 +110,7 @@ impl Osd {
         let mut progress = record.under_way.clone().expect("it is wanted");
         if progress.members != members {
             // What is found is found by comparing these copies: another one may be the only good one, or be made from a bad one.
-            let ScrubProgress { request, began, .. } = progress;
-            let (reached, objects, findings) = (None, 0, ScrubFindings::default());
-            progress = ScrubProgress { request, began, members, reached, objects, findings };
+            progress = progress.anew(members);
         }
         let ScrubOptions { slots, preemptions_max, .. } = self.options.scrub;
         let terms = (slots != ScrubSlots::InLine, preemptions_max);
@@ -623,7 +617,9 @@ impl Osd {
             return;
         };
         for osd in osds.iter() {
-            let known = ScrubMessage::Known(Box::new(record.clone()));
+            // What is under way is this primary's doing, with these copies: whoever takes it up compares from the start.
+            let under_way = record.under_way.as_ref().map(|it| it.anew(OsdSet::EMPTY));
+            let known = ScrubMessage::Known(Box::new(ScrubRecord { under_way, ..record.clone() }));
             self.send(osd, pg, Message::Scrub(known), fx);
         }
     }

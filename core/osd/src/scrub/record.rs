@@ -59,6 +59,19 @@ pub struct ScrubProgress {
     pub findings: ScrubFindings,
 }
 
+impl ScrubProgress {
+    /// One that has compared nothing yet.
+    pub(super) fn new(request: ScrubRequest, began: WallTime, members: OsdSet) -> ScrubProgress {
+        let findings = ScrubFindings::default();
+        ScrubProgress { request, began, members, reached: None, objects: 0, findings }
+    }
+
+    /// The same from its start, of these copies.
+    pub(super) fn anew(&self, members: OsdSet) -> ScrubProgress {
+        ScrubProgress::new(self.request, self.began, members)
+    }
+}
+
 impl ScrubFindings {
     /// Some more, found behind all of these.
     pub(super) fn extend(&mut self, found: Vec<InconsistentState>) {

@@ -135,7 +135,7 @@ fn history(seed: u64, seen: &mut Seen) {
 #[test]
 fn what_is_left_is_served_when_disks_are_given_up() {
     let mut seen = Seen::default();
-    (0..100).for_each(|seed| history(seed, &mut seen));
+    (0..200).for_each(|seed| history(seed, &mut seen));
     println!("{seen:?}");
     assert!(seen.unproven > 5 && seen.untouched > 5 && seen.older > 5, "{seen:?}");
     assert!(seen.unfinished > 0 && seen.empty > 5, "{seen:?}");

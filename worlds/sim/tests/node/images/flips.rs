@@ -174,7 +174,7 @@ fn search(seeds: std::ops::Range<u64>, rounds: u64, many: u64) -> Flipped {
 
 #[test]
 fn flipped_bits_are_found_by_a_deep_scrub_and_healed() {
-    let sum = search(0..2, 3, 6);
+    let sum = search(0..3, 3, 6);
     assert!(sum.flips > 30 && sum.filled > 0 && sum.mended > 3, "{sum:?}");
 }
 
