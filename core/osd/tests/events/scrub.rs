@@ -1,11 +1,11 @@
 //! Scrubs by events: their steps, their slots, the writes that they meet, and what ends them.
 
 use crate::bench::{Bench, PG, interval, options, plan, write_of};
-use loadline_base::{Span, Time};
+use loadline_base::{Span, Time, WallTime};
 use loadline_osd::{
-    Activation, AsideFor, ChunkBounds, Directive, Effect, OpKind, OsdId, OsdOptions, PgId,
-    ScrubError, ScrubErrors, ScrubKind, ScrubOptions, ScrubReading, ScrubRecord, ScrubRequest,
-    ScrubSlots,
+    Activation, AsideFor, ChunkBounds, Directive, Effect, Message, OpKind, OsdId, OsdOptions,
+    OsdSet, PgId, ScrubError, ScrubErrors, ScrubKind, ScrubMessage, ScrubOptions, ScrubReading,
+    ScrubRecord, ScrubRequest, ScrubSlots,
 };
 use loadline_qos::SchedulerKind;
 
@@ -420,6 +420,42 @@ fn a_scrub_ends_with_its_interval_and_goes_on_where_it_was() {
     place(&seen, "osd.0 to osd.1: look at 4 to -");
     assert_eq!(lines(&seen, "scrub found 0"), 1, "{seen:?}");
     is_over(&bench);
+}
+
+/// Which copies are compared is this primary's doing: another one, whose disk may have been made anew since, begins from the start.
+#[test]
+fn what_members_are_told_of_a_scrub_is_not_how_far_it_came() {
+    let mut bench = copies(2, &[1, 2, 3, 4, 5], options());
+    ask(&mut bench, PG, ScrubKind::Deep);
+    bench.hold(|effect| matches!(effect, Effect::Send(envelope) if envelope.to == OsdId::new(0)));
+    bench.run();
+    for _ in 0..2 {
+        bench.answer_held();
+        bench.run();
+    }
+    let own = record(&bench, 0).under_way.expect("it goes on");
+    assert!(own.reached.is_some(), "the first chunk is compared");
+    bench.message(Some(1), 0, PG, 2, Message::Scrub(ScrubMessage::Recall));
+    bench.run();
+    let told = record(&bench, 1).under_way.expect("it is told");
+    assert_eq!((told.request, told.began), (own.request, own.began));
+    assert_eq!((told.reached, told.objects, told.members), (None, 0, OsdSet::EMPTY));
+}
+
+/// Who leads with an empty disk and is asked before the members have said what they know takes both.
+#[test]
+fn what_members_know_is_taken_beside_what_was_asked_for() {
+    let mut bench = copies(2, &[1, 2, 3], options());
+    bench.hold(|effect| matches!(effect, Effect::Send(envelope) if envelope.to == OsdId::new(1)));
+    ask(&mut bench, PG, ScrubKind::Deep);
+    bench.run();
+    let ended = ScrubRecord { last: Some(WallTime::from_unix_nanos(7)), ..ScrubRecord::default() };
+    let known = ScrubMessage::Known(Box::new(ended.clone()));
+    bench.message(Some(1), 0, PG, 2, Message::Scrub(known));
+    bench.run();
+    let own = record(&bench, 0);
+    assert_eq!(own.last, ended.last);
+    assert_eq!(own.under_way.map(|it| it.request.kind), Some(ScrubKind::Deep));
 }
 
 #[test]
