@@ -19,6 +19,8 @@ impl Osd {
                 for whole in all.drain(..) {
                     self.begin_transfer(now, whole, fx);
                 }
+                // The list is used again, and nothing that was added meanwhile is dropped.
+                all.append(self.store.submissions());
                 *self.store.submissions() = all;
             }
             self.gate().settle();

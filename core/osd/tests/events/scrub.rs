@@ -396,11 +396,9 @@ fn a_write_outlives_the_scrub_that_it_waited_for() {
     is_over(&bench);
 }
 
-/// The primary or a replica crashes, or the interval ends, in the middle: no slot stays taken, no write waits, and the scrub goes on
-/// where it was when somebody leads who knows of it.
-#[test]
-fn a_scrub_ends_with_its_interval_and_goes_on_where_it_was() {
-    let mut bench = copies(2, &[1, 2, 3, 4, 5], within(|scrub| scrub.preemptions_max = 0));
+/// A deep scrub of two copies that has compared their first chunk; what is for the primary is held.
+fn behind_its_first_chunk(options: OsdOptions) -> Bench {
+    let mut bench = copies(2, &[1, 2, 3, 4, 5], options);
     ask(&mut bench, PG, ScrubKind::Deep);
     bench.hold(|effect| matches!(effect, Effect::Send(envelope) if envelope.to == OsdId::new(0)));
     bench.run();
@@ -408,6 +406,14 @@ fn a_scrub_ends_with_its_interval_and_goes_on_where_it_was() {
         bench.answer_held();
         bench.run();
     }
+    bench
+}
+
+/// The primary or a replica crashes, or the interval ends, in the middle: no slot stays taken, no write waits, and the scrub goes on
+/// where it was when somebody leads who knows of it.
+#[test]
+fn a_scrub_ends_with_its_interval_and_goes_on_where_it_was() {
+    let mut bench = behind_its_first_chunk(within(|scrub| scrub.preemptions_max = 0));
     let reached = record(&bench, 0).under_way.expect("it goes on").reached;
     assert_eq!(reached.map(|object| object.0), Some(4), "the first chunk is compared");
     bench.op(1, OpKind::Write, 5, 2);
@@ -425,14 +431,7 @@ fn a_scrub_ends_with_its_interval_and_goes_on_where_it_was() {
 /// Which copies are compared is this primary's doing: another one, whose disk may have been made anew since, begins from the start.
 #[test]
 fn what_members_are_told_of_a_scrub_is_not_how_far_it_came() {
-    let mut bench = copies(2, &[1, 2, 3, 4, 5], options());
-    ask(&mut bench, PG, ScrubKind::Deep);
-    bench.hold(|effect| matches!(effect, Effect::Send(envelope) if envelope.to == OsdId::new(0)));
-    bench.run();
-    for _ in 0..2 {
-        bench.answer_held();
-        bench.run();
-    }
+    let mut bench = behind_its_first_chunk(options());
     let own = record(&bench, 0).under_way.expect("it goes on");
     assert!(own.reached.is_some(), "the first chunk is compared");
     bench.message(Some(1), 0, PG, 2, Message::Scrub(ScrubMessage::Recall));

@@ -43,7 +43,7 @@ impl<'a> LogReader<'a> {
     pub fn new(devices: &'a dyn ReadAt, superblock: &Superblock) -> LogReader<'a> {
         let ring = LogRing::new(superblock);
         let from = superblock.completed;
-        let start = Lsn(from.position.0 / ring.block * ring.block);
+        let start = Lsn(ring.block_start(from.position.0));
         LogReader {
             devices,
             target: superblock.layout.log_target,
@@ -112,7 +112,7 @@ impl<'a> LogReader<'a> {
 
     /// Drops what was read before `needed` and adds the next piece. False if the ring has no more.
     fn read_on(&mut self, needed: Lsn) -> Result<bool, u64> {
-        let done = needed.0 / self.ring.block * self.ring.block;
+        let done = self.ring.block_start(needed.0);
         let drop = (done.saturating_sub(self.start.0) as usize).min(self.window.len());
         self.window.drain(..drop);
         self.start = Lsn(self.start.0 + drop as u64);

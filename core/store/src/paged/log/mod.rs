@@ -131,8 +131,13 @@ impl LogRing {
         Lsn(self.record_start(position.0))
     }
 
+    /// Where the block begins that holds `position`.
+    pub fn block_start(&self, position: u64) -> u64 {
+        position / self.block * self.block
+    }
+
     /// Where the block ends that holds `position`, or `position` itself if a block begins there.
-    fn block_end(&self, position: u64) -> u64 {
+    pub fn block_end(&self, position: u64) -> u64 {
         position.next_multiple_of(self.block)
     }
 

@@ -171,7 +171,7 @@ impl Log {
         if kind == RecordKind::Durable {
             self.end.signed = self.end.head;
         }
-        let end = self.end.head.0.next_multiple_of(self.ring.block);
+        let end = self.ring.block_end(self.end.head.0);
         assert!(end - self.start.0 <= self.ring.bytes, "the log does not run into its beginning");
         if self.open.bytes.len() >= WRITE_MAX {
             self.seal_whole_blocks();
@@ -200,7 +200,7 @@ impl Log {
         self.end.chain = crc;
         let began = self.end.head;
         self.end.head = Lsn(began.0 + (RECORD_HEADER + body.len()) as u64);
-        let block = self.end.head.0 / self.ring.block * self.ring.block;
+        let block = self.ring.block_start(self.end.head.0);
         if block == self.end.head.0 {
             self.end.whole = self.end.head;
         } else if block >= began.0 {

@@ -39,7 +39,7 @@ pub(super) enum StreamProgress {
 impl Stream {
     /// A stream from `position` on.
     pub(super) fn new(ring: LogRing, number: u32, position: Lsn, chain: u32) -> Stream {
-        let start = Lsn(position.0 / ring.block * ring.block);
+        let start = Lsn(ring.block_start(position.0));
         Stream {
             ring,
             number,
@@ -66,7 +66,7 @@ impl Stream {
 
     /// The blocks behind those, as far as they are read, to that in which `end` stands.
     pub(super) fn blocks_to(&self, end: Lsn) -> (Lsn, &[u8]) {
-        let wanted = end.0.next_multiple_of(self.ring.block).saturating_sub(self.window_start.0);
+        let wanted = self.ring.block_end(end.0).saturating_sub(self.window_start.0);
         (self.window_start, &self.window[..self.window.len().min(wanted as usize)])
     }
 
@@ -144,7 +144,7 @@ impl Stream {
     fn take_arrived(&mut self, needed: Lsn) -> bool {
         let end = Lsn(self.window_start.0 + self.window.len() as u64);
         let Some(piece) = self.arrived.remove(&end) else { return false };
-        let block = needed.0 / self.ring.block * self.ring.block;
+        let block = self.ring.block_start(needed.0);
         let done = (block.saturating_sub(self.window_start.0) as usize).min(self.window.len());
         let passed = self.window.drain(..done);
         match self.passed.as_mut().filter(|_| done > 0) {
@@ -173,7 +173,7 @@ impl Stream {
 
     /// What the block of `position` holds before it.
     pub(super) fn block_prefix(&self, position: Lsn) -> Vec<u8> {
-        let block = position.0 / self.ring.block * self.ring.block;
+        let block = self.ring.block_start(position.0);
         let at = |lsn: u64| (lsn - self.window_start.0) as usize;
         if block == position.0 {
             Vec::new()

@@ -198,8 +198,8 @@ impl Replay {
             starts.push_back((scan.position(), scan.chain()));
         }
         // Blocks are written as wholes, so the whole of the first one is read once more.
-        let first = Lsn(self.marks.durable.0 / self.ring.block * self.ring.block);
-        while starts.get(1).is_some_and(|second| second.0 <= first) {
+        let first = || Lsn(self.ring.block_start(self.marks.durable.0));
+        while starts.get(1).is_some_and(|second| second.0 <= first()) {
             starts.pop_front();
         }
     }

@@ -181,7 +181,7 @@ impl Replay {
     /// These blocks of the log are to be written again, as far as they are not known to be durable.
     fn write_again(&mut self, target: StoreDevice, at: Lsn, blocks: &[u8]) {
         let ring = self.ring;
-        let first = self.marks.durable.0 / ring.block * ring.block;
+        let first = ring.block_start(self.marks.durable.0);
         let known = (first.saturating_sub(at.0) as usize).min(blocks.len());
         let (mut at, mut blocks) = (at.0 + known as u64, &blocks[known..]);
         while !blocks.is_empty() {
