@@ -235,9 +235,7 @@ fn promises(result: &StudyResult) -> Option<String> {
         match setup.is_kept() {
             Some(true) => kept.push(setup.name().to_owned()),
             Some(false) => {
-                let of_images = setup.images.iter().filter_map(|image| image.promise.as_ref());
-                let all = setup.promise.iter().chain(of_images);
-                let worst = all.max_by_key(|promise| promise.seconds_short)?;
+                let worst = promises_of(setup).max_by_key(|promise| promise.seconds_short)?;
                 let PromiseResult { seconds_short, seconds, .. } = worst;
                 broken.push(format!("{} ({seconds_short} of {seconds} s short)", setup.name()));
             }
@@ -245,9 +243,12 @@ fn promises(result: &StudyResult) -> Option<String> {
         }
     }
     let least = percent(KEPT_FROM);
+    let by_chance =
+        result.setups.iter().flat_map(promises_of).any(PromiseResult::allows_for_chance);
+    let less = if by_chance { ", less what Poisson arrivals of a second vary by," } else { "" };
     let what = match result.kind {
         StudyKind::Recovery | StudyKind::Services => {
-            format!("In every second clients got at least {least} of what they were owed")
+            format!("In every second clients got at least {least} of what they were owed{less}")
         }
         StudyKind::Checkpoint | StudyKind::Limits => {
             format!("Every second showed at least {least} of what was promised")
@@ -261,6 +262,12 @@ fn promises(result: &StudyResult) -> Option<String> {
             Some(format!("{what} under {}, but not under {}.", listed(&kept), listed(&broken)))
         }
     }
+}
+
+/// What clients as a class and each image were promised.
+fn promises_of(setup: &SetupResult) -> impl Iterator<Item = &PromiseResult> {
+    let of_images = setup.images.iter().filter_map(|image| image.promise.as_ref());
+    setup.promise.iter().chain(of_images)
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -301,6 +308,7 @@ mod tests {
         let promise = kept.map(|kept| PromiseResult {
             share: 0.5,
             owed_iops: 100.0,
+            kept_from_iops: 95.0,
             seconds: 40,
             seconds_short: if kept { 0 } else { 7 },
             ..PromiseResult::default()
@@ -395,6 +403,19 @@ mod tests {
         };
         assert_eq!(chosen(vec![alone(), sure("a", 5.0, 90.0), sure("b", 5.1, 60.0)]), "a");
         assert_eq!(chosen(vec![alone(), sure("a", 5.0, 90.0), unsure]), "b");
+    }
+
+    /// 937 of 1,000 IOPS are kept for an open loop, and are no 95 %.
+    #[test]
+    fn what_arrivals_vary_by_is_said_where_it_counts() {
+        let mut kept = setup(("a", 5.0, 90.0, Some(true)));
+        let promise = kept.promise.as_mut().unwrap();
+        (promise.kept_from_iops, promise.worst_iops) = (66.5, 70.0);
+        let result = StudyResult { setups: vec![kept], ..StudyResult::default() };
+        assert_eq!(
+            promises(&result).unwrap(),
+            "In every second clients got at least 95 % of what they were owed, less what Poisson arrivals of a second vary by, under a."
+        );
     }
 
     #[test]

@@ -135,6 +135,11 @@ impl PromiseResult {
         (self.share > 0.0).then_some(self.seconds_short == 0)
     }
 
+    /// Whether a second is kept from less than [`KEPT_FROM`] of what is owed on, since an open loop's arrivals vary.
+    pub fn allows_for_chance(&self) -> bool {
+        self.kept_from_iops < KEPT_FROM * self.owed_iops * (1.0 - 1e-9)
+    }
+
     /// The part of what was owed that did not come in the worst second.
     pub fn shortfall(&self) -> f64 {
         match self.owed_iops > 0.0 {
