@@ -1,10 +1,15 @@
 //! Two benchmarks beside each other: rate and latencies of each class of reads, and how much of their difference chance can make.
 
 use crate::folder::{BenchFolder, LAT_LOG};
-use crate::stats::{Collector, FinePercentile, LogScope, LogStatistics, fine_percentiles};
+use crate::stats::{
+    Collector, FinePercentile, LogScope, LogStatistics, PriorityStatistics, fine_percentiles,
+    parts_of_log,
+};
 use crate::workload::FOLDERS;
 use loadline_device::Priority;
 use loadline_fio::LogError;
+use loadline_stats::mean_interval;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +20,9 @@ const Z: f64 = 1.959_964;
 /// Percentiles that are compared; their names are those of the table.
 const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (95.0, "p95"), (99.0, "p99")];
 
+/// Parts of a run whose figures say how far chance carries one: each lasts longer than reads of one queue follow each other.
+const PARTS: usize = 20;
+
 /// A figure of both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadsFigure {
@@ -24,8 +32,8 @@ pub struct ReadsFigure {
     pub first: f64,
     /// Of the second.
     pub second: f64,
-    /// How far the two would lie apart by chance in 19 of 20 pairs of such runs, as a part of the first. Reads are taken for
-    /// independent, so it is the least that must be reckoned with.
+    /// How far the two would lie apart by chance in 19 of 20 pairs of such runs, as a part of the first: by how the figure varies
+    /// among twenty parts of each run (method of batch means), and at least as if each read were independent of all others.
     pub chance: f64,
 }
 
@@ -117,8 +125,8 @@ pub fn compare(
     for workload in FOLDERS {
         let others = second.depths(workload);
         for depth in first.depths(workload).into_iter().filter(|depth| others.contains(depth)) {
-            let logs =
-                [first, second].map(|folder| log(&folder.step(workload, depth).join(LAT_LOG)));
+            let logs = [first, second]
+                .map(|folder| Logged::read(&folder.step(workload, depth).join(LAT_LOG)));
             let [one, other] = logs;
             found.extend(classes(workload, depth, &one?, &other?));
         }
@@ -130,22 +138,42 @@ pub fn compare(
     Ok(found)
 }
 
-fn log(path: &Path) -> Result<LogStatistics, CompareError> {
-    let file = File::open(path)
-        .map_err(|source| CompareError::Unusable { path: path.to_owned(), source })?;
-    let mut collector = Collector::new(LogScope { fine: true, ..LogScope::default() });
-    collector.read(file).map_err(|source| CompareError::Log { path: path.to_owned(), source })?;
-    Ok(collector.finish())
+/// What one log says as a whole, and in each part of its time.
+struct Logged {
+    whole: LogStatistics,
+    parts: Vec<BTreeMap<u16, PriorityStatistics>>,
+}
+
+impl Logged {
+    fn read(path: &Path) -> Result<Logged, CompareError> {
+        let open = || {
+            File::open(path)
+                .map_err(|source| CompareError::Unusable { path: path.to_owned(), source })
+        };
+        let unread = |source| CompareError::Log { path: path.to_owned(), source };
+        let mut collector = Collector::new(LogScope { fine: true, ..LogScope::default() });
+        collector.read(open()?).map_err(unread)?;
+        let whole = collector.finish();
+        let parts = parts_of_log(open()?, whole.runtime_ms, PARTS).map_err(unread)?;
+        Ok(Logged { whole, parts })
+    }
+
+    /// Half the width of the 95 % interval of a figure, by what it is in each part that has reads of the class.
+    fn spread(&self, word: u16, figure: impl Fn(&PriorityStatistics) -> f64) -> f64 {
+        let parts = self.parts.iter().filter_map(|part| part.get(&word));
+        let found: Vec<f64> = parts.map(figure).collect();
+        mean_interval(&found).map_or(0.0, |interval| interval.half_width)
+    }
 }
 
 fn classes(
     workload: &'static str,
     depth: u32,
-    first: &LogStatistics,
-    second: &LogStatistics,
+    first: &Logged,
+    second: &Logged,
 ) -> Vec<ComparedClass> {
-    let mut words: Vec<u16> =
-        first.priorities.keys().chain(second.priorities.keys()).copied().collect();
+    let [one, other] = [first, second].map(|log| log.whole.priorities.keys());
+    let mut words: Vec<u16> = one.chain(other).copied().collect();
     words.sort_unstable();
     words.dedup();
     let class = |word: u16| {
@@ -170,20 +198,31 @@ struct LoggedClass {
 }
 
 impl LoggedClass {
-    fn of(log: &LogStatistics, word: u16) -> LoggedClass {
-        let Some(of) = log.priorities.get(&word) else { return LoggedClass::default() };
-        let (reads, all) = (of.ios() as f64, log.ios as f64);
-        let mean = of.fine.as_ref().map_or(0.0, |fine| fine.mean_ns() / 1e6);
+    fn of(log: &Logged, word: u16) -> LoggedClass {
+        let whole = &log.whole;
+        let Some(of) = whole.priorities.get(&word) else { return LoggedClass::default() };
+        let (reads, all) = (of.ios() as f64, whole.ios as f64);
+        let mean = mean_ms(of);
         let spread = Z * of.latencies.deviation().unwrap_or_default() / reads.sqrt();
-        let rate = reads * 1000.0 / log.runtime_ms.max(1) as f64;
+        let seconds = whole.runtime_ms.max(1) as f64 / 1000.0;
+        let rate = reads / seconds;
         // In a closed loop the rate is as uncertain as the mean; which class a read is of is chance besides.
         let chosen = Z * ((1.0 - reads / all) / reads).sqrt();
         let rate_spread = rate * (spread / mean.max(f64::MIN_POSITIVE)).hypot(chosen);
+        let part_seconds = seconds / PARTS as f64;
+        let rate_spread =
+            rate_spread.max(log.spread(word, |part| part.ios() as f64 / part_seconds));
+        let spread = spread.max(log.spread(word, mean_ms));
         let percents = PERCENTILES.map(|(percent, _)| percent);
         let percentiles = fine_percentiles(of, &percents);
-        let named = percentiles.iter().zip(PERCENTILES).map(|(found, (_, name))| {
+        let named = percentiles.iter().zip(PERCENTILES).map(|(found, (percent, name))| {
             let FinePercentile { latency_ns, interval_ns: (low, high), .. } = *found;
-            (name, latency_ns as f64 / 1e6, (high - low) as f64 / 2e6)
+            let independent = (high - low) as f64 / 2e6;
+            (
+                name,
+                latency_ns as f64 / 1e6,
+                independent.max(log.spread(word, percentile_ms(percent))),
+            )
         });
         let figures =
             [("reads/s", rate, rate_spread), ("mean", mean, spread)].into_iter().chain(named);
@@ -204,6 +243,14 @@ impl LoggedClass {
         };
         names.iter().map(figure).collect()
     }
+}
+
+fn mean_ms(of: &PriorityStatistics) -> f64 {
+    of.fine.as_ref().map_or(0.0, |fine| fine.mean_ns() / 1e6)
+}
+
+fn percentile_ms(percent: f64) -> impl Fn(&PriorityStatistics) -> f64 {
+    move |of| of.fine.as_ref().map_or(0.0, |fine| fine.percentile_ns(percent) as f64 / 1e6)
 }
 
 #[cfg(test)]
@@ -263,6 +310,30 @@ mod tests {
             let limited = found.iter().find(|(name, _)| name == "1 mean");
             assert_eq!(limited.map(|(_, verdict)| *verdict), Some(wanted), "{reads}: {found:?}");
         }
+    }
+
+    /// Latencies of a queue follow each other: where whole parts of a run are slower than others, forty thousand reads say less
+    /// than as many independent ones, by which these two would lie apart.
+    #[test]
+    fn reads_that_follow_each_other_say_less() {
+        let place = tempfile::tempdir().unwrap();
+        let log = |name: &str, slow_parts: u32| {
+            let line = |index: u32| {
+                let slow = index / 2000 * 7 % 20 < slow_parts;
+                let nanos = if slow { 22_000_000 } else { 20_000_000 } + index % 100 * 3000;
+                format!("{}, {nanos}, 0, 131072, 0x0000\n", index * 10)
+            };
+            let step = place.path().join(name).join("baseline/8");
+            fs::create_dir_all(&step).unwrap();
+            fs::write(step.join(LAT_LOG), (0..40_000).map(line).collect::<String>()).unwrap();
+            BenchFolder::at(&place.path().join(name))
+        };
+        let mean = |other: &BenchFolder| {
+            let compared = compare(&log("first", 12), other).unwrap();
+            *compared[0].figures.iter().find(|figure| figure.name == "mean").unwrap()
+        };
+        assert_eq!(mean(&log("second", 8)).verdict(0.01), ComparedVerdict::Open);
+        assert_eq!(mean(&log("third", 0)).verdict(0.01), ComparedVerdict::Beyond);
     }
 
     #[test]

@@ -58,6 +58,29 @@ impl Collector {
     }
 }
 
+/// The priorities of one log in each of `count` parts of its time, which are equally long.
+///
+/// # Errors
+/// [`LogError`] if it is no log of latencies, or cannot be read.
+///
+/// # Panics
+/// If there are no parts.
+pub fn parts_of_log(
+    source: impl Read,
+    runtime_ms: u64,
+    count: usize,
+) -> Result<Vec<BTreeMap<u16, PriorityStatistics>>, LogError> {
+    let scope = LogScope { fine: true, ..LogScope::default() };
+    let mut parts: Vec<Tally> = (0..count).map(|_| Tally::new(scope)).collect();
+    let mut reader = LatencyLogReader::new(source);
+    let part_ms = runtime_ms.max(1) as f64 / count as f64;
+    while let Some(line) = reader.next_line()? {
+        let part = (line.time_ms as f64 / part_ms) as usize;
+        parts[part.min(count - 1)].count(&line);
+    }
+    Ok(parts.into_iter().map(Tally::finish).collect())
+}
+
 /// The priorities of one log, found again without a search.
 struct Tally {
     fine: bool,

@@ -8,7 +8,7 @@ mod counts;
 mod fine;
 mod script;
 
-pub use collect::{Collector, LogScope};
+pub use collect::{Collector, LogScope, parts_of_log};
 pub use counts::MillisecondCounts;
 pub use fine::{FinePercentile, fine_percentiles};
 pub use script::{Decimal, NO_PRIORITIES, PriorityName};
