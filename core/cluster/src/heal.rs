@@ -36,6 +36,8 @@ pub enum NotHealed {
     OtherOsd(OsdId, StoreId),
     /// It is no store of this cluster's.
     Foreign(OsdId, StoreId),
+    /// The making of a store was begun there, and nobody has said that it is to be this OSD's. Nothing else is on it.
+    Unfinished(OsdId),
     /// Nobody serves this placement group, or not all of it: the damaged disk may have its only whole copy.
     OnlyCopy(PgId),
     /// This OSD's disk is being filled, and goes first.
@@ -66,6 +68,9 @@ impl fmt::Display for NotHealed {
                 f,
                 "it holds {store}, which is none of this cluster's, so it is left as it is: if it is to be {osd}'s all the same, `loadline osd replace {osd} PATH --overwrite` {says}"
             ),
+            NotHealed::Unfinished(osd) => {
+                write!(f, "`loadline osd replace {osd} PATH` lets the others fill it")
+            }
             NotHealed::OnlyCopy(pg) => {
                 write!(f, "it may have the only whole copy of {pg}, so it is left as it is")
             }
@@ -173,6 +178,9 @@ impl Cluster {
         match stores.owner(store) {
             Some(owner) if owner == osd => Ok(()),
             Some(owner) => Err(NotHealed::OtherOsd(owner, store)),
+            None if self.fault(osd).and_then(unfinished) == Some(store) => {
+                Err(NotHealed::Unfinished(osd))
+            }
             None if stores.of(osd) == OwnStores::default() => Err(NotHealed::Unknown(osd, store)),
             None => Err(NotHealed::Foreign(osd, store)),
         }

@@ -152,6 +152,16 @@ fn a_damaged_disk_of_another_node_is_left_as_it_is() {
     let why = "nothing on it says whose it is, so it is left as it is";
     node.await_ok(&["health"], |text| text.contains("osd.1 is down: ") && text.contains(why));
     assert!(fs::read(own(&node)).unwrap() == before, "nothing of it is written");
+    // Where nothing is, nothing is to be overwritten.
+    assert!(node.says(&["health"]).contains("--overwrite"));
+    fs::rename(own(&node), node.file("away")).unwrap();
+    let health = node.says(&["health"]);
+    assert!(
+        health.contains("it is not there any more: `loadline osd replace osd.1 PATH`"),
+        "{health}"
+    );
+    assert!(!health.contains("--overwrite"), "{health}");
+    fs::rename(node.file("away"), own(&node)).unwrap();
     let replace = ["osd", "replace", "1", "node/osd.1"];
     node.refuses(&replace, 2, "--overwrite if what it holds may be lost");
     let overwrite = [&replace[..], &["--overwrite"]].concat();
@@ -169,11 +179,24 @@ fn a_disk_with_data_of_another_osd_is_refused() {
     fs::copy(node.file("osd.1"), node.file("copy")).unwrap();
     node.says(&["osd", "up", "1"]);
     let says = "the disk is osd.1's: swap them, or correct the paths in node.toml";
+    let may = "--overwrite if what it holds may be lost, as osd.1 serves from another one";
     node.refuses(&["osd", "add", "node/copy"], 2, says);
+    node.refuses(&["osd", "add", "node/copy"], 2, may);
     assert_eq!(node.json(&["osd", "list"])["osds"].as_array().unwrap().len(), 3);
     node.says(&["osd", "down", "0"]);
-    node.refuses(&["osd", "replace", "0", "node/copy"], 2, says);
+    let replace = ["osd", "replace", "0", "node/copy"];
+    node.refuses(&replace, 2, says);
     node.await_ok(&["health"], |text| text.contains(&format!("osd.0 is down: {says}")));
+    // The remedy was not named.
+    node.refuses(&replace, 2, may);
+    let overwrite = [&replace[..], &["--overwrite"]].concat();
+    node.done(&overwrite, "osd.0 begins anew on node/copy");
+    node.await_clean();
+    // A disk that is the only one of an OSD that is down is none to be overwritten.
+    node.says(&["osd", "down", "1"]);
+    fs::copy(node.file("osd.1"), node.file("last")).unwrap();
+    let ran = node.run(&["osd", "add", "node/last"]);
+    assert!(ran.stderr.contains(says) && !ran.stderr.contains("--overwrite"), "{}", ran.stderr);
 }
 
 #[test]
@@ -315,8 +338,28 @@ fn an_empty_disk_is_filled_only_when_told() {
     let empty = fs::File::create(node.file("osd.2")).unwrap();
     empty.set_len(64 << 20).unwrap();
     node.start(&[]);
-    node.await_ok(&["health"], |text| text.contains("osd.2 is down: "));
+    // That what it holds may be lost was asked for as well, where it holds nothing.
+    let says =
+        "the disk holds nothing: `loadline osd replace osd.2 node/osd.2` lets the others fill it";
+    let health = node.says(&["health"]);
+    assert!(health.contains(&format!("osd.2 is down: {says}\n")), "{health}");
     node.refuses(&["osd", "up", "2"], 2, "osd.2 stays down: ");
     node.done(&["osd", "replace", "2", "node/osd.2"], "osd.2 begins anew on node/osd.2");
+    node.await_clean();
+}
+
+/// The advice named the OSD in whose place the empty disk was given, which was another's: the disk that stood in its own place was that one's.
+#[test]
+fn an_empty_disk_is_advised_for_the_osd_that_lacks_one() {
+    let mut node = Node::with_osds(3);
+    node.await_clean();
+    node.stop();
+    fs::rename(node.file("osd.1"), node.file("osd.0")).unwrap();
+    fs::File::create(node.file("osd.1")).unwrap().set_len(64 << 20).unwrap();
+    node.start(&["--format-empty"]);
+    let log = node.log();
+    assert!(log.contains("`loadline osd replace osd.0 node/osd.1` lets"), "{log}");
+    assert!(!log.contains("osd replace osd.1"), "{log}");
+    node.done(&["osd", "replace", "osd.0", "node/osd.1"], "osd.0 begins anew on node/osd.1");
     node.await_clean();
 }

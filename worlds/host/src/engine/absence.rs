@@ -4,7 +4,10 @@ use super::host_node::HostNode;
 use crate::DiskProblem;
 use loadline_cluster::OsdState;
 use loadline_osd::{DiskFault, OsdId};
+use loadline_store::paged::superblock::SuperblockFault;
+use loadline_store::paged::{Fault, RestartFault};
 use std::fmt;
+use std::path::Path;
 
 /// Why an OSD does not serve although nobody took it down: all that a log line, `status` or a refusal to start may name.
 #[derive(Debug)]
@@ -13,6 +16,8 @@ pub(super) enum Absence<'a> {
     NotThere,
     /// It cannot be opened.
     Unopened(&'a DiskProblem),
+    /// Not even a store is on it, nor anything else.
+    Blank(OsdId, &'a Path),
     /// What it holds is of no use.
     Fault(DiskFault),
 }
@@ -22,6 +27,13 @@ impl fmt::Display for Absence<'_> {
         match self {
             Absence::NotThere => f.write_str("its disk is not there"),
             Absence::Unopened(problem) => write!(f, "its disk cannot be used: {problem}"),
+            Absence::Blank(osd, path) => {
+                let path = path.display();
+                write!(
+                    f,
+                    "the disk holds nothing: `loadline osd replace {osd} {path}` lets the others fill it"
+                )
+            }
             Absence::Fault(fault) => fault.fmt(f),
         }
     }
@@ -32,6 +44,9 @@ impl HostNode {
     pub(super) fn absent_osd(&self, osd: OsdId) -> Option<Absence<'_>> {
         let disk = &self.disks.of[osd];
         match (self.node.cluster().fault(osd), &disk.unopened, disk.disk) {
+            (Some(fault), ..) if disk.is_blank && is_no_store(fault) => {
+                Some(Absence::Blank(osd, &disk.path))
+            }
             (Some(fault), ..) => Some(Absence::Fault(fault)),
             (None, Some(problem), None) => Some(Absence::Unopened(problem)),
             (None, None, None) => Some(Absence::NotThere),
@@ -41,10 +56,11 @@ impl HostNode {
 
     /// The same in words.
     pub(super) fn why_down(&self, osd: OsdId) -> Option<String> {
-        let absent = self.absent_osd(osd)?.to_string();
-        Some(match self.why_not_healed(osd) {
+        let absent = self.absent_osd(osd)?;
+        let is_blank = matches!(absent, Absence::Blank(..));
+        Some(match self.why_not_healed(osd).filter(|_| !is_blank) {
             Some(reason) => format!("{absent}; {reason}"),
-            None => absent,
+            None => absent.to_string(),
         })
     }
 
@@ -98,4 +114,11 @@ impl HostNode {
             map.osds().iter().filter(|(other, state)| *other != osd && state.is_in).count();
         map.pools().values().all(|pool| pool.spec.copies as usize <= others)
     }
+}
+
+fn is_no_store(fault: DiskFault) -> bool {
+    matches!(
+        fault,
+        DiskFault::Store(Fault::Restart(RestartFault::Superblock(SuperblockFault::Foreign)))
+    )
 }

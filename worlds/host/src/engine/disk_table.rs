@@ -22,6 +22,8 @@ pub(super) struct EngineDisk {
     /// Why it could not be opened, if something was there.
     pub unopened: Option<DiskProblem>,
     pub path: PathBuf,
+    /// The start has found that it holds nothing.
+    pub is_blank: bool,
     pub bytes: Bytes,
     /// What the loop has and has not answered: a disk is opened again only after the last of it.
     pub in_flight: u32,

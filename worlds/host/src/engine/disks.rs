@@ -70,7 +70,7 @@ impl HostNode {
         if let Some(before) = of.disk.take() {
             self.world.remove_disk(before);
         }
-        (of.path, of.bytes) = (next.path().to_owned(), next.size());
+        (of.path, of.bytes, of.is_blank) = (next.path().to_owned(), next.size(), false);
         of.drive = DriveFacts::number_of(next.path());
         tracing::info!(%osd, path = %of.path.display(), size = %of.bytes, mode = %next.mode(), "disk");
         match self.world.add_disk(next) {

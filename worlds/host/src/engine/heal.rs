@@ -128,6 +128,9 @@ impl HostNode {
             _ if !self.settings.levels.heals_damaged_store(osd) => {
                 "osd_heal_damaged_store is off, so it is left as it is".to_owned()
             }
+            Err(_) if self.disks.of[osd].path.metadata().is_err() => format!(
+                "and it is not there any more: `loadline osd replace {osd} PATH` lets the others fill another"
+            ),
             Err(obstacle) => obstacle.to_string(),
             Ok(()) => "it is about to be filled again".to_owned(),
         })

@@ -44,8 +44,8 @@ impl HostNode {
         if makes {
             return self.make_store(osd, spec);
         }
-        let path = spec.path.display();
-        tracing::warn!(%osd, %path, "the disk holds nothing: `loadline osd replace {osd} {path}` lets the others fill it");
+        // Whose place it takes, and so what is to be done, is known when the others stand in theirs.
+        self.disks.of[osd].is_blank = true;
         let opened = self.open_existing(spec);
         self.use_disk(osd, opened);
         Ok(())

@@ -189,14 +189,14 @@ fn a_disk_that_was_being_made_empty_when_the_node_died_is_made_empty_again() {
     check_all(&mut node);
 }
 
-/// Half of another's store is left as it is.
+/// Half of another's store is left as it is. An operator who lets it be filled was told to say that what it holds may be lost: it holds nothing.
 #[test]
 fn what_somebody_else_was_making_is_left_alone() {
     let (at, mut disks) = written(3);
     disks[2] = half_made(78);
     let mut node = start(at, disks).expect("the others are enough");
     let victim = OsdId::new(2);
-    let refused = Some(Err(NotHealed::Foreign(victim, store_id(78))));
+    let refused = Some(Err(NotHealed::Unfinished(victim)));
     assert!(node.wait_until(|node| node.may_heal(victim) == refused));
     assert!(node.heal_damaged(|osd| panic!("{osd} is made empty")).is_empty());
 }

@@ -155,6 +155,8 @@ pub(in crate::engine) struct Joining {
 pub(in crate::engine) enum Is {
     /// It did.
     There,
+    /// It did, with another disk.
+    Replaced,
     /// It did not: placement uses it from the moment that it is up, and if it does not come up, it is none.
     New,
 }

@@ -13,8 +13,8 @@ use crate::engine::mail::Mail;
 use crate::write_store;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
 use loadline_cluster::OsdState;
-use loadline_osd::{OsdId, OsdSet};
-use loadline_store::paged::Protection;
+use loadline_osd::{DiskFault, OsdId, OsdSet};
+use loadline_store::paged::{Fault, Protection};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +82,7 @@ impl HostNode {
     }
 
     fn joined(&mut self, osd: OsdId, is: Is) -> AdminAnswer {
-        if is == Is::There {
+        if is != Is::New {
             return DONE;
         }
         let state = OsdState { up: true, is_in: true };
@@ -94,10 +94,39 @@ impl HostNode {
         self.node.change(self.now, |cluster, fx| cluster.let_osd(osd, fx));
         let why = self.why_down(osd).unwrap_or_else(|| "it was taken down".to_owned());
         let path = self.disks.of[osd].path.display().to_string();
-        if is == Is::New && self.take_back_osd(osd) {
-            return AdminRefusal::conflict(format!("{path} cannot be a new OSD's disk: {why}"));
+        let remedy = self.overwriting(osd).filter(|_| is != Is::There);
+        let refusal = match is == Is::New && self.take_back_osd(osd) {
+            true => AdminRefusal::conflict(format!("{path} cannot be a new OSD's disk: {why}")),
+            false => AdminRefusal::conflict(format!("{osd} stays down: {why}")),
+        };
+        match remedy {
+            Some(remedy) => refusal.wants(remedy),
+            None => refusal,
         }
-        AdminRefusal::conflict(format!("{osd} stays down: {why}"))
+    }
+
+    /// What an operator may say who gave an OSD this disk, if what it holds is nothing that somebody here may still need.
+    fn overwriting(&self, osd: OsdId) -> Option<String> {
+        let (cluster, says) = (self.node.cluster(), "--overwrite if what it holds may be lost");
+        match cluster.fault(osd)? {
+            DiskFault::OtherOsd(owner) => {
+                let map = cluster.map();
+                match map.osds().get(owner) {
+                    Some(state) if state.up => {
+                        Some(format!("another disk; {says}, as {owner} serves from another one"))
+                    }
+                    Some(_) if !map.is_removed(owner) => None,
+                    _ => Some(format!("another disk; {says}, as there is no {owner} any more")),
+                }
+            }
+            DiskFault::OtherCluster | DiskFault::GivenUp(_) | DiskFault::Contents => {
+                Some(format!("another disk; {says}"))
+            }
+            DiskFault::Store(Fault::Restart(fault)) if fault.is_damage() => {
+                Some(format!("another disk; {says}"))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -182,7 +211,12 @@ impl Engine {
         let opened = disk.and_then(|disk| self.host.take_disk(osd, wanted, disk));
         match opened {
             Ok(taken) => {
-                self.await_osd(taken, ticket, if osd.is_none() { Is::New } else { Is::There });
+                let is = match (osd, wanted) {
+                    (None, _) => Is::New,
+                    (Some(_), Wanted::New { .. }) => Is::Replaced,
+                    (Some(_), Wanted::Own) => Is::There,
+                };
+                self.await_osd(taken, ticket, is);
                 self.host.reopen(taken);
             }
             Err(refusal) => self.admin_ended(ticket, Err(refusal)),
