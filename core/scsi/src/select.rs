@@ -53,22 +53,34 @@ fn take_page(
     let code = page[0] & 0x3f;
     let subpage = if page[0] & 0x40 != 0 { page[1] } else { 0 };
     let held = pages.values(code, subpage, PageControl::Current).ok_or(SenseCode::LIST_FIELD)?;
-    let limits = code == 0x0a && subpage != 0;
-    match wanted {
-        Some(wanted) if limits => {
-            let page = DescriptorPage::from_mode_page(page).map_err(|_| SenseCode::LIST_FIELD)?;
-            if !is_within(&page, times) {
-                return Err(SenseCode::LIST_FIELD);
-            }
-            let place =
-                if page.kind() == ModePage::T2A { &mut wanted.reads } else { &mut wanted.writes };
-            *place = page;
-            Ok(())
-        }
-        // Nothing of the other pages can be changed; PS has no meaning on the way in.
-        _ if page[1..] == held[1..] => Ok(()),
-        _ => Err(SenseCode::LIST_FIELD),
+    let changeable = pages.values(code, subpage, PageControl::Changeable);
+    if !keeps_the_rest(page, &held, &changeable.ok_or(SenseCode::LIST_FIELD)?) {
+        return Err(SenseCode::LIST_FIELD);
     }
+    if let Some(wanted) = wanted
+        && code == 0x0a
+        && subpage != 0
+    {
+        let page = DescriptorPage::from_mode_page(page).map_err(|_| SenseCode::LIST_FIELD)?;
+        if !is_within(&page, times) {
+            return Err(SenseCode::LIST_FIELD);
+        }
+        let place =
+            if page.kind() == ModePage::T2A { &mut wanted.reads } else { &mut wanted.writes };
+        *place = page;
+    }
+    Ok(())
+}
+
+/// Whether a page leaves as it is what MODE SENSE does not call changeable: its head, but for PS, which has no meaning on the
+/// way in, and every other bit. So nothing that a host wants is taken and dropped.
+fn keeps_the_rest(page: &[u8], held: &[u8], changeable: &[u8]) -> bool {
+    let head = if held[0] & 0x40 != 0 { 4 } else { 2 };
+    let same_head = page[0] & 0x7f == held[0] & 0x7f && page[1..head] == held[1..head];
+    let bits = page.iter().zip(held).zip(changeable).skip(head);
+    same_head
+        && page.len() == held.len()
+        && bits.into_iter().all(|((new, old), may)| (new ^ old) & !may == 0)
 }
 
 /// Whether the drive can keep the times that it is to act on.

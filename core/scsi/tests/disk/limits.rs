@@ -78,12 +78,14 @@ fn what_is_reserved_is_refused_and_changes_nothing() {
     upload(&mut disk, &parameters(&DescriptorPage::BENCHMARK_T2A), false);
     let before = disk.limits();
     let good = parameters(&DescriptorPage::BENCHMARK_T2A);
-    let check = |disk: &mut ScsiDisk, at: usize, byte: u8, wanted: [u8; 3], why: &str| {
-        let mut bad = good.clone();
+    let of_writes = parameters(&DescriptorPage::BENCHMARK_T2B);
+    let refused = |disk: &mut ScsiDisk, good: &[u8], at: usize, byte: u8| {
+        let mut bad = good.to_vec();
         bad[at] = byte;
-        let length = bad.len() as u8;
-        let found = refusal(disk, &[0x55, 0x10, 0, 0, 0, 0, 0, 0, length, 0], &bad);
-        assert_eq!(found, wanted, "{why}");
+        refusal(disk, &[0x55, 0x10, 0, 0, 0, 0, 0, 0, bad.len() as u8, 0], &bad)
+    };
+    let check = |disk: &mut ScsiDisk, at: usize, byte: u8, wanted: [u8; 3], why: &str| {
+        assert_eq!(refused(disk, &good, at, byte), wanted, "{why}");
     };
     check(&mut disk, 16, 0x7, [5, 0x26, 0], "a reserved unit");
     check(&mut disk, 22, 0x30, [5, 0x26, 0], "a reserved policy of the inactive time");
@@ -95,6 +97,21 @@ fn what_is_reserved_is_refused_and_changes_nothing() {
     check(&mut disk, 11, 0xe3, [5, 0x26, 0], "a page length that is not this page's");
     check(&mut disk, 11, 0xe5, [5, 0x1a, 0], "a page longer than the parameters");
     check(&mut disk, 7, 8, [5, 0x26, 0], "a block descriptor of other blocks");
+    for (at, byte, why) in [
+        (15, 0xc1, "bits beside the allowed loss"),
+        (12, 0x01, "a reserved byte of the head"),
+        (16, 0x1a, "bits beside a unit"),
+        (17, 0x01, "a reserved byte of a descriptor"),
+        (30, 0x10, "bits beside a policy"),
+    ] {
+        check(&mut disk, at, byte, [5, 0x26, 0], why);
+        let found = refused(&mut disk, &of_writes, at, byte);
+        assert_eq!(found, [5, 0x26, 0], "{why}, of writes");
+    }
+    for loss in [0x10, 0xc0, 0xd0] {
+        let found = refused(&mut disk, &of_writes, 15, loss);
+        assert_eq!(found, [5, 0x26, 0], "an allowed loss, which T2B has no place for: {loss:#x}");
+    }
     let cut = refusal(&mut disk, &[0x55, 0x10, 0, 0, 0, 0, 0, 1, 0, 0], &good);
     assert_eq!(cut, [5, 0x1a, 0], "fewer parameters than announced");
     let no_format = refusal(&mut disk, &[0x55, 0, 0, 0, 0, 0, 0, 0, 240, 0], &good);
