@@ -63,6 +63,23 @@ fn descriptors_that_arrive_are_those_that_were_sent() {
     }
 }
 
+/// Reads of 1280 KiB, the longest that Linux makes by itself, in many pieces each: as many are at the drive as fio wants there. What
+/// waits in the machine has no limit, and the drive cannot choose it.
+#[test]
+#[ignore = "boots kernels: make test-drive"]
+fn long_reads_are_at_the_drive_together() {
+    let Some(boot) = Boot::new() else { return };
+    let long = FIO.replace("--bs=128k", "--bs=1280k").replace("--cmdprio_percentage=50", "");
+    let long = long.replace("--cmdprio_class=2 --cmdprio_hint=1", "");
+    let booted = boot.script(&format!("{long} --number_ios=200")).succeeded();
+    let (job, drive) = (fio(&booted), booted.drive());
+    let reads = &drive["counts"]["reads"][0];
+    assert!(reads["bytes"].as_u64() >= Some(200 * (1280 << 10)), "{drive}");
+    let [times, requests] = ["mean", "N"].map(|name| job["read"]["lat_ns"][name].as_f64().unwrap());
+    let at_drive = reads["done_ns"].as_f64().unwrap() / (times * requests);
+    assert!(at_drive > 0.7, "the drive had them for {at_drive} of the time that fio waited");
+}
+
 /// Inactive time, active time and guideline of 20 ms, each with the policies that end a command (ETIME) and those that do not. Reads
 /// at depth 32 wait longer than that; carried out they take so long only where a drive fades.
 #[test]

@@ -18,6 +18,10 @@ use thiserror::Error;
 /// Task management and questions about events; events, of which this device has none; commands.
 const RINGS: usize = 3;
 
+/// A request's descriptors may stand in a table of their own. Without it they all stand in the ring, and long reads in many pieces fill
+/// that long before there are as many as the disk takes.
+const TABLES_OF_DESCRIPTORS: u64 = 1 << 28;
+
 /// Several queues, answers to every request that wants one, requests of the device, and its configuration. Without the
 /// third the machine asks for interrupt 0, which is the clock's.
 const PROTOCOL_FEATURES: u64 = 1 << 0 | 1 << 3 | 1 << 5 | 1 << 9;
@@ -86,7 +90,8 @@ impl VhostSession {
 
     fn offering(stream: UnixStream, protocol_features: u64) -> VhostSession {
         let config = CONFIG.bytes().to_vec();
-        let offer = DeviceOffer { features: 0, protocol_features, rings: RINGS, config };
+        let features = TABLES_OF_DESCRIPTORS;
+        let offer = DeviceOffer { features, protocol_features, rings: RINGS, config };
         let socket = ControlSocket::new(Arc::new(OwnedFd::from(stream)));
         VhostSession { socket, talk: DeviceTalk::new(offer) }
     }

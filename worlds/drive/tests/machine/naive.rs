@@ -26,6 +26,9 @@ const USER_BASE: u64 = 0x6000_0000;
 const RING_SIZE: u16 = 64;
 const SLOT_BYTES: u64 = 0x4000;
 
+/// The feature of rings whose requests may have tables of descriptors.
+const TABLES: u64 = 1 << 28;
+
 pub(crate) const CONTROLS: usize = 0;
 pub(crate) const REQUESTS: usize = 2;
 
@@ -82,7 +85,8 @@ impl Machine {
         };
         machine.stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
         machine.send(3, &[], &[]);
-        assert_eq!(machine.ask(1) & 1 << 32, 1 << 32, "a device of virtio 1");
+        let wanted = 1 << 32 | TABLES;
+        assert_eq!(machine.ask(1) & wanted, wanted, "virtio 1, and tables of descriptors");
         let features = 0x228 | if clock.is_some() { 1 << 14 } else { 0 };
         assert_eq!(
             machine.ask(15) & features,
@@ -93,7 +97,7 @@ impl Machine {
         let (own, channel) = UnixStream::pair().unwrap();
         machine.tell(21, &[], &[channel.as_fd()]);
         machine.clock = clock.map(|clock| KeptClock { channel: Some(own), ..clock });
-        machine.tell(2, &[1 << 32 | 1 << 30], &[]);
+        machine.tell(2, &[1 << 32 | 1 << 30 | TABLES], &[]);
         // One region in a message that has room for two.
         let table = [1, 0, MEMORY_BYTES as u64, USER_BASE, 0, 0, 0, 0, 0];
         machine.tell(5, &table, &[file.as_fd()]);
@@ -200,32 +204,41 @@ impl Machine {
         answer[0]
     }
 
-    /// Two descriptors, what the device reads and what it writes, in the next slot.
+    /// Two descriptors, what the device reads and what it writes, in the next slot; every other command has them in a table of its
+    /// own, at the slot's end.
     fn offer(&mut self, ring: usize, out: &[u8], room: u32) -> u16 {
         let slot = self.slots % (RING_SIZE / 2);
         self.slots += 1;
         let at = slot_of(slot);
         self.memory.write_slice(out, GuestAddress(at)).unwrap();
         let base = ring_base(ring);
-        let pieces = [(at, out.len() as u32, 1u16), (room_of(slot), room, 2)];
-        for (index, (address, length, flags)) in (0..).zip(pieces) {
-            let place = GuestAddress(base + u64::from(2 * slot + index) * 16);
-            let next = 2 * slot + 1;
-            let fields = [
-                &address.to_le_bytes()[..],
-                &length.to_le_bytes(),
-                &flags.to_le_bytes(),
-                &next.to_le_bytes(),
-            ];
-            self.memory.write_slice(&fields.concat(), place).unwrap();
+        let (own, both) = (base + u64::from(2 * slot) * 16, 2 * 16);
+        let (head, table) = (2 * slot, at + SLOT_BYTES - u64::from(both));
+        let has_table = ring == REQUESTS && slot % 2 == 1;
+        let (place, first) = if has_table { (table, 0) } else { (own, head) };
+        self.descriptor(place, at, out.len() as u32, 1, first + 1);
+        self.descriptor(place + 16, room_of(slot), room, 2, 0);
+        if has_table {
+            assert!(room_of(slot) + u64::from(room) <= table);
+            self.descriptor(own, table, both, 4, 0);
         }
         let (offered, _) = &mut self.counts[ring];
         let place = base + 0x1000 + 4 + u64::from(*offered % RING_SIZE) * 2;
-        self.memory.write_slice(&(2 * slot).to_le_bytes(), GuestAddress(place)).unwrap();
+        self.memory.write_slice(&head.to_le_bytes(), GuestAddress(place)).unwrap();
         *offered = offered.wrapping_add(1);
         let index = GuestAddress(base + 0x1000 + 2);
         self.memory.store(*offered, index, std::sync::atomic::Ordering::Release).unwrap();
         slot
+    }
+
+    fn descriptor(&self, place: u64, address: u64, length: u32, flags: u16, next: u16) {
+        let fields = [
+            &address.to_le_bytes()[..],
+            &length.to_le_bytes(),
+            &flags.to_le_bytes(),
+            &next.to_le_bytes(),
+        ];
+        self.memory.write_slice(&fields.concat(), GuestAddress(place)).unwrap();
     }
 
     /// Waits for so many answers of a ring: slots, and bytes that were written.
