@@ -19,6 +19,8 @@ use loadline_base::Span;
 use loadline_host::StoreFiles;
 use loadline_store::paged::bounds::StoreLimits;
 use loadline_store::paged::check::{CheckReport, check_pages};
+use loadline_store::paged::ids::CheckpointId;
+use loadline_store::paged::metrics::CheckpointReport;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -45,8 +47,11 @@ impl Db {
         Db::open_file(&path.join(DATA_FILE), options)
     }
 
-    /// Opens, or makes, the database in this file.
-    pub(crate) fn open_file(file: &Path, options: DbOptions) -> Result<Db, DbOpenError> {
+    /// Opens, or makes, the database in this file; or the one on a block device on which an empty store was written.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_file(file: &Path, options: DbOptions) -> Result<Db, DbOpenError> {
         let started = start(file.to_owned(), options)?;
         Ok(Db { handle: DbHandle::new(started, options.log_mode, file.to_owned()) })
     }
@@ -280,6 +285,14 @@ impl Db {
     /// The same, to be awaited.
     pub fn statistics_later(&self) -> Pending<DbStatistics> {
         self.handle.ask(DbAsk::Statistics)
+    }
+
+    /// The checkpoints that have ended after `since`, the oldest first: of those since it was opened the last 4096.
+    ///
+    /// # Errors
+    /// [`DbError::Closed`].
+    pub fn checkpoints(&self, since: CheckpointId) -> Result<Vec<CheckpointReport>, DbError> {
+        self.handle.ask(|answer| DbAsk::Checkpoints(since, answer)).wait()
     }
 
     /// The largest things that it takes, in bytes of the store: a key with its keyspace's name has `key_bytes` less 1 (10 if it expires), a value `value_bytes` less 1

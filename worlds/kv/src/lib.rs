@@ -79,4 +79,8 @@ struct KvReadme;
 
 pub use loadline_base::{Bytes, Span};
 pub use loadline_store::paged::check::CheckReport;
+pub use loadline_store::paged::ids::CheckpointId;
+pub use loadline_store::paged::image::Compression;
+pub use loadline_store::paged::metrics::{CheckpointReason, CheckpointReport};
+pub use loadline_store::paged::throttle::ThrottlePolicy;
 pub use loadline_store::paged::{LogMode, Protection};

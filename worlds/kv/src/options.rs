@@ -28,8 +28,15 @@ pub struct DbOptions {
     pub compression: Compression,
     /// How updates are slowed down while a checkpoint runs. Default Loadline's own.
     pub throttle: ThrottlePolicy,
+    /// Memory for pages as a running checkpoint needs them, beside `cache`. Zero, the default, takes as much as the cache, at most 256 MiB; of a
+    /// cache of 1 GiB or more a quarter.
+    pub old_versions: Bytes,
     /// Time between two checkpoints' starts. Default 180 s.
     pub checkpoint_interval: Span,
+    /// A checkpoint begins before its time when this share of the cache has changed, in percent. Default 50; at 75 commits wait.
+    pub dirty_trigger_percent: u8,
+    /// The same for the log, of which a database has a sixteenth of its file. Default 25.
+    pub log_trigger_percent: u8,
     /// Who carries system calls out. Default io_uring, or threads where it is refused.
     pub backend: BackendChoice,
 }
@@ -46,7 +53,10 @@ impl Default for DbOptions {
             protection: store.protection,
             compression: store.compression,
             throttle: store.throttle,
+            old_versions: store.old_versions,
             checkpoint_interval: store.checkpoint_interval,
+            dirty_trigger_percent: store.dirty_trigger_percent,
+            log_trigger_percent: store.log_trigger_percent,
             backend: BackendChoice::Auto,
         }
     }
@@ -67,7 +77,10 @@ impl DbOptions {
             protection: self.protection,
             compression: self.compression,
             throttle: self.throttle,
+            old_versions: self.old_versions,
             checkpoint_interval: self.checkpoint_interval,
+            dirty_trigger_percent: self.dirty_trigger_percent,
+            log_trigger_percent: self.log_trigger_percent,
             ..Options::default()
         }
     }

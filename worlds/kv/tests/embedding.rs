@@ -1,7 +1,8 @@
 //! What a program that embeds a database relies on.
 
 use loadline_kv::{
-    Bytes, Db, DbError, DbOpenError, DbOptions, Keyspace, LogMode, Span, WriteBatch,
+    Bytes, CheckpointId, CheckpointReason, Db, DbError, DbOpenError, DbOptions, Keyspace, LogMode,
+    Protection, Span, WriteBatch,
 };
 use std::future::Future;
 use std::pin::pin;
@@ -295,4 +296,35 @@ fn what_is_too_large_is_refused() {
     ));
     assert_eq!(db.keyspace("").err(), Some(DbError::KeyspaceName));
     assert_eq!(db.get(&keyspace, b"k"), Ok(Some(value[1..].to_vec())));
+}
+
+/// Of what a checkpoint costs nothing but its number and length was told: not what waits for it, nor where its bytes went.
+#[test]
+fn a_database_tells_what_its_checkpoints_cost() {
+    let folder = folder();
+    let of = |protection: Protection| {
+        let path = folder.path().join(protection.to_string());
+        let old_versions = Bytes::from_mib(2);
+        let db = Db::open(&path, DbOptions { protection, old_versions, ..DbOptions::small() });
+        let db = db.expect("it opens");
+        filled(&db, "one", 2_000);
+        let before = db.statistics().expect("it counts");
+        assert!(before.dirty_pages > 10 && before.dirty_pages < before.cache_pages, "{before:?}");
+        assert_eq!(before.old_versions_max * before.page_size, 2 << 20);
+        assert_eq!((before.pages_written, before.recovery_bytes), (0, 0));
+        db.checkpoint().expect("it ends");
+        let after = db.statistics().expect("it counts");
+        assert_eq!((after.dirty_pages, after.old_versions, after.is_in_checkpoint), (0, 0, false));
+        assert!(after.pages_written >= before.dirty_pages, "{after:?}");
+        assert!(after.log_device_bytes >= after.log_bytes, "{after:?}");
+        assert!(after.disk_requests > before.disk_requests, "{after:?}");
+        let ended = db.checkpoints(CheckpointId::FIRST).expect("it answers");
+        let [report] = ended[..] else { panic!("one has ended: {ended:?}") };
+        assert_eq!((report.reason, report.protection), (CheckpointReason::Request, protection));
+        assert!(report.total_pages >= before.dirty_pages, "{report:?}");
+        assert_eq!(db.checkpoints(report.id), Ok(Vec::new()));
+        (after.log_physical_bytes > 0, after.recovery_bytes > 0)
+    };
+    assert_eq!(of(Protection::Log), (true, false), "its images go to the log");
+    assert_eq!(of(Protection::Checkpoint), (false, true), "its images go to the recovery area");
 }

@@ -5,7 +5,7 @@ use crate::error::DbOpenError;
 use crate::options::DbOptions;
 use loadline_base::{SlotId, Slots, Span, Time};
 use loadline_device::{ClassTag, Outcome, Request, RequestKind};
-use loadline_host::{DiskId, Loop, LoopEvent, LoopOptions, Mailbox, OpenedDisk};
+use loadline_host::{DiskId, Loop, LoopEvent, LoopOptions, Mailbox, Mode, OpenedDisk};
 use loadline_store::paged::{Ask, Completion, IoDone, IoId, LogMode, Op, Outbox, PagedStore};
 use std::path::PathBuf;
 
@@ -25,6 +25,8 @@ pub(super) struct StoreOnDisk {
     sent: Slots<SentRequest>,
     /// Writes that found no room, and when they are asked for again.
     roomless: Vec<(Time, SentRequest, Vec<u8>)>,
+    /// Requests that the loop has answered.
+    answered: u64,
     events: Vec<LoopEvent<DbAsk>>,
 }
 
@@ -46,9 +48,19 @@ impl StoreOnDisk {
         let mut outbox = Outbox::new();
         let store = PagedStore::open(turns.now(), options.store(), bytes, None, &mut outbox);
         let (asked, applied, roomless, events) = Default::default();
-        let sent = Slots::new();
-        let mut opened =
-            StoreOnDisk { turns, disk, store, outbox, asked, applied, sent, roomless, events };
+        let (sent, answered) = (Slots::new(), 0);
+        let mut opened = StoreOnDisk {
+            turns,
+            disk,
+            store,
+            outbox,
+            asked,
+            applied,
+            sent,
+            roomless,
+            answered,
+            events,
+        };
         opened.hand_out();
         let mut mail = Vec::new();
         while !opened.store.is_open() {
@@ -78,6 +90,21 @@ impl StoreOnDisk {
     /// Whether the disk has requests that it has not answered.
     pub(super) fn is_idle(&self) -> bool {
         self.sent.is_empty() && self.roomless.is_empty()
+    }
+
+    /// Requests that the disk has answered.
+    pub(super) fn requests(&self) -> u64 {
+        self.answered
+    }
+
+    /// Whether the disk is reached past the page cache.
+    pub(super) fn is_direct(&self) -> bool {
+        self.turns.disk(self.disk).mode().direct
+    }
+
+    /// Whether io_uring carries system calls out.
+    pub(super) fn has_ring(&self) -> bool {
+        matches!(self.turns.mode(), Mode::Uring { .. })
     }
 
     /// Puts an op among those that the store gets with the next [`hand_over`](Self::hand_over). What it ends with is among [`completions`](Self::completions).
@@ -149,6 +176,7 @@ impl StoreOnDisk {
     fn disk_done(&mut self, token: u64, outcome: Outcome, data: Vec<u8>) {
         let token = SlotId::new(u32::try_from(token).expect("the token is a slot"));
         let sent = self.sent.release(token);
+        self.answered += 1;
         let now = self.turns.now();
         if outcome == Outcome::NoSpace && sent.request.kind == RequestKind::Write {
             return self.roomless.push((now + ROOM_PAUSE, sent, data));

@@ -7,6 +7,8 @@ use crate::error::DbError;
 use crate::pending::Answerer;
 use crate::record::DbEntry;
 use loadline_host::Mailbox;
+use loadline_store::paged::ids::CheckpointId;
+use loadline_store::paged::metrics::CheckpointReport;
 use std::ops::Range;
 
 /// One question.
@@ -35,6 +37,8 @@ pub(crate) enum DbAsk {
     Release,
     /// What was counted.
     Statistics(Answerer<DbStatistics>),
+    /// The checkpoints that have ended after this one.
+    Checkpoints(CheckpointId, Answerer<Vec<CheckpointReport>>),
     /// The last handle is gone.
     Close,
 }

@@ -185,6 +185,10 @@ impl DbOwner {
                 }
             }
             DbAsk::Statistics(answer) => answer.give(Ok(self.statistics())),
+            DbAsk::Checkpoints(since, answer) => {
+                let ended = self.device.store().metrics().history.iter();
+                answer.give(Ok(ended.filter(|report| report.id > since).copied().collect()));
+            }
             DbAsk::Close => self.closing = Closing::Asked,
         }
     }
@@ -222,13 +226,25 @@ impl DbOwner {
         let store = self.device.store();
         let layout = &store.superblock().layout;
         let page = layout.page.bytes() as u64;
+        let pages = &store.space().pages;
+        let (old_versions, old_versions_max) = pages.old_versions();
         DbStatistics {
+            now: self.device.now(),
             snapshots,
             version_bytes,
             snapshots_ended_early,
             file_bytes: layout.data_bytes,
             page_bytes: layout.pages_count * page,
-            free_bytes: store.space().pages.allocator.free() * page,
+            free_bytes: pages.allocator.free() * page,
+            is_in_checkpoint: store.checkpoint_step().is_some(),
+            dirty_pages: u64::from(pages.counts().dirty),
+            cache_pages: u64::from(pages.frames()),
+            old_versions: u64::from(old_versions),
+            old_versions_max: u64::from(old_versions_max),
+            disk_requests: self.device.requests(),
+            is_direct: self.device.is_direct(),
+            has_ring: self.device.has_ring(),
+            page_size: page,
             ..self.counts.with_totals(&store.metrics().totals)
         }
     }
