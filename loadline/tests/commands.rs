@@ -72,8 +72,19 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&nowhere, "--on files:none: none is not there; make the folder first");
     check(&[&nowhere[..], &["--jobs", "2"]].concat(), "real runs go one after the other");
     check(&["study", "run", "recovery-nvme", "--client", "fio"], "--on <DISKS>");
-    let store = ["study", "run", "checkpoint-extreme", "--on", "files:."];
-    check(&store, "drive and its processor are modelled after the published node's");
+    let store = |more: &[&str], says: &str| {
+        let on = ["study", "run", "checkpoint-extreme", "--on"];
+        check(&[&on[..], more].concat(), says);
+    };
+    store(&["files:none"], "--on files:none: none is not there; make the folder first");
+    store(&["devices:/dev/a,/dev/b"], "the study has one store and 2 devices are named; name one");
+    store(&["files:.", "--client", "fio"], "--client fio: fio puts no keys");
+    store(&["files:.", "--drive", "nvme"], "--set drive=nvme: it names a modelled drive");
+    store(&["files:.", "--set", "profile=balanced"], "an embedded store has none before it");
+    store(&["files:.", "--jobs", "2"], "real runs go one after the other");
+    store(&["files:.", "--trace"], "leave --trace out");
+    let limits = ["study", "run", "cdl-classes", "--on", "files:."];
+    check(&limits, "leave --on out");
     check(&["study", "report", "."], "holds no study");
     check(&["study", "export", ".", "--parquet"], "holds no study");
     check(&["study", "export", "."], "--parquet");

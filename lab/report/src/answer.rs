@@ -28,7 +28,11 @@ pub(crate) struct StudyAnswer {
 pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
     let expected = result.expected.iter().filter_map(expectation);
     let unheld = result.statements.iter().filter(|statement| statement.holds == Some(false));
-    let findings = expected.chain(promises(result)).chain(unheld.map(not_here)).collect();
+    let findings = expected
+        .chain(promises(result))
+        .chain(shipped(result))
+        .chain(unheld.map(not_here))
+        .collect();
     let choice =
         Sheet::of(result.kind).trade(result).and_then(|trade| Recommendation::of(result, trade));
     let advice = choice.as_ref().map_or_else(Vec::new, Recommendation::in_words);
@@ -225,7 +229,23 @@ fn expectation(of: &Statement) -> Option<String> {
 }
 
 fn not_here(statement: &Statement) -> String {
-    format!("Does not hold here: {}", statement.text)
+    let regime = statement.detail.split_once("another regime: ").map_or("", |(_, other)| other);
+    match regime {
+        "" => format!("Does not hold here: {}", statement.text),
+        other => format!("Does not hold here: {}, in another regime: {other}", statement.text),
+    }
+}
+
+/// How a setup fares whose options are those that a store has by itself; the first of them, where several differ in their loads alone.
+fn shipped(result: &StudyResult) -> Option<String> {
+    let is_shipped = |setup: &&SetupResult| {
+        let mut traits = setup.setup.traits.iter();
+        traits.any(|of| of.name == "shipped default" && of.value == "yes")
+    };
+    let setup = result.setups.iter().find(is_shipped)?;
+    let figures: Vec<String> =
+        result.kind.chief().filter_map(|figure| told(figure, &setup.figures)).collect();
+    Some(format!("The shipped default is {}: {}.", setup.name(), figures.join(", ")))
 }
 
 /// Who kept what clients and images were promised, and who did not, with how often.
@@ -443,5 +463,22 @@ mod tests {
             "Does not hold here: They said.",
         ];
         assert_eq!(answer(&result).findings, wanted);
+    }
+
+    /// What somebody gets who sets nothing is told, wherever in the table it stands.
+    #[test]
+    fn the_shipped_default_has_its_headline() {
+        let of = |name: &str, puts: f64, default: &str| {
+            let figures = Figures::default().with([("client/puts_per_s", puts)]);
+            let traits = vec![("shipped default", default).into()];
+            let setup = Configuration { name: name.to_owned(), traits, ..Configuration::default() };
+            SetupResult { setup, figures, ..SetupResult::default() }
+        };
+        let setups = vec![of("log", 4000.0, "no"), of("paced", 3000.0, "yes")];
+        let kind = StudyKind::Checkpoint;
+        let found = answer(&StudyResult { kind, setups, ..StudyResult::default() });
+        let found: Vec<String> =
+            found.findings.iter().map(|text| text.replace('\u{a0}', " ")).collect();
+        assert_eq!(found, ["The shipped default is paced: puts 3,000 1/s."]);
     }
 }

@@ -28,6 +28,9 @@ pub struct Claim {
     pub at_most: Option<f64>,
 }
 
+/// Shares that lie further apart than this are of different regimes.
+const REGIME_SHARE: f64 = 0.2;
+
 fn print(figure: &Figure, value: f64) -> String {
     match figure.print {
         Print::Percent => format!("{:.1} %", value * 100.0),
@@ -78,16 +81,40 @@ impl Claim {
                 None => format!("{left} {}", print(figure, value)),
             });
         }
-        let detail = format!("{}; stated: {}", detail.join(", "), self.bounds(figure));
+        let regime = self.other_regime(kind, setups);
+        let regime = regime.map_or_else(String::new, |other| format!("; {other}"));
+        let detail = format!("{}; stated: {}{regime}", detail.join(", "), self.bounds(figure));
         Some(Statement { text: self.text.clone(), holds: Some(holds), detail })
     }
 
     /// Ours beside the published ratio, if there is one.
-    pub(crate) fn ratio(&self, setups: &[SetupResult]) -> Option<ComparedRatio> {
+    pub(crate) fn ratio(&self, kind: StudyKind, setups: &[SetupResult]) -> Option<ComparedRatio> {
         let published = self.published?;
         let (left, right) = self.pairs().next()?;
         let ours = self.measure(setups, left, right);
-        Some(ComparedRatio { text: self.text.clone(), ours, published })
+        let text = match self.other_regime(kind, setups).filter(|_| ours.is_some()) {
+            Some(other) => format!("{} ({other})", self.text),
+            None => self.text.clone(),
+        };
+        Some(ComparedRatio { text, ours, published })
+    }
+
+    /// Which of its setups are in another regime than the published ones, by the figures that tell.
+    fn other_regime(&self, kind: StudyKind, setups: &[SetupResult]) -> Option<String> {
+        let figures = || kind.figures().iter().filter(|figure| figure.regime);
+        let named = setups.iter().filter(|setup| self.setups().any(|name| name == setup.name()));
+        let others: Vec<String> = named
+            .flat_map(|setup| figures().map(move |figure| (setup, figure)))
+            .filter_map(|(setup, figure)| {
+                let ours = setup.figure(figure.key)?;
+                let published = setup.published.get(figure.key)?.value;
+                ((ours - published).abs() > REGIME_SHARE).then(|| {
+                    let (ours, published) = (print(figure, ours), print(figure, published));
+                    format!("{} {ours} {}, published {published}", setup.name(), figure.name)
+                })
+            })
+            .collect();
+        (!others.is_empty()).then(|| format!("another regime: {}", others.join("; ")))
     }
 
     /// Every setup with each that it is compared with.
@@ -143,7 +170,7 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Figures;
+    use crate::figure::{Figures, PublishedFigure, PublishedFigures};
     use crate::result::Configuration;
 
     fn setup(name: &str, iops: f64) -> SetupResult {
@@ -177,6 +204,46 @@ mod tests {
         let detail =
             test(&claim, &[setup("a", 400.0), setup("b", 500.0), setup("slow", 100.0)]).detail;
         assert_eq!(detail, "a is 4.00 × slow, b is 5.00 × slow; stated: at least 4 ×");
+    }
+
+    /// A checkpoint that never ends is compared with one that runs a third of the time, and the line says so.
+    #[test]
+    fn a_ratio_of_another_regime_says_so() {
+        let claim = Claim {
+            text: "twice as fast".to_owned(),
+            figure: "client/puts_per_s".to_owned(),
+            of: vec!["a".to_owned()],
+            than: vec!["b".to_owned()],
+            published: Some(2.0),
+            at_least: Some(1.5),
+            at_most: Some(2.5),
+        };
+        let of = |name: &str, puts: f64, share: f64, published: f64| {
+            let setup = Configuration { name: name.to_owned(), ..Default::default() };
+            let share_key = "checkpoint/share_in_checkpoints";
+            let figures =
+                Figures::default().with([("client/puts_per_s", puts), (share_key, share)]);
+            let value = PublishedFigure { value: published, mark: None };
+            let published = PublishedFigures([(share_key.to_owned(), value)].into());
+            SetupResult { setup, figures, published, ..Default::default() }
+        };
+        let test = |share: f64| {
+            let setups = [of("a", 20.0, 0.94, 0.96), of("b", 10.0, share, 0.31)];
+            let detail = claim.test(StudyKind::Checkpoint, &setups).expect("it has bounds").detail;
+            (detail, claim.ratio(StudyKind::Checkpoint, &setups).expect("it has a ratio").text)
+        };
+        let other = "another regime: b 100.0 % in checkpoints, published 31.0 %";
+        assert_eq!(
+            test(1.0),
+            (
+                format!("a is 2.00 × b; stated: 1.5 to 2.5 ×; {other}"),
+                format!("twice as fast ({other})")
+            )
+        );
+        assert_eq!(
+            test(0.4),
+            ("a is 2.00 × b; stated: 1.5 to 2.5 ×".to_owned(), "twice as fast".to_owned())
+        );
     }
 
     #[test]

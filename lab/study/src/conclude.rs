@@ -69,7 +69,7 @@ pub fn conclude(
         seed: request.seed,
         drive,
         fitted: study.script.fitted(),
-        ratios: claims().filter_map(|claim| claim.ratio(&setups)).collect(),
+        ratios: claims().filter_map(|claim| claim.ratio(study.kind, &setups)).collect(),
         statements: claims().filter_map(|claim| claim.test(study.kind, &setups)).collect(),
         expected: study
             .expectations

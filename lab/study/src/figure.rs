@@ -26,6 +26,8 @@ pub struct Figure {
     pub grows: bool,
     /// Whether tables leave it out where no setup has it.
     pub optional: bool,
+    /// Whether it is a share that tells regimes apart: where ours is far from the published one, other figures are not of the same thing.
+    pub regime: bool,
     source: FigureSource,
 }
 
@@ -92,6 +94,7 @@ impl Figure {
             seen: ShownIn::Table,
             grows: false,
             optional: false,
+            regime: false,
             source: FigureSource::Counted,
         }
     }
@@ -112,6 +115,10 @@ impl Figure {
 
     pub(crate) const fn printed(self, print: Print) -> Figure {
         Figure { print, ..self }
+    }
+
+    pub(crate) const fn telling_regimes(self) -> Figure {
+        Figure { regime: true, ..self }
     }
 
     pub(crate) const fn hidden(self) -> Figure {

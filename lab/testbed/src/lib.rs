@@ -11,7 +11,7 @@ mod sim;
 
 pub use loadline_node::PoolScrub;
 
-pub use host::{Hosted, HostedSpec, check, fio_jobs};
+pub use host::{EmbeddedSpec, EmbeddedStore, Hosted, HostedSpec, check, fio_jobs};
 pub use place::{ClientKind, HostPlace, NoPlace, RealDisks};
 pub use sim::{Simulated, SimulatedDisk, SimulatedSpec};
 

@@ -43,4 +43,4 @@ pub use event_loop::{
     LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, listen_at,
 };
 pub use memory::ProgramMemory;
-pub use new_store::{NewStoreError, write_empty_store, write_new_store, write_store};
+pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};

@@ -62,7 +62,10 @@ pub(crate) fn write_store_as(
 }
 
 /// A number for a store that is to be written.
-pub(crate) fn new_store_id() -> Result<StoreId, NewStoreError> {
+///
+/// # Errors
+/// [`NewStoreError::Random`].
+pub fn new_store_id() -> Result<StoreId, NewStoreError> {
     let drawn = random_u128().map_err(NewStoreError::Random)?;
     Ok(StoreId::new(drawn as u64).expect("64 random bits are not all zero"))
 }

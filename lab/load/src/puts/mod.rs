@@ -1,17 +1,20 @@
 //! Puts of keys that one OSD's disk keeps: a closed or an open loop over numbered keys, and what its clients saw.
 
 mod keys;
+mod kind;
 mod recorder;
 mod spec;
 mod values;
 
 pub use keys::KeyOrder;
+pub use kind::{PutKind, UnknownPutKind};
 pub use recorder::PutRecord;
 pub use spec::PutSpec;
 pub use values::{UnknownForm, ValueForm};
 
 use crate::pace::Schedule;
 use keys::Keys;
+use kind::TransactionStates;
 use loadline_base::{Rng, Span, Time};
 use loadline_osd::{ClientId, KeyPut, OsdId, PutEnd};
 use loadline_sim::{Issue, OpDone, Workload};
@@ -27,6 +30,8 @@ pub struct PutLoad {
     schedule: Option<Schedule>,
     keys: Keys,
     values: ValueForm,
+    kind: PutKind,
+    states: TransactionStates,
     /// For keys and values; arrivals have a stream of their own, so that neither shifts the other.
     rng: Rng,
     seed: u64,
@@ -51,6 +56,8 @@ impl PutLoad {
             schedule: None,
             keys: Keys::none(),
             values,
+            kind: PutKind::Atomic,
+            states: TransactionStates::default(),
             rng: Rng::for_purpose(seed, 1),
             seed,
             in_flight: 0,
@@ -63,12 +70,12 @@ impl PutLoad {
     /// Next, these keys once each, in a closed loop.
     pub fn fill(&mut self, order: KeyOrder) {
         (self.depth, self.schedule) = (Some(FILL_DEPTH), None);
-        self.keys = Keys::new(order);
+        (self.keys, self.kind) = (Keys::new(order), PutKind::Atomic);
     }
 
     /// Next, what `spec` says over random keys below `range`, without end.
-    pub fn overwrite(&mut self, spec: &PutSpec, range: u64) {
-        self.depth = spec.depth;
+    pub fn overwrite(&mut self, spec: &PutSpec, range: u64, kind: PutKind) {
+        (self.depth, self.kind) = (spec.depth, kind);
         self.schedule = spec
             .rate
             .map(|rate| Schedule::new(rate, spec.arrivals, Rng::for_purpose(self.seed, 2)));
@@ -90,6 +97,11 @@ impl PutLoad {
         self.keys.is_at_end() && self.in_flight == 0
     }
 
+    /// Whether there are puts to be handed out.
+    pub fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
     fn has_work(&self) -> bool {
         self.running
             && !self.keys.is_at_end()
@@ -100,9 +112,18 @@ impl PutLoad {
         let number = self.keys.draw(&mut self.rng);
         let mut bytes = Vec::with_capacity(128);
         self.values.value(number, &mut self.rng, &mut bytes);
-        let (token, client, key) =
-            (intended.nanos(), ClientId::new(0), number.to_be_bytes().to_vec());
-        self.due.push((ONLY, KeyPut { token, client, key, value: bytes }));
+        let (token, client) = (intended.nanos(), ClientId::new(0));
+        let mut put = |key, value| self.due.push((ONLY, KeyPut { token, client, key, value }));
+        let key = number.to_be_bytes().to_vec();
+        match self.kind {
+            PutKind::Atomic => put(key, bytes),
+            PutKind::Transactional => {
+                let [prepared, committed] = self.states.next(&mut self.rng);
+                put(prepared.0, prepared.1);
+                put(key, bytes);
+                put(committed.0, committed.1);
+            }
+        }
         self.in_flight += 1;
     }
 
@@ -137,8 +158,15 @@ impl Workload for PutLoad {
     }
 
     fn put_ended(&mut self, now: Time, end: &PutEnd) {
+        let end = match self.kind {
+            PutKind::Atomic => *end,
+            PutKind::Transactional => match self.states.ended(*end) {
+                Some(end) => end,
+                None => return,
+            },
+        };
         self.in_flight -= 1;
-        self.recorder.record(end, now);
+        self.recorder.record(&end, now);
         self.issue_due(now);
     }
 

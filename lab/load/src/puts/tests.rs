@@ -1,6 +1,7 @@
 //! Keys, values and what is counted of puts.
 
 use super::*;
+use crate::pace::Arrivals;
 
 #[test]
 fn values_have_about_a_hundred_bytes_and_a_name() {
@@ -58,4 +59,32 @@ fn seconds_have_the_length_that_the_study_gives_them() {
     let seen = load.record(Time::from_secs(11));
     assert_eq!(seen.seconds.iter().map(|second| second.count).collect::<Vec<_>>(), [1, 2]);
     assert_eq!((seen.failed, seen.puts_per_s(), seen.latency.mean_ns()), (1, 3.0, 1e6));
+}
+
+/// A put of a transaction is three records, has one end, and failed if one of them did.
+#[test]
+fn a_transactional_put_ends_with_the_last_of_its_three_records() {
+    let mut load = PutLoad::new(ValueForm::Accounts, 1);
+    let spec = PutSpec {
+        depth: Some(2),
+        rate: None,
+        arrivals: Arrivals::Fixed,
+        values: ValueForm::Accounts,
+    };
+    load.overwrite(&spec, 100, PutKind::Transactional);
+    load.measure_from(Time::ZERO, Span::from_secs(1));
+    load.start(Time::ZERO, &mut Vec::new());
+    let due = load.puts();
+    let lengths: Vec<usize> = due.iter().map(|(_, put)| put.key.len()).collect();
+    assert_eq!(lengths, [4, 8, 4, 4, 8, 4]);
+    assert_eq!(due[0].1.key, due[2].1.key, "both states of one transaction have one place");
+    assert_ne!(due[0].1.key, due[3].1.key);
+    assert_eq!((due[0].1.value[0], due[2].1.value[0]), (b'p', b'c'));
+    for (at, (_, put)) in due.iter().enumerate() {
+        let now = Time::ZERO + Span::from_millis(at as u64);
+        load.put_ended(now, &PutEnd { token: put.token, is_kept: at != 4 });
+    }
+    let seen = load.record(Time::from_secs(1));
+    assert_eq!((seen.latency.count(), seen.failed), (1, 1));
+    assert_eq!(load.puts().len(), 6, "two more have begun");
 }

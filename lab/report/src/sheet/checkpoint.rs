@@ -7,14 +7,24 @@ use loadline_study::{Figures, Series, StudyResult};
 
 pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
-    columns: &["puts_per_s", "clat_mean_ms", "clat_p99_ms", "buffer_share", "throttle_us_per_put"],
+    columns: &[
+        "puts_per_s",
+        "clat_mean_ms",
+        "clat_p99_ms",
+        "dirty_pages",
+        "buffer_share",
+        "throttle_us_per_put",
+        "log_mib_per_s",
+        "recovery_mib_per_s",
+        "home_mib_per_s",
+    ],
     background: None,
     trades: &trades::CHECKPOINT,
     sentences,
     verdicts: |_| Vec::new(),
 };
 
-const CHARTS: [PlannedChart; 13] = [
+const CHARTS: [PlannedChart; 17] = [
     PlannedChart::Bars {
         id: "throughput",
         title: "Throughput",
@@ -75,7 +85,7 @@ const CHARTS: [PlannedChart; 13] = [
     PlannedChart::Course(Course {
         id: "puts-over-time",
         title: "Throughput over time",
-        caption: "Puts answered per second, in each second of the published node.",
+        caption: "Puts answered per second, in each second; in the simulated world a second of the published node.",
         log: false,
         steps: false,
         values: |series| series.column("puts_per_s").to_vec(),
@@ -112,6 +122,15 @@ const CHARTS: [PlannedChart; 13] = [
         column: "",
     }),
     PlannedChart::Course(Course {
+        id: "dirty-pages-over-time",
+        title: "Dirty pages",
+        caption: "Pages that have changed since the last checkpoint's instant, at the end of each second.",
+        log: false,
+        steps: false,
+        values: |series| series.column("dirty_pages").to_vec(),
+        column: "dirty_pages",
+    }),
+    PlannedChart::Course(Course {
         id: "pages-per-checkpoint",
         title: "Pages per checkpoint",
         caption: "Pages of the checkpoint that began last. Each step is a checkpoint.",
@@ -128,6 +147,33 @@ const CHARTS: [PlannedChart; 13] = [
         steps: false,
         values: |series| series.column("throttle_us_per_put").to_vec(),
         column: "throttle_us_per_put",
+    }),
+    PlannedChart::Course(Course {
+        id: "log-over-time",
+        title: "Log over time",
+        caption: "MiB of log records in each second, images and edits included.",
+        log: false,
+        steps: false,
+        values: |series| series.column("log_mib_per_s").to_vec(),
+        column: "log_mib_per_s",
+    }),
+    PlannedChart::Course(Course {
+        id: "recovery-data-over-time",
+        title: "Recovery data over time",
+        caption: "MiB of images that checkpoints wrote in each second.",
+        log: false,
+        steps: false,
+        values: |series| series.column("recovery_mib_per_s").to_vec(),
+        column: "recovery_mib_per_s",
+    }),
+    PlannedChart::Course(Course {
+        id: "pages-home-over-time",
+        title: "Pages written home over time",
+        caption: "MiB of pages that checkpoints wrote home in each second.",
+        log: false,
+        steps: false,
+        values: |series| series.column("home_mib_per_s").to_vec(),
+        column: "home_mib_per_s",
     }),
 ];
 

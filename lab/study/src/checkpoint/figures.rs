@@ -38,7 +38,7 @@ pub(crate) const FIGURES: [Figure; 45] = [
         "client/lowest_second_share",
         ("lowest second", "of median"),
         Up,
-        "puts of the second with the fewest / puts of the median second; a second of the published node, shrunk by the scale",
+        "puts of the second with the fewest / puts of the median second; in the simulated world a second of the published node, shrunk by the scale",
     )
     .printed(Print::Percent)
     .computed(|of| ratio(of, "client/lowest_second", "client/median_second")),
@@ -83,7 +83,8 @@ pub(crate) const FIGURES: [Figure; 45] = [
         Down,
         "time from each checkpoint's instant to its end / measured time",
     )
-    .printed(Print::Percent),
+    .printed(Print::Percent)
+    .telling_regimes(),
     Figure::new(
         "checkpoint/copied_on_write_share",
         ("copied on write", "of pages"),

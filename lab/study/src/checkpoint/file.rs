@@ -21,6 +21,8 @@ pub struct CheckpointFile {
     pub(super) published: Option<Spanned<String>>,
     pub(super) work: WorkSection,
     pub(super) store: StoreSection,
+    /// What is otherwise on real disks.
+    pub(super) host: Option<HostSection>,
     #[serde(default)]
     pub(super) queue: QueueSection,
     pub(super) load: PutSpec,
@@ -61,6 +63,32 @@ pub(super) struct StoreSection {
     pub(super) log_trigger_percent: u8,
 }
 
+/// The amount of work on real disks, in real time, and what of a disk it needs.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HostSection {
+    pub(super) scale: f64,
+    pub(super) warm_up: u32,
+    pub(super) periods: u32,
+    /// At scale 1, as those of the store.
+    #[serde(deserialize_with = "quantity::deserialize")]
+    pub(super) size: Bytes,
+    #[serde(deserialize_with = "quantity::deserialize")]
+    pub(super) log: Bytes,
+}
+
+impl CheckpointFile {
+    /// With the figures for real disks, if there are any.
+    pub(super) fn on_disks(self) -> CheckpointFile {
+        let Some(HostSection { scale, warm_up, periods, size, log }) = self.host else {
+            return self;
+        };
+        let work = WorkSection { scale, warm_up, periods, ..self.work };
+        let store = StoreSection { size, log, ..self.store };
+        CheckpointFile { work, store, ..self }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct QueueSection {
@@ -87,6 +115,12 @@ pub(super) struct CheckpointSetupSection {
     pub(super) log_mode: Spanned<String>,
     pub(super) compression: Spanned<String>,
     pub(super) throttle: Spanned<String>,
+    #[serde(default = "atomic")]
+    pub(super) puts: Spanned<String>,
+}
+
+fn atomic() -> Spanned<String> {
+    Spanned::new(0..0, "atomic".to_owned())
 }
 
 fn log_only() -> Spanned<String> {

@@ -2,19 +2,27 @@
 //!
 //! One published server node is modelled, smaller by the study's scale: keys, memory, log and the checkpoint's period
 //! shrink together, rates and speeds stay. So the ratios of pages to updates and of checkpoint time to period stay too.
+//!
+//! The steps (`run`) are taken on a `StoreMachine`: a node in virtual time on a modelled drive, or a store embedded in this process, on a
+//! real disk. `script` tells of both.
 
 mod drive;
+mod embedded;
 pub(crate) mod figures;
 mod file;
 mod keys;
+mod layout;
+mod machine;
 mod read;
 mod run;
 mod script;
+mod simulated;
 mod study;
 
 pub use keys::CHECKPOINT_KEYS;
 
 use crate::declared::Declared;
+use crate::place::Place;
 use crate::shelf::Shelf;
 
 /// The kind `checkpoint`.
@@ -24,14 +32,11 @@ pub(crate) const DECLARED: Declared = Declared {
     named_in: read::named_in,
     // A smaller store would show other ratios.
     quick: |source| {
-        let periods = read::read_file(source, &[])?.work.periods;
+        let periods = read::read_file(source, &Place::Sim, &[])?.work.periods;
         Ok(("periods", (periods / 4).max(2).to_string()))
     },
     template: include_str!("../../new/checkpoint.toml"),
-    not_on_disks: Some(
-        "its drive and its processor are modelled after the published node's, at a fraction of its size, and a disk is \
-         not: leave --on out",
-    ),
+    not_on_disks: None,
     not_traced: Some(
         "a checkpoint study's puts are no ops on objects, whose stages a trace shows: leave --trace out",
     ),

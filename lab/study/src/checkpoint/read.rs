@@ -7,6 +7,7 @@ use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::input::{InputError, Source, unknown};
 use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::{Override, apply_overrides};
+use crate::place::Place;
 use crate::result::{Configuration, NamedValue};
 use crate::sets::refuse_twins;
 use crate::study::{Study, StudyQuestion};
@@ -14,26 +15,33 @@ use loadline_base::Span;
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
 use loadline_cluster::{Config, Placement};
 use loadline_device::Medium;
+use loadline_kv::DbOptions;
+use loadline_load::puts::PutKind;
 use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::{PRESETS, preset};
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{LogMode, Protection};
+use loadline_testbed::{ClientKind, HostPlace};
 use std::str::FromStr;
 use toml::Spanned;
 
 pub(super) fn read_file(
     source: &Source,
+    place: &Place,
     overrides: &[Override],
 ) -> Result<CheckpointFile, InputError> {
     let mut file: CheckpointFile =
         toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
+    if *place != Place::Sim {
+        file = file.on_disks();
+    }
     apply_overrides(&mut file, CHECKPOINT_KEYS, ("a checkpoint study has", ""), overrides)?;
     Ok(file)
 }
 
 pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFiles, InputError> {
-    let CheckpointFile { drive, published, .. } = read_file(study, overrides)?;
+    let CheckpointFile { drive, published, .. } = read_file(study, &Place::Sim, overrides)?;
     Ok(NamedFiles { drive, published })
 }
 
@@ -45,7 +53,10 @@ pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
             "a checkpoint study's clients put keys, which no fio job describes: leave --load out";
         return Err(InputError::new(format!("--load {}", load.file), reason));
     }
-    let file = read_file(source, &inputs.overrides)?;
+    if let Place::Host(place) = &inputs.place {
+        check_place(place, inputs)?;
+    }
+    let file = read_file(source, &inputs.place, &inputs.overrides)?;
     check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
     let drive = StoreDrive::parse(&inputs.drive)?;
     let osd = osd(&file.queue, &drive).map_err(|(field, reason)| inputs.refuse(field, reason))?;
@@ -69,8 +80,33 @@ pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         osd,
         profile: file.queue.profile,
         setups,
+        place: inputs.place.clone(),
     };
     Study::of(inputs, asked, script)
+}
+
+/// What an embedded store has not, and what cannot be its client.
+fn check_place(place: &HostPlace, inputs: &Inputs) -> Result<(), InputError> {
+    if place.client != ClientKind::Own {
+        let reason = "fio puts no keys, and a checkpoint study's clients put nothing else: leave --client out";
+        return Err(InputError::new("--client fio", reason));
+    }
+    let modelled = [
+        ("drive", "a modelled drive, and this one is real"),
+        ("preset", "the scheduler of an OSD, and an embedded store has none before it"),
+        ("profile", "the scheduler of an OSD, and an embedded store has none before it"),
+    ];
+    match modelled.into_iter().find(|(key, _)| inputs.is_set(key)) {
+        Some((key, names)) => {
+            let typed = inputs.overrides.iter().rfind(|change| change.key == key);
+            let place = typed.map_or_else(String::new, ToString::to_string);
+            Err(InputError::new(
+                place,
+                format!("it names {names}: leave it out, or leave --on out"),
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What the readers of single fields cannot see; the error names the field.
@@ -134,6 +170,9 @@ fn osd(queue: &QueueSection, drive: &StoreDrive) -> Result<Config, (&'static str
     })
 }
 
+/// The trait of the setup whose options are those that a store has by itself.
+const SHIPPED_DEFAULT: &str = "shipped default";
+
 fn read_setups(
     sections: &[Spanned<CheckpointSetupSection>],
     source: &Source,
@@ -141,17 +180,30 @@ fn read_setups(
     refuse_twins(source, sections.iter().map(|section| &section.get_ref().name))?;
     let mut setups: Vec<CheckpointSetup> = Vec::new();
     for section in sections {
-        let CheckpointSetupSection { name, about, protection, log_mode, compression, throttle } =
-            section.get_ref();
+        let CheckpointSetupSection {
+            name,
+            about,
+            protection,
+            log_mode,
+            compression,
+            throttle,
+            puts,
+        } = section.get_ref();
         let protection: Protection = word(protection, source)?;
         let log_mode: LogMode = word(log_mode, source)?;
         let compression: Compression = word(compression, source)?;
         let throttle: ThrottlePolicy = word(throttle, source)?;
+        let puts: PutKind = word(puts, source)?;
+        let own = DbOptions::default();
+        let is_default = (protection, log_mode, compression, throttle)
+            == (own.protection, own.log_mode, own.compression, own.throttle);
         let traits = [
             ("protection", protection.to_string()),
             ("log mode", log_mode.to_string()),
             ("compression of images", compression.to_string()),
             ("throttle", throttle.to_string()),
+            ("puts", puts.to_string()),
+            (SHIPPED_DEFAULT, if is_default { "yes" } else { "no" }.to_owned()),
         ];
         let configuration = Configuration {
             name: name.get_ref().clone(),
@@ -159,7 +211,14 @@ fn read_setups(
             traits: traits.map(NamedValue::from).into(),
             ..Configuration::default()
         };
-        setups.push(CheckpointSetup { configuration, protection, log_mode, compression, throttle });
+        setups.push(CheckpointSetup {
+            configuration,
+            protection,
+            log_mode,
+            compression,
+            puts,
+            throttle,
+        });
     }
     Ok(setups)
 }

@@ -1,8 +1,11 @@
 //! What this kind answers when a study is run and told of.
 
+use super::embedded;
 use super::run::run;
 use super::study::{CheckpointSetup, CheckpointStudy};
+use crate::input::InputError;
 use crate::job::Job;
+use crate::place::Place;
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, NamedValue, SetupResult};
 use crate::script::{OnProgress, RunError, Script};
@@ -11,32 +14,57 @@ use serde_json::{Value, json};
 
 impl Script for CheckpointStudy {
     fn identity(&self, job: &Job) -> String {
-        let CheckpointStudy { drive, work, store, load, osd, setups, .. } = self;
-        let CheckpointSetup { protection, log_mode, compression, throttle, .. } = setups[job.setup];
+        let CheckpointStudy { drive, work, store, load, osd, setups, place, .. } = self;
+        let CheckpointSetup { protection, log_mode, compression, throttle, puts, .. } =
+            setups[job.setup];
+        let stands_on = place.identity().unwrap_or_else(|| format!("{drive:?} {osd:?}"));
         format!(
-            "{drive:?} {work:?} {store:?} {load:?} {osd:?} {protection} {log_mode} {compression} {throttle}"
+            "{stands_on} {work:?} {store:?} {load:?} {protection} {log_mode} {compression} {throttle} {puts}"
         )
+    }
+
+    fn before_runs(&self, _: u32) -> Result<(), InputError> {
+        let (Place::Host(place), Some(setup)) = (&self.place, self.setups.first()) else {
+            return Ok(());
+        };
+        let refused = |reason| InputError::new(format!("--on {}", place.disks), reason);
+        embedded::spec(self, (setup, place), 0).check().map_err(refused)
     }
 
     fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError> {
         run(self, job, tick)
     }
 
-    fn drive(&self, _records: &[&RunRecord]) -> DriveSummary {
+    fn drive(&self, records: &[&RunRecord]) -> DriveSummary {
         let CheckpointStudy { drive, work, store, .. } = self;
         let scaled = |bytes: Bytes| {
             format!("{:.1} MiB", work.scaled(bytes.get()) as f64 / f64::from(1 << 20))
         };
         let (keys, filled) = (work.scaled(work.keys), work.scaled(work.filled));
-        let facts = [
+        let shared = [
             ("Scale", format!("{} of one server node", in_words(work.scale))),
             ("Keys", format!("{keys}, {filled} at the start")),
             ("Checkpoint period", format!("{:.1}", work.scaled_span(work.period))),
             ("Measured", format!("{} periods after {} to settle", work.periods, work.warm_up)),
-            ("A second of the published node", format!("{:.2}", work.second())),
             ("Memory for pages", scaled(store.cache)),
             ("Buffer of old versions", scaled(store.old_versions)),
             ("Log", scaled(store.log)),
+        ];
+        let real = records.iter().find_map(|record| record.real.as_ref());
+        if let Some(real) = real.filter(|_| self.place != Place::Sim) {
+            let facts = real.facts.iter().cloned();
+            return DriveSummary {
+                name: "real files".to_owned(),
+                model: "the disk of this machine, under a store in the study's own process"
+                    .to_owned(),
+                calibration:
+                    "Nothing was calibrated: the disk is real, and time is this machine's."
+                        .to_owned(),
+                facts: facts.chain(shared.map(NamedValue::from)).collect(),
+            };
+        }
+        let modelled = [
+            ("A second of the published node", format!("{:.2}", self.second())),
             ("Drive's figures", drive.source.clone()),
             ("Transfer per second", drive.bandwidth.to_string()),
             ("Time per request", format!("{}, {} at once", drive.per_request, drive.channels)),
@@ -55,16 +83,19 @@ impl Script for CheckpointStudy {
             name: self.drive_name.clone(),
             model: drive.model.clone(),
             calibration: String::new(),
-            facts: facts.map(NamedValue::from).into(),
+            facts: shared.into_iter().chain(modelled).map(NamedValue::from).collect(),
         }
     }
 
-    fn warnings(&self, setups: &[SetupResult], _records: &[&RunRecord]) -> Vec<String> {
-        let mut warnings = vec![
-            "Drive and processor are modelled: ratios between setups are comparable with published \
-             ones, absolute rates are not; look at the ratios first."
-                .to_owned(),
-        ];
+    fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
+        let mut warnings = match self.place {
+            Place::Sim => vec![
+                "Drive and processor are modelled: ratios between setups are comparable with published \
+                 ones, absolute rates are not; look at the ratios first."
+                    .to_owned(),
+            ],
+            Place::Host(_) => real_warnings(records),
+        };
         for setup in setups {
             let (name, of) = (setup.name(), |key| setup.figure(key).unwrap_or(0.0));
             let failed = of("client/failed").ceil();
@@ -84,6 +115,25 @@ impl Script for CheckpointStudy {
             ));
         }
         warnings
+    }
+
+    fn on_disks(&self, jobs: &[Job]) -> Option<String> {
+        let Place::Host(place) = &self.place else { return None };
+        let names: Vec<&str> =
+            jobs.iter().map(|job| self.setups[job.setup].configuration.name.as_str()).collect();
+        let work = &self.work;
+        let size = embedded::spec(self, (self.setups.first()?, place), 0).format.data_bytes;
+        let (keys, filled) = (work.scaled(work.keys), work.scaled(work.filled));
+        let (warm_up, seconds) = (self.seconds(work.warm_up), self.seconds(work.periods));
+        let lines = [
+            ("runs", format!("{}: {}", jobs.len(), names.join(", "))),
+            ("disk", format!("{} (a store of {size})", place.disks)),
+            ("scale", format!("{} of one published server node", work.scale)),
+            ("keys", format!("{keys}, {filled} put before the load")),
+            ("load", format!("{}, for {warm_up} s and {seconds} s more", self.load)),
+            ("clients", "one thread beside the store's".to_owned()),
+        ];
+        Some(lines.map(|(name, value)| format!("{name:<10}{value}\n")).concat())
     }
 
     fn in_lines(&self) -> Vec<(&'static str, String)> {
@@ -109,6 +159,29 @@ impl Script for CheckpointStudy {
             "period_s": work.period.as_secs_f64(), "warm_up": work.warm_up, "periods": work.periods,
         })
     }
+}
+
+/// What makes the figures of real runs doubtful.
+fn real_warnings(records: &[&RunRecord]) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    for real in records.iter().filter_map(|record| record.real.as_ref()) {
+        let new = real.notes.iter().filter(|note| !warnings.contains(note)).cloned();
+        warnings.extend(new.collect::<Vec<_>>());
+    }
+    let busy: Vec<&str> = records
+        .iter()
+        .filter(|record| {
+            record.real.as_ref().and_then(|real| real.load_before).is_some_and(|load| load > 1.0)
+        })
+        .map(|record| record.setup.as_str())
+        .collect();
+    if !busy.is_empty() {
+        warnings.push(format!(
+            "The machine had more than one task per core to do just before {}; leave it alone and run again.",
+            busy.join(", ")
+        ));
+    }
+    warnings
 }
 
 /// A scale as a fraction where it is one.

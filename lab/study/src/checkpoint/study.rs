@@ -2,10 +2,11 @@
 
 use super::drive::StoreDrive;
 use super::file::{StoreSection, WorkSection};
+use crate::place::Place;
 use crate::result::Configuration;
 use loadline_base::Span;
 use loadline_cluster::Config;
-use loadline_load::puts::PutSpec;
+use loadline_load::puts::{PutKind, PutSpec};
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{LogMode, Protection};
@@ -23,6 +24,30 @@ pub(super) struct CheckpointStudy {
     pub(super) osd: Config,
     pub(super) profile: String,
     pub(super) setups: Vec<CheckpointSetup>,
+    pub(super) place: Place,
+}
+
+impl CheckpointStudy {
+    /// What figures by the second are counted by: on a real disk a second, in the simulated world one of the published node.
+    pub(super) fn second(&self) -> Span {
+        match self.place {
+            Place::Sim => self.work.scaled_span(Span::from_secs(1)),
+            Place::Host(_) => Span::from_secs(1),
+        }
+    }
+
+    /// How many of them so many periods are.
+    pub(super) fn seconds(&self, periods: u32) -> u64 {
+        let published = self.work.period.as_secs_f64() * f64::from(periods);
+        let seconds = match self.place {
+            Place::Sim => published,
+            Place::Host(_) => published * self.work.scale,
+        };
+        match periods {
+            0 => 0,
+            _ => (seconds.round() as u64).max(1),
+        }
+    }
 }
 
 /// One configuration under test.
@@ -35,6 +60,8 @@ pub(super) struct CheckpointSetup {
     pub(super) log_mode: LogMode,
     /// How images are stored.
     pub(super) compression: Compression,
+    /// What a put is to the store.
+    pub(super) puts: PutKind,
     /// How puts are slowed down.
     pub(super) throttle: ThrottlePolicy,
 }
@@ -48,10 +75,5 @@ impl WorkSection {
     /// A length of time at this scale.
     pub(super) fn scaled_span(&self, span: Span) -> Span {
         Span::from_nanos(self.scaled(span.nanos()))
-    }
-
-    /// What a second of the published node is here.
-    pub(super) fn second(&self) -> Span {
-        self.scaled_span(Span::from_secs(1))
     }
 }

@@ -1,10 +1,9 @@
 //! What a real run stands on: a folder with new files, or devices that may be written over. It is checked before anything is
 //! written, and cleared when the run is over.
 
-use super::spec::HostedSpec;
-use crate::place::RealDisks;
+use crate::place::{HostPlace, RealDisks};
 use loadline_base::Bytes;
-use loadline_host::{Holding, wipe_ends, write_empty_store};
+use loadline_host::{Holding, wipe_ends};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
@@ -19,6 +18,60 @@ const MARK: &str = "made-by-loadline-study";
 /// Room that stays free for the system, and for what the file system itself needs.
 const SPARE: Bytes = Bytes::from_mib(256);
 
+/// What a run is to stand on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunGround<'a> {
+    /// Where.
+    pub place: &'a HostPlace,
+    /// How many disks.
+    pub disks: u32,
+    /// Size of each.
+    pub size: Bytes,
+    /// Whose they are.
+    pub of: GroundOf,
+}
+
+/// Whose disks they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GroundOf {
+    /// A node's: one for each OSD.
+    Osds,
+    /// Of a store that is embedded: one.
+    Store,
+}
+
+impl RunGround<'_> {
+    /// The name of a file in the run's folder.
+    fn file(&self, at: u32) -> String {
+        match self.of {
+            GroundOf::Osds => format!("osd.{at}"),
+            GroundOf::Store => "store".to_owned(),
+        }
+    }
+
+    fn in_words(&self) -> String {
+        match self.of {
+            GroundOf::Osds => format!("{} OSDs of {}", self.disks, self.size),
+            GroundOf::Store => format!("a store of {}", self.size),
+        }
+    }
+
+    /// What takes less room.
+    fn smaller(&self) -> &'static str {
+        match self.of {
+            GroundOf::Osds => "take a smaller --set scale or --set image",
+            GroundOf::Store => "take a smaller --set scale",
+        }
+    }
+
+    fn one(&self) -> &'static str {
+        match self.of {
+            GroundOf::Osds => "an OSD",
+            GroundOf::Store => "the store",
+        }
+    }
+}
+
 /// The disks of one run. Dropping it clears them.
 pub(super) struct RunDisks {
     pub folder: PathBuf,
@@ -32,14 +85,14 @@ pub(super) struct RunDisks {
 }
 
 /// Whether a run could begin.
-pub(super) fn check(spec: &HostedSpec) -> Result<(), String> {
-    match &spec.place.disks {
-        RealDisks::Files(folder) => check_folder(folder, spec),
-        RealDisks::Devices(devices) => check_devices(devices, spec, spec.place.overwrite),
+pub(super) fn check(ground: &RunGround<'_>) -> Result<(), String> {
+    match &ground.place.disks {
+        RealDisks::Files(folder) => check_folder(folder, ground),
+        RealDisks::Devices(devices) => check_devices(devices, ground),
     }
 }
 
-fn check_folder(folder: &Path, spec: &HostedSpec) -> Result<(), String> {
+fn check_folder(folder: &Path, ground: &RunGround<'_>) -> Result<(), String> {
     let found = fs::metadata(folder).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             format!("{} is not there; make the folder first", folder.display())
@@ -58,15 +111,15 @@ fn check_folder(folder: &Path, spec: &HostedSpec) -> Result<(), String> {
     let room = statvfs(folder)
         .map_err(|error| format!("{} cannot be asked for its room: {error}", folder.display()))?;
     let free = Bytes::new(room.f_bavail * room.f_frsize + reclaimed);
-    let wanted = Bytes::new(spec.osd_size.get() * u64::from(spec.osds)) + SPARE;
+    let wanted = Bytes::new(ground.size.get() * u64::from(ground.disks)) + SPARE;
     if free < wanted {
         return Err(format!(
-            "{} has {:.1} GiB free and the study needs {:.1} GiB ({} OSDs of {}); take a smaller --set scale or --set image",
+            "{} has {:.1} GiB free and the study needs {:.1} GiB ({}); {}",
             folder.display(),
             gib(free),
             gib(wanted),
-            spec.osds,
-            spec.osd_size
+            ground.in_words(),
+            ground.smaller()
         ));
     }
     Ok(())
@@ -92,19 +145,23 @@ fn bytes_in(folder: &Path) -> u64 {
     entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
 }
 
-fn check_devices(devices: &[PathBuf], spec: &HostedSpec, overwrite: bool) -> Result<(), String> {
-    if devices.len() != spec.osds as usize {
-        return Err(format!(
-            "the study has {} OSDs and {} devices are named; name one for each, or --set osds={}",
-            spec.osds,
-            devices.len(),
-            devices.len()
-        ));
+fn check_devices(devices: &[PathBuf], ground: &RunGround<'_>) -> Result<(), String> {
+    let named = devices.len();
+    if named != ground.disks as usize {
+        return Err(match ground.of {
+            GroundOf::Osds => format!(
+                "the study has {} OSDs and {named} devices are named; name one for each, or --set osds={named}",
+                ground.disks
+            ),
+            GroundOf::Store => {
+                format!("the study has one store and {named} devices are named; name one")
+            }
+        });
     }
-    devices.iter().try_for_each(|device| check_device(device, spec, overwrite))
+    devices.iter().try_for_each(|device| check_device(device, ground))
 }
 
-fn check_device(device: &Path, spec: &HostedSpec, overwrite: bool) -> Result<(), String> {
+fn check_device(device: &Path, ground: &RunGround<'_>) -> Result<(), String> {
     let shown = device.display();
     let cannot = |error: io::Error| format!("{shown} cannot be used: {error}");
     let found = fs::metadata(device).map_err(cannot)?;
@@ -113,12 +170,12 @@ fn check_device(device: &Path, spec: &HostedSpec, overwrite: bool) -> Result<(),
     }
     let mut file = File::open(device).map_err(cannot)?;
     let size = Bytes::new(file.seek(SeekFrom::End(0)).map_err(cannot)?);
-    if size < spec.osd_size {
-        let wanted = spec.osd_size;
-        return Err(format!("{shown} has {size} and an OSD of this study needs {wanted}"));
+    if size < ground.size {
+        let (wanted, whose) = (ground.size, ground.one());
+        return Err(format!("{shown} has {size} and {whose} of this study needs {wanted}"));
     }
     let holding = Holding::of(device).map_err(cannot)?;
-    if !overwrite && !matches!(holding, Holding::Nothing | Holding::Unfinished) {
+    if !ground.place.overwrite && !matches!(holding, Holding::Nothing | Holding::Unfinished) {
         return Err(format!("{shown} holds {holding}; --overwrite lets the study destroy it"));
     }
     Ok(())
@@ -136,24 +193,18 @@ pub(super) fn folder_of(disks: &RealDisks) -> PathBuf {
 
 impl RunDisks {
     /// Clears what an earlier run left, and makes room for a new one.
-    pub(super) fn prepare(spec: &HostedSpec) -> Result<RunDisks, String> {
-        check(spec)?;
-        let place = &spec.place;
+    pub(super) fn prepare(ground: &RunGround<'_>) -> Result<RunDisks, String> {
+        check(ground)?;
+        let place = ground.place;
         let folder = folder_of(&place.disks);
         let lock = take_folder(&folder)?;
         let disks = match &place.disks {
             RealDisks::Files(_) => {
-                (0..spec.osds).map(|osd| folder.join(format!("osd.{osd}"))).collect()
+                (0..ground.disks).map(|at| folder.join(ground.file(at))).collect()
             }
             RealDisks::Devices(devices) => devices.clone(),
         };
         let make_files = matches!(place.disks, RealDisks::Files(_));
-        if !make_files {
-            for device in &disks {
-                write_empty_store(device, super::spec::PROTECTION)
-                    .map_err(|error| error.to_string())?;
-            }
-        }
         let socket = folder.join("nbd.sock");
         Ok(RunDisks { socket, folder, disks, make_files, keep: place.keep_files, _lock: lock })
     }
@@ -198,36 +249,21 @@ impl Drop for RunDisks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::{ClientKind, HostPlace};
-    use crate::{IMAGE, TestImage};
-    use loadline_cluster::images::ImageQos;
-    use loadline_cluster::settings::SettingsChange;
-    use loadline_device::Medium;
-    use loadline_qos::LOADLINE_PRESET;
+    use crate::place::ClientKind;
 
     /// What speaks against four OSDs of this size there.
-    fn checked(disks: RealDisks, osd_size: Bytes) -> Result<(), String> {
+    fn checked(disks: RealDisks, size: Bytes) -> Result<(), String> {
+        checked_of(disks, size, (4, GroundOf::Osds))
+    }
+
+    fn checked_of(
+        disks: RealDisks,
+        size: Bytes,
+        (count, of): (u32, GroundOf),
+    ) -> Result<(), String> {
         let client = ClientKind::Own;
-        let load = "depth = 1\nblock = '4 KiB'\nimage = '64 MiB'";
-        check(&HostedSpec {
-            place: HostPlace { disks, client, keep_files: false, overwrite: false },
-            osds: 4,
-            osd_size,
-            copies: 3,
-            pgs: 16,
-            object_size: Bytes::from_mib(4),
-            images: vec![TestImage {
-                name: IMAGE.to_owned(),
-                load: toml::from_str(load).expect("the text is a load"),
-                qos: ImageQos::default(),
-            }],
-            medium: Medium::Ssd,
-            preset: LOADLINE_PRESET,
-            settings: SettingsChange::default(),
-            placement_seed: 1,
-            seed: 1,
-            traced: None,
-        })
+        let place = HostPlace { disks, client, keep_files: false, overwrite: false };
+        check(&RunGround { place: &place, disks: count, size, of })
     }
 
     const TIB: u64 = 1 << 20;
@@ -256,6 +292,16 @@ mod tests {
         fs::create_dir(place.path().join(FOLDER)).unwrap();
         let refused = checked(RealDisks::Files(place.path().into()), Bytes::from_mib(1));
         assert!(refused.unwrap_err().contains("holds files that no study made"));
+    }
+
+    #[test]
+    fn a_store_needs_one_device_and_room_for_itself() {
+        let store = |disks, size| checked_of(disks, size, (1, GroundOf::Store)).unwrap_err();
+        let two = store(RealDisks::Devices(vec!["a".into(), "b".into()]), Bytes::from_mib(1));
+        assert_eq!(two, "the study has one store and 2 devices are named; name one");
+        let place = tempfile::tempdir().unwrap();
+        let refused = store(RealDisks::Files(place.path().into()), Bytes::from_mib(1024 * TIB));
+        assert!(refused.contains("(a store of 1024 TiB); take a smaller --set scale"), "{refused}");
     }
 
     #[test]

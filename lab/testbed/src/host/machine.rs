@@ -12,27 +12,48 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Everything that is known before the run, and what is doubtful about it.
+/// Everything that is known before a node runs, and what is doubtful about it.
 pub(super) fn look(spec: &HostedSpec) -> MachineFacts {
     let mut facts = MachineFacts::default();
     let place = &spec.place;
     facts.know("Disks of the OSDs", disks(place, spec));
+    look_under(place, &mut facts);
+    facts.know("Writes are answered", answered().to_owned());
+    facts.know("Torn checkpoints are made whole from", format!("the {PROTECTION} images"));
+    facts.know("Clients", place.client.to_string());
+    facts
+}
+
+/// The same of a store that is embedded.
+pub(super) fn look_at_store(place: &HostPlace, size: Bytes) -> MachineFacts {
+    let mut facts = MachineFacts::default();
+    let disk = match &place.disks {
+        RealDisks::Files(folder) => format!("a file of {size} in {}", folder.display()),
+        devices @ RealDisks::Devices(_) => devices.to_string(),
+    };
+    facts.know("Disk of the store", disk);
+    look_under(place, &mut facts);
+    facts.know(
+        "Clients",
+        "one thread, which keeps all of its puts under way; the store has another".to_owned(),
+    );
+    facts
+}
+
+/// File system and drive, and what the machine had to do before.
+fn look_under(place: &HostPlace, facts: &mut MachineFacts) {
     let (path, device) = under(&place.disks, OsdId::new(0));
     if let RealDisks::Files(_) = place.disks {
         facts.know("File system", file_system(device).unwrap_or_else(|| "unknown".to_owned()));
     }
     match BlockQueue::of(device) {
-        Some(queue) => queue.tell(&mut facts),
+        Some(queue) => queue.tell(facts),
         None => {
             let text = format!("none: {} is on no block device of this machine", path.display());
             facts.know("Drive", text);
         }
     }
-    facts.know("Writes are answered", answered().to_owned());
-    facts.know("Torn checkpoints are made whole from", format!("the {PROTECTION} images"));
-    facts.know("Clients", place.client.to_string());
     facts.load_before = load_per_core();
-    facts
 }
 
 /// How long the drive under an OSD has had something to do since the machine was started.
@@ -59,17 +80,22 @@ fn under(disks: &RealDisks, osd: OsdId) -> (&Path, Dev) {
 
 /// What the running node says of itself.
 pub(super) fn reached(facts: &mut MachineFacts, modes: &DirectModes) {
-    let buffered = modes.direct.iter().filter(|direct| !**direct).count();
-    let disks = if buffered == 0 { "direct" } else { "buffered" };
-    facts.know("Event loop", format!("{}, {disks} I/O", modes.event_loop));
-    if buffered > 0 {
+    let is_direct = modes.direct.iter().all(|direct| *direct);
+    reached_by(facts, &modes.event_loop, is_direct);
+}
+
+/// Who carries system calls out, and whether that passes the page cache by.
+pub(super) fn reached_by(facts: &mut MachineFacts, event_loop: &str, is_direct: bool) {
+    let disks = if is_direct { "direct" } else { "buffered" };
+    facts.know("Event loop", format!("{event_loop}, {disks} I/O"));
+    if !is_direct {
         facts.doubt(
             "The disks were reached through the page cache, so the figures are memory's; use a file system that \
              can do direct I/O."
                 .to_owned(),
         );
     }
-    if modes.event_loop.starts_with("threads") {
+    if event_loop.starts_with("threads") {
         facts.doubt(
             "The system refuses io_uring, so threads carried the requests out, which costs processor time; allow \
              io_uring and run again."

@@ -1,6 +1,7 @@
 //! A node on this machine's disks: fresh ones for each testbed, real objects with data, clients through the node's queues or by
-//! fio over its socket. Nothing here is simulated, so nothing repeats to the bit.
+//! fio over its socket; or one store alone, embedded in this process (`embedded`). Nothing here is simulated, so nothing repeats to the bit.
 
+mod embedded;
 mod fio;
 mod ground;
 mod guest;
@@ -8,6 +9,7 @@ mod machine;
 mod node;
 mod spec;
 
+pub use embedded::{EmbeddedSpec, EmbeddedStore};
 pub use spec::HostedSpec;
 
 use crate::place::ClientKind;
@@ -33,7 +35,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// What stands in the way and what would help, as a sentence.
 pub fn check(spec: &HostedSpec) -> Result<(), String> {
-    ground::check(spec)?;
+    ground::check(&spec.ground())?;
     fio::check(spec.place.client, &spec.images)
 }
 

@@ -8,7 +8,7 @@ use loadline_base::{Bytes, WallClock};
 use loadline_cluster::settings::DriveLimits;
 use loadline_host::{
     BackendChoice, Direct, DirectAsk, DirectClient, Discards, DiskSpec, DoorLimits, Engine,
-    EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan,
+    EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan, write_empty_store,
 };
 use loadline_osd::OsdSet;
 use std::path::Path;
@@ -28,7 +28,12 @@ pub(super) struct RunningNode {
 impl RunningNode {
     /// Makes the disks of a run and starts a node on them.
     pub(super) fn start(spec: &HostedSpec) -> Result<(RunningNode, DirectClient), String> {
-        let ground = RunDisks::prepare(spec)?;
+        let ground = RunDisks::prepare(&spec.ground())?;
+        if !ground.make_files {
+            for device in &ground.disks {
+                write_empty_store(device, PROTECTION).map_err(|error| error.to_string())?;
+            }
+        }
         let config = config(spec, &ground);
         let (tell, began) = channel();
         let thread = Builder::new().name("node".to_owned()).spawn(move || {

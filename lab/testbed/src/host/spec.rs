@@ -1,5 +1,6 @@
 //! What a node of a run is made of.
 
+use super::ground::{GroundOf, RunGround};
 use crate::TestImage;
 use crate::place::HostPlace;
 use loadline_base::{Bytes, Span};
@@ -38,6 +39,13 @@ pub struct HostedSpec {
     pub seed: u64,
     /// Which ops of the first image have their stages traced, counted from the beginning of its load.
     pub traced: Option<Range<u64>>,
+}
+
+impl HostedSpec {
+    /// What its OSDs stand on.
+    pub(super) fn ground(&self) -> RunGround<'_> {
+        RunGround { place: &self.place, disks: self.osds, size: self.osd_size, of: GroundOf::Osds }
+    }
 }
 
 /// A small recovery lasts a second or two.
