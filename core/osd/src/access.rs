@@ -97,7 +97,7 @@ pub(crate) enum AccessFailure {
     Unreadable,
     /// Bytes around these ends of what an update writes are, and no other copy was to carry it out: their pages are as they were, and
     /// everything else is done.
-    Left(LostEnds),
+    Untouched(LostEnds),
     /// There is no room.
     NoSpace,
     /// It is larger than the store takes. The OSD cuts its work to fit, so this is a bug, and no reason to take the disk for damaged.
@@ -111,7 +111,7 @@ impl AccessFailure {
     pub(crate) fn fault(self) -> DiskFault {
         match self {
             AccessFailure::Unreadable => DiskFault::Unreadable,
-            AccessFailure::Left(_) => DiskFault::InDoubt,
+            AccessFailure::Untouched(_) => DiskFault::InDoubt,
             AccessFailure::NoSpace => DiskFault::Full,
             AccessFailure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
             AccessFailure::Stopped => DiskFault::Unwritable,

@@ -2,7 +2,7 @@
 
 use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::aside::AsideFor;
-use crate::commit::{Commit, RecoverySender};
+use crate::commit::{Commit, RecoverySender, UpdateOp};
 use crate::delay::{Delay, OpDelay};
 use crate::event::{Effect, Effects, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
@@ -76,7 +76,7 @@ impl Osd {
             update.past_damage = update.past_damage.map(|_| PastDamage::Leave);
         }
         update.touch = AccessKind::of(op.kind, before, data);
-        let commit = Commit::Op(tag, op.work(), (op.id, op.traced));
+        let commit = Commit::Op(tag, op.work(), UpdateOp { id: op.id, is_traced: op.traced });
         self.access(now, Urgency::default(), &ObjectRange::of(&op), update, commit);
         tag
     }
@@ -182,7 +182,8 @@ impl Osd {
         here.log.record(write.entry());
         let (_, mut update) = self.update(pg, &write);
         update.touch = AccessKind::of(kind, before, data);
-        let commit = Commit::Replica(primary, write.tag, (op, write.traced), longest);
+        let op = UpdateOp { id: op, is_traced: write.traced };
+        let commit = Commit::Replica(primary, write.tag, op, longest);
         let (offset, length) = (u64::from(write.offset), u64::from(write.length));
         let place = ObjectRange { pg, object, offset, length };
         self.access(now, Urgency::default(), &place, update, commit);

@@ -11,12 +11,12 @@ use loadline_store::paged::RoomClaim;
 /// The token of a store access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// A client's update on its primary, as this kind of work; whether it is traced.
-    Op(WriteTag, Work, (OpId, bool)),
+    /// A client's update on its primary, as this kind of work.
+    Op(WriteTag, Work, UpdateOp),
     /// A client's read.
     Read(WriteTag, Work, Option<OpId>),
-    /// A replica's write, to be acknowledged: whose op it is and whether that is traced, and what it has waited for longest here.
-    Replica(RecoverySender, WriteTag, (OpId, bool), Delay),
+    /// A replica's write, to be acknowledged, and what it has waited for longest here.
+    Replica(RecoverySender, WriteTag, UpdateOp, Delay),
     /// That an update was missed here, to be told to its primary.
     Missed(RecoverySender, WriteTag),
     /// What counts as an object from now on, to be told to the primary.
@@ -83,6 +83,20 @@ pub(crate) enum ScrubRead {
     State { interval: u32, number: u32, label: SnapshotNo },
 }
 
+/// The client's op that an update carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UpdateOp {
+    pub id: OpId,
+    pub is_traced: bool,
+}
+
+impl UpdateOp {
+    /// The op, if it is traced.
+    fn traced(self) -> Option<OpId> {
+        self.is_traced.then_some(self.id)
+    }
+}
+
 /// What a disk keeps for the owner of the map. It decides by it who has what after the next start, so it is durable before it is
 /// told, whatever the log mode answers for clients' writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +123,7 @@ impl Commit {
     /// Of an update: the client's op.
     pub(crate) fn update(&self) -> Option<OpId> {
         match self {
-            Commit::Op(_, _, (op, _)) | Commit::Replica(_, _, (op, _), _) => Some(*op),
+            Commit::Op(_, _, op) | Commit::Replica(_, _, op, _) => Some(op.id),
             _ => None,
         }
     }
@@ -132,9 +146,9 @@ impl Commit {
     /// Which kind of work the access belongs to, and the op if it is traced.
     pub(crate) fn work(&self) -> (Work, Option<OpId>) {
         match self {
-            Commit::Op(_, work, (op, traced)) => (*work, traced.then_some(*op)),
+            Commit::Op(_, work, op) => (*work, op.traced()),
             Commit::Read(_, work, traced) => (*work, *traced),
-            Commit::Replica(_, _, (op, traced), _) => (Work::ReplicaWrite, traced.then_some(*op)),
+            Commit::Replica(_, _, op, _) => (Work::ReplicaWrite, op.traced()),
             Commit::Missed(..) | Commit::Settled(_) => (Work::ReplicaWrite, None),
             Commit::PushRead(..) | Commit::PastRead(..) | Commit::StateRead(..) => {
                 (Work::RecoveryItem, None)

@@ -177,7 +177,7 @@ impl Osd {
         failure: AccessFailure,
         fx: &mut Effects,
     ) {
-        let is_damage = matches!(failure, AccessFailure::Unreadable | AccessFailure::Left(_));
+        let is_damage = matches!(failure, AccessFailure::Unreadable | AccessFailure::Untouched(_));
         self.counters.damage.found += u64::from(is_damage);
         match (failure, token) {
             (AccessFailure::Unreadable, Commit::Read(tag, ..)) => {
@@ -186,7 +186,9 @@ impl Osd {
             (AccessFailure::Unreadable, Commit::Op(tag, ..)) => {
                 self.own_update_failed(now, (pg, object), tag, fx);
             }
-            (AccessFailure::Left(ends), Commit::Op(tag, ..)) if self.ops.get_mut(tag).is_some() => {
+            (AccessFailure::Untouched(ends), Commit::Op(tag, ..))
+                if self.ops.get_mut(tag).is_some() =>
+            {
                 let version = self.ops.get_mut(tag).expect("it was looked up").version;
                 self.tell_unwritten(now, pg, (version, ends), fx);
                 self.refuse_update(now, object, tag, fx);

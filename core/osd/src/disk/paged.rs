@@ -467,8 +467,8 @@ impl Paged {
         let held = Some(longest_wait(now, &stages, &commit));
         let token = commit;
         let lost = stages.lost;
-        let result = match stages.left.any() {
-            true => Err(AccessFailure::Left(stages.left)),
+        let result = match stages.untouched.any() {
+            true => Err(AccessFailure::Untouched(stages.untouched)),
             false => result,
         };
         OpEnded::Access(AccessDone {

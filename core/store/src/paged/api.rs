@@ -332,8 +332,8 @@ pub struct Stages {
     pub longest: LongestWait,
     /// What of it was lost, because it [went past damage](super::PagedStore::submit_past_damage).
     pub lost: LostEnds,
-    /// What of it was [left](PastDamage::Leave).
-    pub left: LostEnds,
+    /// What of it was [left as it was](PastDamage::Leave).
+    pub untouched: LostEnds,
 }
 
 /// What becomes of an update that changes a part of a page of data, where the rest of that page cannot be read. Everything else of it is carried
@@ -437,7 +437,7 @@ impl Stages {
             throttled: Span::ZERO,
             longest: LongestWait::from(now),
             lost: LostEnds::default(),
-            left: LostEnds::default(),
+            untouched: LostEnds::default(),
         }
     }
 }

@@ -170,3 +170,41 @@ fn a_transaction_in_steps_that_waits_for_room_holds_nobody_up() {
         sample.free_or_returning()
     );
 }
+
+/// What is kept is for one update. Of several that come before the store has done anything, those that find no more room wait for it, each in its lane,
+/// and none of them has kept what another one needs: one after the other is carried out as room comes back.
+#[test]
+fn several_updates_at_once_find_room_one_after_the_other() {
+    for (page_bytes, direct_write) in [(4096, 1 << 26), (4096, 1 << 14), (1024, 1 << 26)] {
+        let (mut sample, fillers) = full(page_bytes, Bytes::new(direct_write));
+        let layout = sample.store.superblock().layout;
+        let (kept, before) = (kept_pages(&layout), sample.free_or_returning());
+        let pages = kept / 5;
+        let bytes = pages * u64::from(page_bytes);
+        let updates = 10..18_u64;
+        for lane in updates.clone() {
+            sample.submit_claiming(lane, RoomClaim::Owed, vec![write(60_000 + lane, 0, bytes)]);
+        }
+        let mut ended = sample.run_dry();
+        assert!(ended.values().all(|result| *result == Ok(Answer::Done)), "{ended:?}");
+        let waiting: Vec<u64> = updates.clone().filter(|lane| !ended.contains_key(lane)).collect();
+        assert!(!ended.is_empty() && !waiting.is_empty(), "{ended:?} of {kept} pages");
+        for lane in &waiting {
+            assert_eq!(sample.store.wait_of(|token| token == lane), Some(Wait::Room));
+        }
+        // Those that wait hold none of the pages.
+        let taken = before - sample.free_or_returning();
+        let done = ended.len() as u64;
+        assert!(taken <= done * (pages + 40), "{taken} for {done} of {pages} pages");
+        let mut at = 0;
+        while ended.len() < updates.clone().count() {
+            assert!(at + 8 <= fillers, "{at} fillers are gone, {ended:?}");
+            sample.submit_claiming(3, RoomClaim::Owed, remove(at..at + 8));
+            let mut more = sample.run_dry();
+            assert_eq!(more.remove(&3), Some(Ok(Answer::Done)));
+            assert!(more.values().all(|result| *result == Ok(Answer::Done)), "{more:?}");
+            ended.extend(more);
+            at += 8;
+        }
+    }
+}

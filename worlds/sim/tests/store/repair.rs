@@ -200,7 +200,7 @@ fn what_nobody_else_has_is_left_and_everything_else_is_carried_out() {
     while world.host().step() {}
     assert_eq!(world.host().take_doubts(), [], "there is nobody to be asked");
     let done = world.host().ended_mut().pop().expect("the op ends");
-    assert!(done.result.is_ok() && done.stages.left.any() && !done.stages.lost.any());
+    assert!(done.result.is_ok() && done.stages.untouched.any() && !done.stages.lost.any());
     world.host().disks_mut().data.end_failing_reads();
     model.resize(to as usize, 0);
     model[first as usize + 4096..].fill(7);

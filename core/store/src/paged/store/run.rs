@@ -192,7 +192,7 @@ impl<T: Copy> PagedStore<T> {
             let all = std::mem::take(changes).into_iter();
             *changes = all.flat_map(|change| change.without(&passed.page)).collect();
             if running.terms.past == Some(PastDamage::Leave) {
-                running.stages.left = running.stages.left.or(passed.ends);
+                running.stages.untouched = running.stages.untouched.or(passed.ends);
                 continue;
             }
             running.stages.lost = running.stages.lost.or(passed.ends);
