@@ -90,8 +90,11 @@ struct Worker {
 struct ShardRest {
     /// When somebody comes for it.
     wake_at: Time,
-    /// Before this time it lets nobody go, as it has said itself. Until then it is not asked again, unless something has changed in it.
+    /// Before this time it lets nobody go, as it has said itself.
     until: Time,
+    /// Before this time it is not asked again, unless something has changed in it: until it lets somebody go, or is due to look after
+    /// what it knows.
+    ask_at: Time,
 }
 
 /// One queue of an OSD with its workers. A placement group always uses the same shard, and its items are carried
@@ -121,7 +124,7 @@ impl Shard {
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
         let (items, passing, order) = (Slots::new(), VecDeque::new(), LogOrder::default());
-        let rest = ShardRest { wake_at: Time::MAX, until: Time::ZERO };
+        let rest = ShardRest { wake_at: Time::MAX, until: Time::ZERO, ask_at: Time::ZERO };
         let flows = ShardFlows::default();
         let (meter, left) = (Meter::default(), LeftQueue::default());
         Shard { osd, id, items, queue, order, passing, workers, idle, rest, flows, meter, left }
@@ -214,7 +217,7 @@ impl Shard {
         table: &TenantTable,
         mut charge_of: impl FnMut(&Item) -> ItemCharge,
     ) {
-        self.rest.until = Time::ZERO;
+        self.rest.ask_at = Time::ZERO;
         for slot in self.flows.share(now, &mut self.queue, plan, table) {
             let Some(queued) = self.items.at(slot) else {
                 self.items.release(slot);
@@ -251,8 +254,8 @@ impl Shard {
                     return;
                 }
             }
-            if now < self.rest.until {
-                return self.rest(self.rest.until, fx);
+            if now < self.rest.ask_at {
+                return self.wake_at(self.rest.until, fx);
             }
             match self.queue.take(now) {
                 Take::Ready(taken) => {
@@ -270,6 +273,7 @@ impl Shard {
     /// The scheduler lets nobody go before this time.
     fn rest(&mut self, until: Time, fx: &mut Effects) {
         self.rest.until = until;
+        self.rest.ask_at = until.min(self.queue.upkeep_at());
         self.wake_at(until, fx);
     }
 
@@ -486,7 +490,56 @@ impl Shard {
     /// The scheduler, to look at or to change its parameters; pump afterwards.
     #[inline]
     pub(crate) fn queue(&mut self) -> &mut Queue<SlotId> {
-        self.rest.until = Time::ZERO;
+        self.rest.ask_at = Time::ZERO;
         &mut self.queue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Policy;
+    use loadline_base::Bytes;
+    use loadline_device::Medium;
+    use loadline_qos::{Capacity, CostModel, CostRule, SchedulerKind, WorkOptions, preset};
+    use loadline_store::WindowBounds;
+
+    fn published() -> ShardPlan {
+        let preset = *preset("quincy").expect("a preset's name");
+        let capacity = Capacity::default_for(Medium::Ssd, 1);
+        let cost_model = match preset.cost_rule {
+            CostRule::Time(options) => CostModel::time(&options, Medium::Ssd),
+            CostRule::Bytes(combine) => {
+                CostModel::bytes(capacity.sequential_bandwidth, capacity.iops, combine)
+            }
+        };
+        let profile = preset.profiles.profile("balanced").expect("every table has it");
+        ShardPlan {
+            preset,
+            scheduler: SchedulerKind::Mclock,
+            capacity,
+            values: profile.values(preset.profiles.unit, &capacity),
+            cost_model,
+            work_options: WorkOptions::default(),
+            cut_off: 196,
+        }
+    }
+
+    /// mClock as published looks over its records every minute, by the clock of the calls. A shard at rest let it wait until something
+    /// came: by then a record was old that had not been so when the look was due, and came back as an idle one.
+    #[test]
+    fn a_shard_at_rest_lets_its_scheduler_look_over_its_records() {
+        let plan = published();
+        let window = WindowBounds { bytes: Bytes::from_kib(64), ops: 16 };
+        let mut gate = DiskGate::new(&plan, (window, None));
+        let queue = Policy { plan, seed: 1 }.build_queue(0);
+        let mut shard = Shard::new((OsdId::new(0), ShardId::new(0)), queue, 1);
+        let mut fx = Effects::default();
+        for second in [0, 59, 60, 100, 121, 180, 181] {
+            let now = Time::from_secs(second);
+            shard.pump(now, &mut gate, &mut fx);
+            assert!(now < shard.queue.upkeep_at(), "not looked after at {now:?}");
+        }
+        assert!(fx.world.is_empty(), "nobody is woken for it");
     }
 }

@@ -59,6 +59,11 @@ impl<T> Scheduler<T> for Queue<T> {
         dispatch!(self, queue => queue.earliest(now))
     }
 
+    #[inline]
+    fn upkeep_at(&self) -> Time {
+        dispatch!(self, queue => queue.upkeep_at())
+    }
+
     fn remove_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
         dispatch!(self, queue => queue.remove_class(now, class, removed))
     }

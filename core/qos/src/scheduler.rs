@@ -462,6 +462,11 @@ pub trait Scheduler<T> {
     /// When the next take can succeed: `now` if at once, `None` if nothing waits.
     fn earliest(&mut self, now: Time) -> Option<Time>;
 
+    /// When a take changes what it knows of its flows though nothing waits: whoever does not ask it while nothing may go asks it then.
+    fn upkeep_at(&self) -> Time {
+        Time::MAX
+    }
+
     /// Removes every waiting request of `class`, appended to `removed` in the order of each flow.
     fn remove_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>);
 

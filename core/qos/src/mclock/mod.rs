@@ -229,6 +229,14 @@ impl<T> Scheduler<T> for MClock<T> {
         in_mode!(self, mode => mode.earliest(now))
     }
 
+    #[inline]
+    fn upkeep_at(&self) -> Time {
+        match &self.mode {
+            Algorithm::Published(mode) => mode.upkeep_at(),
+            Algorithm::Loadline(_) => Time::MAX,
+        }
+    }
+
     fn remove_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
         in_mode!(self, mode => mode.remove_class(now, class, removed));
     }

@@ -18,6 +18,12 @@ impl<T> Published<T> {
         }
     }
 
+    /// When the next pass is due.
+    #[inline]
+    pub(in crate::mclock) fn upkeep_at(&self) -> Time {
+        self.next_clean.unwrap_or(Time::ZERO)
+    }
+
     /// Forgets old records and marks idle ones. A record in which requests wait is never forgotten.
     fn clean(&mut self, now: Time) {
         let (idle_age, erase_age) = (self.config.idle_age, self.config.erase_age);
