@@ -235,6 +235,32 @@ fn memory_stays_within_its_budget_and_comes_back() {
     node.stop();
 }
 
+/// A client that asked for the most and went, or ended its connection by breaking the protocol, held as much again each time it came, and was
+/// charged for none of it.
+#[test]
+fn what_commands_hold_is_charged_until_they_end_whoever_has_gone() {
+    const READS: u64 = 16;
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &FLAGS);
+    let held = |node: &Node| node.status()["memory"]["connections_held_bytes"].as_u64().unwrap();
+    let limit = |limit| node.tell(&["image", "qos", "vol0", "--limit", limit]);
+    succeed("qemu-io", &["-f", "raw", "-c", "write -P 3 0 16M", "-c", "flush", &node.uri("vol0")]);
+    let reads = (0..READS).flat_map(|cookie| request_head(0, cookie, cookie * MIB, 1 << 20));
+    let goes = [handshake(), reads.collect()].concat();
+    let errs = [&goes[..], &[0; 28]].concat();
+    for says in [goes, errs] {
+        limit("1");
+        let stream = saying(&node.socket(), &says).unwrap();
+        node.wait_until("it has asked", |node| held(node) >= (READS - 1) * MIB);
+        drop(stream);
+        node.wait_until("it has gone", |node| node.status()["connections"]["nbd"] == 0);
+        assert!(held(&node) > READS / 2 * MIB, "{} bytes are held", held(&node));
+        limit("0");
+        node.wait_until("its commands have ended", |node| held(node) == 0);
+    }
+    node.stop();
+}
+
 /// The umask of whoever started the node decided who could read and write every image.
 #[test]
 fn sockets_have_the_mode_that_was_asked_for() {

@@ -49,6 +49,8 @@ pub struct ExportCommand {
     pub length: u32,
     /// Whether what the command writes must be durable before it is answered. Meaningless without writing.
     pub fua: bool,
+    /// How many bytes it takes of the room that the owner gave, until it has ended, whether or not its client is there by then.
+    pub holds: u64,
 }
 
 /// What a [`ExportCommand`] asks for.

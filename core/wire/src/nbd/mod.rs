@@ -5,6 +5,7 @@
 //! 1. makes it with [`NbdSession::new`], which greets the client through the [`SessionOutbox`];
 //! 2. gives it what it received with [`NbdSession::receive`] as long as [`NbdSession::want`] is not 0;
 //! 3. carries out the commands in [`SessionOutbox::commands`] in any order and answers each one with [`NbdSession::finish`];
+//!    one that is under way when the connection ends still holds its memory;
 //! 4. sends the buffers in [`SessionOutbox::send`] in order and tells with [`NbdSession::sent`] how much went out;
 //! 5. closes the connection when [`SessionOutbox::close`] is set and what stands in the queue has gone out.
 

@@ -14,7 +14,7 @@ pub(super) struct ExportService {
     agreed: Agreed,
     stage: ServeStage,
     in_flight: Slots<NbdRequest>,
-    /// Bytes of payload of the commands in flight and of the one that is being received.
+    /// Bytes that the commands in flight hold, and the one that is being received.
     held: u64,
     /// Bytes that further requests may take.
     room: u64,
@@ -60,9 +60,12 @@ impl ExportService {
         matches!(self.stage, ServeStage::Payload(..) | ServeStage::Refused(..))
     }
 
-    /// Bytes of payload of what is under way.
-    pub(super) fn held(&self) -> u64 {
-        self.held
+    /// Bytes that the request holds whose payload is on its way.
+    pub(super) fn receives(&self) -> u64 {
+        match self.stage {
+            ServeStage::Payload(request, _) => request.room(),
+            _ => 0,
+        }
     }
 
     /// How many bytes the next request, or its payload, still lacks.
@@ -134,7 +137,7 @@ impl ExportService {
             (Ok(()), _) if request.room() > self.room => self.stage = ServeStage::Waiting(request),
             (Ok(()), length) => {
                 self.room -= request.room();
-                self.held += u64::from(request.transfer());
+                self.held += request.room();
                 match length {
                     0 => self.hand_out(request, Vec::new(), out),
                     _ => self.stage = ServeStage::Payload(request, BodyBuffer::new(length)),
@@ -159,13 +162,14 @@ impl ExportService {
             offset: request.offset,
             length: request.length,
             fua: request.has(flag::FUA),
+            holds: request.room(),
         });
     }
 
     /// Answers a command.
     pub(super) fn finish(&mut self, reply: NbdReply, out: &mut SessionOutbox) {
         let request = self.in_flight.release(reply.id);
-        self.held -= u64::from(request.transfer());
+        self.held -= request.room();
         let mut answer = Replier { request: &request, structured: self.agreed.structured, out };
         match reply.result {
             Ok(payload) => answer.success(payload),

@@ -83,13 +83,15 @@ impl NbdSession {
         }
     }
 
-    /// How many bytes are held for the client: payload of requests that have begun, and what it has not been sent yet.
+    /// How many bytes the session itself holds for the client: the request whose payload is on its way, and what the client has not been
+    /// sent yet. What commands hold that are handed out their owner counts ([`ExportCommand::holds`](super::ExportCommand::holds)): they
+    /// may outlive the session.
     pub fn held(&self) -> u64 {
-        let payload = match &self.phase {
-            SessionPhase::Serving(service) => service.held(),
+        let begun = match &self.phase {
+            SessionPhase::Serving(service) => service.receives(),
             SessionPhase::Negotiating(_) | SessionPhase::Closed => 0,
         };
-        payload + self.unsent
+        begun + self.unsent
     }
 
     /// Whether it is the client's turn: it has answers to take, or a payload to send.

@@ -97,13 +97,15 @@ fn a_request_waits_until_the_owner_has_room_for_it() {
     let write = [request(0, 1, 2, 0, 500), vec![7; 500]].concat();
     assert_eq!(talk.session.receive(&write, &Shop, &mut talk.out), 28, "its payload is not taken");
     assert_eq!((talk.session.waits_for(), talk.session.want()), (Some(500), 0));
-    assert_eq!(talk.session.held(), none + 600);
+    assert_eq!((talk.session.held(), read.holds), (none, 600), "what is handed out is the owner's");
     talk.session.set_room(499, &mut talk.out);
     assert_eq!(talk.session.waits_for(), Some(500), "still too little");
     talk.finish(&read, ReplyPayload::Data(vec![0; 600]));
     talk.session.set_room(500, &mut talk.out);
     assert_eq!((talk.session.waits_for(), talk.session.want()), (None, 500));
+    assert_eq!(talk.session.held(), none + 500, "its payload is on its way");
     let write = talk.command(&write[28..]);
+    assert_eq!((talk.session.held(), write.holds), (none, 500));
     assert_eq!(write.kind, CommandKind::Write(vec![7; 500]));
     // What takes nothing needs no room, and neither does what makes no sense.
     talk.session.set_room(0, &mut talk.out);

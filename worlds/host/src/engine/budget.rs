@@ -149,16 +149,32 @@ pub(super) struct HeldMemory {
 /// What one connection is charged for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ConnectionCharge {
+    /// What it takes without a request.
     pub states: u64,
-    pub data: u64,
+    /// Receive buffers beyond a short one.
+    pub buffers: u64,
+    /// What requests bring, and what answers them.
+    pub requests: u64,
+}
+
+impl ConnectionCharge {
+    /// What it takes for requests.
+    pub(super) fn data(&self) -> u64 {
+        self.buffers + self.requests
+    }
 }
 
 impl HeldMemory {
+    /// What all connections hold.
+    pub(super) fn connections(&self) -> u64 {
+        self.states + self.data
+    }
+
     /// A connection holds another amount than before.
     pub(super) fn change(&mut self, before: ConnectionCharge, after: ConnectionCharge) {
         self.states = self.states + after.states - before.states;
-        self.data = self.data + after.data - before.data;
-        self.peak = self.peak.max(self.states + self.data);
+        self.data = self.data + after.data() - before.data();
+        self.peak = self.peak.max(self.connections());
     }
 
     /// How much the requests of a connection may take that holds so much for some already, of so much for all: it may hold what
@@ -223,7 +239,7 @@ impl HostNode {
             osd_work_bytes: OSD_WORK.get() * osds,
             node_bytes: NODE.get(),
             connections_bytes: self.connections_most(),
-            connections_held_bytes: held.states + held.data,
+            connections_held_bytes: held.connections(),
             connections_peak_bytes: held.peak,
             connections_waiting: waiting,
         }
@@ -291,7 +307,7 @@ mod tests {
     #[test]
     fn a_connection_may_hold_half_of_what_it_leaves() {
         let mut held = HeldMemory::default();
-        let charge = |data| ConnectionCharge { states: CONNECTION, data };
+        let charge = |requests| ConnectionCharge { states: CONNECTION, buffers: 0, requests };
         held.change(ConnectionCharge::default(), charge(600));
         assert_eq!([0, 100, 400, 600].map(|own| held.room(1000, own)), [200, 150, 0, 0]);
         held.change(charge(600), charge(0));
@@ -305,7 +321,7 @@ mod tests {
         assert_eq!([first - 1, first].map(|most| held.more_connections(most)), [0, 1]);
         held.change(
             ConnectionCharge::default(),
-            ConnectionCharge { states: CONNECTION, data: 1 << 30 },
+            ConnectionCharge { states: CONNECTION, buffers: 0, requests: 1 << 30 },
         );
         let second = CONNECTION + first;
         assert_eq!([second - 1, second].map(|most| held.more_connections(most)), [0, 1]);

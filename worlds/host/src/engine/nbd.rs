@@ -6,7 +6,6 @@ mod sharing;
 pub(super) use connections::{NbdCommand, NbdConnections};
 
 use super::Engine;
-use super::budget::ConnectionCharge;
 use super::client_ops::{Ended, NewOp, Waiter};
 use super::doors::Complaint;
 use super::exports::NodeExports;
@@ -61,11 +60,11 @@ impl Engine {
             is_busy: false,
             came: self.host.now,
             moved: self.host.now,
-            charged: ConnectionCharge::default(),
             is_waiting: false,
             ended: false,
             closing: false,
         };
+        self.memory.enter(conn, self.doors.peer(conn));
         self.nbd.connections.insert(conn, connection);
         self.nbd.touched.push(conn);
         self.nbd_charge(conn);
@@ -122,37 +121,39 @@ impl Engine {
     }
 
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
-        let ExportCommand { id, export, kind, offset, length, fua } = command;
+        let ExportCommand { id, export, kind, offset, length, fua, holds } = command;
+        self.memory.begin(conn, holds);
+        let mut command = NbdCommand { conn, id, holds, brings: Brings::Nothing };
         let Some(view) = NodeExports::new(self.host.node.cluster(), &self.host.config).view(export)
         else {
             let failure =
                 NbdFailure { error: NbdError::Shutdown, message: "the image is gone".into() };
-            return self.nbd_answer(conn, NbdReply { id, result: Err(failure) });
+            return self.nbd_answer(command, Err(failure));
         };
         let range = (offset, u64::from(length));
         if offset + range.1 > view.size {
-            return self.nbd_answer(conn, NbdReply { id, result: Err(NbdError::Invalid.into()) });
+            return self.nbd_answer(command, Err(NbdError::Invalid.into()));
         }
         let is_flush = kind == CommandKind::Flush;
-        let mut brings = if kind == CommandKind::Read { Brings::Data } else { Brings::Nothing };
         let ops = match kind {
-            CommandKind::Read => self.host.ops_of(&view, range, read_of(&view), Vec::new()),
+            CommandKind::Read => {
+                command.brings = Brings::Data;
+                self.host.ops_of(&view, range, read_of(&view), Vec::new())
+            }
             CommandKind::Write(bytes) => self.host.ops_of(&view, range, OpKind::Write, bytes),
             CommandKind::Trim | CommandKind::WriteZeroes { .. } => self.host.zeros_of(&view, range),
             CommandKind::Flush | CommandKind::Cache => Vec::new(),
             CommandKind::BlockStatus { .. } => {
                 let (ops, covered) = self.host.status_of(&view, range);
-                brings = Brings::Status(covered);
+                command.brings = Brings::Status(covered);
                 ops
             }
         };
-        let waiter = Waiter::Nbd(NbdCommand { conn, id, brings });
-        self.begin_command(waiter, client, ops, fua || is_flush);
+        self.begin_command(Waiter::Nbd(command), client, ops, fua || is_flush);
     }
 
     pub(super) fn nbd_command_ended(&mut self, command: NbdCommand, ended: Ended) {
-        let NbdCommand { conn, id, brings } = command;
-        let result = match (ended.data, brings) {
+        let result = match (ended.data, command.brings) {
             (Some(_), Brings::Nothing) => Ok(ReplyPayload::Done),
             (Some(data), Brings::Data) => Ok(ReplyPayload::Data(data)),
             (Some(_), Brings::Status(covered)) => {
@@ -163,12 +164,15 @@ impl Engine {
                 message: "no copy of the data can be read".into(),
             }),
         };
-        self.nbd_answer(conn, NbdReply { id, result });
+        self.nbd_answer(command, result);
     }
 
-    fn nbd_answer(&mut self, conn: ConnId, reply: NbdReply) {
+    /// A command has ended, and gives back what it holds; its client is answered, if it is still there.
+    fn nbd_answer(&mut self, command: NbdCommand, result: Result<ReplyPayload, NbdFailure>) {
+        let NbdCommand { conn, id, holds, .. } = command;
+        self.memory.end(conn, holds);
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        connection.session.finish(reply, &mut connection.out);
+        connection.session.finish(NbdReply { id, result }, &mut connection.out);
         self.nbd.touched.push(conn);
     }
 
@@ -199,9 +203,7 @@ impl Engine {
 
     fn nbd_flush_one(&mut self, conn: ConnId) {
         let stopping = self.is_stopping();
-        let charged =
-            self.nbd.connections.get(&conn).map_or(0, |connection| connection.charged.data);
-        let has_room = self.nbd_room(charged) >= RECEIVE as u64;
+        let has_room = self.nbd_room(conn) >= RECEIVE as u64;
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         for buffer in connection.out.send.drain(..) {
             self.host.world.send(conn, buffer);
@@ -230,8 +232,8 @@ impl Engine {
     }
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
-        if let Some(connection) = self.nbd.connections.remove(&conn) {
-            self.memory.forget(conn, connection.charged);
+        if self.nbd.connections.remove(&conn).is_some() {
+            self.memory.leave(conn);
         }
         tracing::debug!(?conn, "an NBD client has gone");
     }

@@ -1,14 +1,16 @@
-//! The memory that connections share, whatever they speak: what they hold, who waits for some, and who has the express part (`budget.rs` has
-//! the rules).
+//! The memory that connections share, whatever they speak: what they and their requests hold, who waits for some, and who has the express
+//! part (`budget.rs` has the rules).
 
 use super::budget::{ConnectionCharge, EXPRESS_AFTER, HeldMemory};
-use crate::ConnId;
+use crate::{ConnId, Peer};
 use loadline_base::Time;
+use std::collections::BTreeMap;
 
 /// The connections' part of the node's memory.
 #[derive(Debug, Default)]
 pub(super) struct SharedMemory {
     held: HeldMemory,
+    accounts: BTreeMap<ConnId, MemoryAccount>,
     /// Those with a request that waits for memory, and since when.
     waiting: Vec<(ConnId, Time)>,
     /// Whether memory was given back since it was looked for some for them, and when that was.
@@ -18,10 +20,84 @@ pub(super) struct SharedMemory {
     express: Option<ConnId>,
 }
 
+/// What one connection holds. Its requests hold their bytes until they end, whether or not the connection is there by then: the account
+/// stays until the last of them has.
+#[derive(Debug)]
+struct MemoryAccount {
+    peer: Peer,
+    /// What it is charged for, all together.
+    charged: ConnectionCharge,
+    /// Bytes that requests hold whose ops are under way.
+    under_way: u64,
+    is_gone: bool,
+}
+
 impl SharedMemory {
     /// What all of them hold.
     pub(super) fn held(&self) -> HeldMemory {
         self.held
+    }
+
+    /// A connection has come.
+    pub(super) fn enter(&mut self, conn: ConnId, peer: Peer) {
+        let charged = ConnectionCharge::default();
+        let account = MemoryAccount { peer, charged, under_way: 0, is_gone: false };
+        self.accounts.insert(conn, account);
+    }
+
+    /// A request of a connection is under way from now on, and holds so many bytes. What it is charged for changes with the next
+    /// [`charge`](Self::charge).
+    pub(super) fn begin(&mut self, conn: ConnId, bytes: u64) {
+        self.account(conn).under_way += bytes;
+    }
+
+    /// A request has ended that held so many bytes. They are given back with the next [`charge`](Self::charge), or at once if its connection
+    /// has gone.
+    pub(super) fn end(&mut self, conn: ConnId, bytes: u64) {
+        let account = self.account(conn);
+        account.under_way -= bytes;
+        if account.is_gone {
+            self.charge(conn, ConnectionCharge::default());
+        }
+    }
+
+    /// Charges a connection for what it holds itself, and for its requests under way. The express part comes back where requests hold nothing.
+    pub(super) fn charge(&mut self, conn: ConnId, own: ConnectionCharge) {
+        let account = self.account(conn);
+        let requests = own.requests + account.under_way;
+        let now = ConnectionCharge { requests, ..own };
+        let before = std::mem::replace(&mut account.charged, now);
+        if account.is_gone && requests == 0 {
+            self.accounts.remove(&conn);
+        }
+        self.was_freed |= now.data() < before.data();
+        self.held.change(before, now);
+        if requests == 0 && self.has_express(conn) {
+            self.express = None;
+        }
+    }
+
+    /// A connection is gone and waits for nothing any more, while what it began may still hold memory, the express part too.
+    pub(super) fn leave(&mut self, conn: ConnId) {
+        self.waiting.retain(|(waiting, _)| *waiting != conn);
+        self.account(conn).is_gone = true;
+        self.charge(conn, ConnectionCharge::default());
+    }
+
+    /// What a connection is charged for without what every one takes.
+    pub(super) fn charged(&self, conn: ConnId) -> u64 {
+        self.accounts.get(&conn).map_or(0, |account| account.charged.data())
+    }
+
+    /// Bytes that requests of a connection hold whose ops are under way.
+    pub(super) fn under_way(&self, conn: ConnId) -> u64 {
+        self.accounts.get(&conn).map_or(0, |account| account.under_way)
+    }
+
+    fn account(&mut self, conn: ConnId) -> &mut MemoryAccount {
+        self.accounts
+            .get_mut(&conn)
+            .expect("a connection has an account until all it began has ended")
     }
 
     /// How many wait for memory.
@@ -34,50 +110,26 @@ impl SharedMemory {
         self.waiting.iter().map(|(conn, _)| *conn).collect()
     }
 
-    /// A connection is charged otherwise than before.
-    pub(super) fn charge(&mut self, before: ConnectionCharge, after: ConnectionCharge) {
-        self.was_freed |= after.data < before.data;
-        self.held.change(before, after);
-    }
-
     /// A connection has found no memory for its request since then.
     pub(super) fn wait(&mut self, conn: ConnId, since: Time) {
         self.waiting.push((conn, since));
     }
 
-    /// Whether a connection has the express part: for one request, and nothing behind it.
-    pub(super) fn has_express(&self, conn: ConnId) -> bool {
-        self.express == Some(conn)
-    }
-
-    /// A connection has had the express part.
-    pub(super) fn end_express(&mut self, conn: ConnId) {
-        if self.has_express(conn) {
-            self.express = None;
-        }
-    }
-
-    /// A connection is gone, which was charged so much.
-    pub(super) fn forget(&mut self, conn: ConnId, charged: ConnectionCharge) {
-        self.charge(charged, ConnectionCharge::default());
-        self.leave(conn);
-        self.end_express(conn);
-    }
-
-    /// A connection is gone and waits for nothing any more, while what it began may still hold memory, the express part too.
-    pub(super) fn leave(&mut self, conn: ConnId) {
-        self.was_freed = true;
-        self.waiting.retain(|(waiting, _)| *waiting != conn);
-    }
-
-    /// Takes those that wait, if some memory was given back or a second has passed.
+    /// Takes those that wait, if some memory was given back or a second has passed. Whose peer holds least comes first, so that a crowd of
+    /// one peer holds up nobody but itself, and gains nothing where it comes and goes.
     pub(super) fn take_waiting(&mut self, now: Time) -> Vec<(ConnId, Time)> {
         let is_time = now.since(self.looked) >= EXPRESS_AFTER;
         if self.waiting.is_empty() || !(std::mem::take(&mut self.was_freed) || is_time) {
             return Vec::new();
         }
         self.looked = now;
-        std::mem::take(&mut self.waiting)
+        let mut of_peer: BTreeMap<Peer, u64> = BTreeMap::new();
+        for account in self.accounts.values() {
+            *of_peer.entry(account.peer).or_default() += account.charged.data();
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by_key(|(conn, since)| (of_peer[&self.accounts[conn].peer], *since));
+        waiting
     }
 
     /// Whoever has waited for long gets the express part, if nobody has it.
@@ -86,31 +138,89 @@ impl SharedMemory {
             self.express = Some(conn);
         }
     }
+
+    /// Whether a connection has the express part: for one request, and nothing behind it.
+    pub(super) fn has_express(&self, conn: ConnId) -> bool {
+        self.express == Some(conn)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A connection's charge for so many bytes of requests that it holds itself.
+    fn own(requests: u64) -> ConnectionCharge {
+        ConnectionCharge { states: 10, buffers: 0, requests }
+    }
+
+    fn of_connections(numbers: [u32; 2]) -> (SharedMemory, [ConnId; 2]) {
+        let mut memory = SharedMemory::default();
+        let conns = numbers.map(ConnId::numbered);
+        for (conn, process) in conns.into_iter().zip(1..) {
+            memory.enter(conn, Peer::Process { user: 0, process });
+            memory.charge(conn, own(0));
+        }
+        (memory, conns)
+    }
+
     #[test]
     fn the_express_part_is_for_one_and_comes_back_with_what_it_was_for() {
-        let [one, other] = [1, 2].map(ConnId::numbered);
-        let mut memory = SharedMemory::default();
+        let (mut memory, [one, other]) = of_connections([1, 2]);
         let (soon, later) = (Time::ZERO, Time::ZERO + EXPRESS_AFTER);
         memory.offer_express(one, soon, soon);
         assert!(!memory.has_express(one), "it has not waited");
         memory.offer_express(one, soon, later);
         memory.offer_express(other, soon, later);
         assert_eq!([one, other].map(|conn| memory.has_express(conn)), [true, false]);
+        memory.charge(one, own(5));
+        memory.begin(one, 5);
         memory.leave(one);
+        memory.charge(other, own(0));
         memory.offer_express(other, soon, later);
         assert!(!memory.has_express(other), "what the first one began still holds it");
-        memory.end_express(other);
-        assert!(memory.has_express(one), "it is not the other's to end");
-        memory.end_express(one);
+        memory.end(one, 5);
         memory.offer_express(other, soon, later);
         assert!(memory.has_express(other));
-        memory.forget(other, ConnectionCharge::default());
+        memory.charge(other, ConnectionCharge { buffers: 7, ..own(0) });
+        assert!(!memory.has_express(other), "buffers are for no request");
+        memory.offer_express(other, soon, later);
+        memory.leave(other);
         assert!(!memory.has_express(other));
+    }
+
+    /// A client that came, asked for the most and went, again and again, held as much each time and was charged for none.
+    #[test]
+    fn what_requests_hold_counts_until_they_end_whoever_has_gone() {
+        let (mut memory, [one, other]) = of_connections([1, 2]);
+        [5, 7].iter().for_each(|bytes| memory.begin(one, *bytes));
+        memory.charge(one, own(3));
+        assert_eq!((memory.charged(one), memory.under_way(one)), (15, 12));
+        memory.end(one, 5);
+        memory.leave(one);
+        assert_eq!((memory.charged(one), memory.held().connections()), (7, 10 + 7));
+        memory.wait(other, Time::ZERO);
+        memory.take_waiting(Time::ZERO);
+        memory.wait(other, Time::ZERO);
+        assert_eq!(memory.take_waiting(Time::ZERO), [], "nothing was given back since");
+        memory.end(one, 7);
+        assert_eq!((memory.charged(one), memory.held().connections()), (0, 10));
+        assert_eq!(memory.take_waiting(Time::ZERO), [(other, Time::ZERO)]);
+        assert_eq!(memory.accounts.len(), 1, "the other one's");
+    }
+
+    #[test]
+    fn of_those_that_wait_the_one_goes_first_whose_peer_holds_least_gone_or_not() {
+        let (mut memory, [one, other]) = of_connections([1, 2]);
+        let again = ConnId::numbered(3);
+        memory.begin(one, 9);
+        memory.charge(other, own(4));
+        let peer = memory.accounts[&one].peer;
+        memory.leave(one);
+        memory.enter(again, peer);
+        let later = Time::ZERO + EXPRESS_AFTER;
+        memory.wait(again, Time::ZERO);
+        memory.wait(other, later);
+        assert_eq!(memory.take_waiting(later), [(other, later), (again, Time::ZERO)]);
     }
 }

@@ -10,6 +10,7 @@ pub(super) use faces::{VhostCommand, VhostFaces};
 
 use super::Engine;
 use super::boot::BootError;
+use super::budget::{CONNECTION, ConnectionCharge};
 use super::client_ops::{Ended, Waiter};
 use super::doors::{Complaint, Speaks};
 use super::host_node::Alarm;
@@ -130,10 +131,8 @@ impl Engine {
         let socket = self.host.world.socket(conn).ok_or("it has gone already")?;
         let wake = self.host.world.await_readable(&socket).map_err(|error| error.to_string())?;
         self.vhost.by_wake.insert(wake, (face, Wake::Socket));
-        here.sessions += 1;
         here.session = Some(GuestSession {
             conn,
-            number: here.sessions,
             client: self.doors.new_client(),
             socket: ControlSocket::new(socket),
             talk: DeviceTalk::new(offer(&view)),
@@ -145,7 +144,8 @@ impl Engine {
             turns: RingTurns::default(),
         });
         tracing::info!(image = here.image, "a guest has come");
-        self.vhost_charge(face);
+        self.memory.enter(conn, self.doors.peer(conn));
+        self.vhost_charge(conn);
         Ok(())
     }
 
@@ -229,7 +229,9 @@ impl Engine {
     pub(super) fn vhost_flush(&mut self) {
         while let Some(face) = self.vhost.next_touched() {
             // What has ended gives back its memory, the express part too, before something new is taken.
-            self.vhost_charge(face);
+            if let Some(conn) = self.vhost.session(face).map(|session| session.conn) {
+                self.vhost_charge(conn);
+            }
             let served = self.vhost_stop_rings(face).and_then(|()| self.vhost_serve(face));
             if let Err(why) = served {
                 self.vhost_over(face, &why);
@@ -267,9 +269,10 @@ impl Engine {
         let mut idle = 0;
         while idle < RINGS {
             let here = &mut self.vhost.faces[face];
-            let is_full = here.requests() >= limits.commands || here.held() >= limits.bytes;
+            let is_many = here.requests() >= limits.commands;
             let (is_old, had_its_turn) = (here.has_old(), here.had_its_turn());
             let Some(session) = here.session.as_mut() else { return Ok(()) };
+            let is_full = is_many || self.memory.under_way(session.conn) >= limits.bytes;
             if is_full || is_old || session.stops.is_some() || session.waiting.is_some() {
                 return Ok(());
             }
@@ -330,7 +333,7 @@ impl Engine {
         };
         let (holds, counts) = cost(&command, &view);
         let conn = session.conn;
-        let room = self.memory.held().room(self.host.requests_most(), here.charged.data);
+        let room = self.memory.held().room(self.host.requests_most(), self.memory.charged(conn));
         if holds > room && !self.memory.has_express(conn) {
             session.waiting = Some((ring, request));
             return Ok(RequestStart::Waits);
@@ -376,8 +379,9 @@ impl Engine {
                 return Ok(RequestStart::Begun);
             }
         };
-        let id = here.begin(GuestRequest { ring, request, memory, reads }, holds);
-        self.vhost_charge(face);
+        let id = here.begin(GuestRequest { conn, holds, ring, request, memory, reads });
+        self.memory.begin(conn, holds);
+        self.vhost_charge(conn);
         self.begin_command(Waiter::Vhost(VhostCommand { face, id }), client, ops, then_sync);
         Ok(RequestStart::Begun)
     }
@@ -385,9 +389,13 @@ impl Engine {
     pub(super) fn vhost_command_ended(&mut self, command: VhostCommand, ended: Ended) {
         let VhostCommand { face, id } = command;
         let here = &mut self.vhost.faces[face];
-        let ended_for = here.end(id);
+        let GuestRequest { conn, holds, ring, request, memory, reads } = here.end(id);
+        let is_there = here.is_of(conn);
+        self.memory.end(conn, holds);
         self.vhost.touch(face);
-        let Some(GuestRequest { ring, request, memory, reads, .. }) = ended_for else { return };
+        if !is_there {
+            return;
+        }
         let (status, data) = match ended.data {
             Some(data) if reads => match request.writable.write(&memory, 0, &data) {
                 Ok(()) => (BlkStatus::Done, data.len() as u32),
@@ -447,14 +455,10 @@ impl Engine {
         self.vhost.go_on();
     }
 
-    /// Charges a face for what its guest holds now, and what requests of one that has gone do.
-    fn vhost_charge(&mut self, face: usize) {
-        let here = &mut self.vhost.faces[face];
-        let owed = here.owes();
-        self.memory.charge(std::mem::replace(&mut here.charged, owed), owed);
-        for conn in here.holds_nothing() {
-            self.memory.end_express(conn);
-        }
+    /// Charges a guest that is connected for what it holds now: all but its state its requests do.
+    fn vhost_charge(&mut self, conn: ConnId) {
+        let own = ConnectionCharge { states: CONNECTION, ..ConnectionCharge::default() };
+        self.memory.charge(conn, own);
     }
 
     /// Tells guests whose image has another size now. To be called every second or so.
@@ -498,7 +502,6 @@ impl Engine {
             self.host.world.forget_readable(wake);
         }
         self.memory.leave(session.conn);
-        self.vhost_charge(face);
         self.host.world.close(session.conn);
     }
 

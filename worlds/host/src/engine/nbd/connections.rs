@@ -1,7 +1,6 @@
 //! What is known of each NBD connection.
 
 use crate::ConnId;
-use crate::engine::budget::ConnectionCharge;
 use loadline_base::{SlotId, Time};
 use loadline_osd::ClientId;
 use loadline_wire::nbd::{NbdSession, SessionOutbox};
@@ -12,6 +11,8 @@ use std::collections::BTreeMap;
 pub(in crate::engine) struct NbdCommand {
     pub(super) conn: ConnId,
     pub(super) id: SlotId,
+    /// How many bytes of the connections' memory it holds.
+    pub(super) holds: u64,
     pub(super) brings: Brings,
 }
 
@@ -24,7 +25,8 @@ pub(super) enum Brings {
     Status(u32),
 }
 
-/// One connection. It is charged for its own state, what its receive buffer has beyond a short one, and what its session holds.
+/// One connection. It is charged for its own state, what its receive buffer has beyond a short one, what its session holds and what its
+/// commands do, which may outlive it.
 pub(super) struct NbdConnection {
     pub(super) session: NbdSession,
     pub(super) out: SessionOutbox,
@@ -38,8 +40,6 @@ pub(super) struct NbdConnection {
     pub(super) came: Time,
     /// When it came, or bytes last came or left.
     pub(super) moved: Time,
-    /// What of the connections' memory it is charged for.
-    pub(super) charged: ConnectionCharge,
     /// Whether it stands in the line of those that wait for memory.
     pub(super) is_waiting: bool,
     /// Whether the client will send nothing more. It may still read.
@@ -53,13 +53,6 @@ pub(in crate::engine) struct NbdConnections {
     pub(super) connections: BTreeMap<ConnId, NbdConnection>,
     /// Those with something to send or to ask for.
     pub(super) touched: Vec<ConnId>,
-}
-
-impl NbdConnections {
-    /// What each is charged for.
-    pub(in crate::engine) fn charged(&self) -> impl Iterator<Item = (ConnId, ConnectionCharge)> {
-        self.connections.iter().map(|(conn, connection)| (*conn, connection.charged))
-    }
 }
 
 impl NbdConnection {

@@ -8,15 +8,15 @@ use crate::engine::doors::Complaint;
 use loadline_wire::nbd::OPTION_MAX;
 
 impl Engine {
-    /// How much the requests of a connection may take that holds so much for some already.
-    pub(super) fn nbd_room(&self, held: u64) -> u64 {
-        self.memory.held().room(self.host.requests_most(), held)
+    /// How much more the requests of a connection may take.
+    pub(super) fn nbd_room(&self, conn: ConnId) -> u64 {
+        self.memory.held().room(self.host.requests_most(), self.memory.charged(conn))
     }
 
     /// Tells a session how much its next requests may take.
     pub(super) fn nbd_give_room(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get(&conn) else { return };
-        let mut room = self.nbd_room(connection.charged.data);
+        let mut room = self.nbd_room(conn);
         if self.memory.has_express(conn) {
             // One request, and nothing behind it.
             room = connection.session.waits_for().unwrap_or(0);
@@ -31,13 +31,8 @@ impl Engine {
         let buffers = (connection.asked + connection.unread.len()) as u64;
         let buffers = buffers.saturating_sub(RECEIVE_IDLE as u64);
         let option = if connection.session.is_negotiating() { OPTION_MAX as u64 } else { 0 };
-        let data = buffers + connection.session.held();
-        let now = ConnectionCharge { states: CONNECTION + option, data };
-        self.memory.charge(connection.charged, now);
-        connection.charged = now;
-        if connection.session.held() == 0 {
-            self.memory.end_express(conn);
-        }
+        let (states, requests) = (CONNECTION + option, connection.session.held());
+        self.memory.charge(conn, ConnectionCharge { states, buffers, requests });
         if connection.session.waits_for().is_some() && !connection.is_waiting {
             connection.is_waiting = true;
             self.memory.wait(conn, self.host.now);

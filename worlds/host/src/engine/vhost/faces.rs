@@ -1,6 +1,5 @@
 //! What is known of each image's guest.
 
-use crate::engine::budget::{CONNECTION, ConnectionCharge};
 use crate::{ConnId, ListenerId, ReadinessId};
 use loadline_base::{SlotId, Slots};
 use loadline_cluster::images::{ImageId, SnapshotId};
@@ -41,13 +40,9 @@ pub(super) struct VhostFace {
     /// `image` or `image@snapshot`.
     pub(super) image: String,
     pub(super) session: Option<GuestSession>,
-    under_way: GuestRequests<GuestRequest>,
-    /// How many sessions there were.
-    pub(super) sessions: u64,
-    /// What of the connections' memory it is charged for.
-    pub(super) charged: ConnectionCharge,
-    /// Whose session is over, while its requests hold what they were given, the express part too.
-    gone: Option<ConnId>,
+    under_way: Slots<GuestRequest>,
+    /// How many of these are of a session that is over: they end for nobody, and the next one is served when they have.
+    old: usize,
     /// What was taken from its rings in this turn of the loop ([`TAKEN_MAX`]).
     taken: u64,
 }
@@ -55,8 +50,6 @@ pub(super) struct VhostFace {
 /// A guest that is connected.
 pub(super) struct GuestSession {
     pub(super) conn: ConnId,
-    /// Which one of its face.
-    pub(super) number: u64,
     pub(super) client: ClientId,
     pub(super) socket: ControlSocket,
     pub(super) talk: DeviceTalk,
@@ -110,59 +103,16 @@ pub(super) struct SessionWakes {
 
 /// A request whose ops are under way.
 pub(super) struct GuestRequest {
+    /// Whose it is.
+    pub(super) conn: ConnId,
+    /// How many bytes of the connections' memory it holds.
+    pub(super) holds: u64,
     pub(super) ring: usize,
     pub(super) request: RingRequest,
     /// Where it lies.
     pub(super) memory: MachineMemory,
     /// Whether it is answered by what was read.
     pub(super) reads: bool,
-}
-
-/// Requests whose ops are under way. Each holds its bytes of the node's memory until it ends, whether or not its session is over by then.
-struct GuestRequests<R> {
-    requests: Slots<HeldRequest<R>>,
-    /// How many of them are of a session that is over: they end for nobody, and the next one is served when they have.
-    old: usize,
-    /// Bytes that all of them hold.
-    held: u64,
-}
-
-/// A request with the bytes that it holds.
-struct HeldRequest<R> {
-    request: R,
-    bytes: u64,
-    /// Of which session.
-    session: u64,
-}
-
-impl<R> GuestRequests<R> {
-    fn new() -> GuestRequests<R> {
-        GuestRequests { requests: Slots::new(), old: 0, held: 0 }
-    }
-
-    fn begin(&mut self, request: R, bytes: u64, session: u64) -> SlotId {
-        self.held += bytes;
-        self.requests.acquire(HeldRequest { request, bytes, session })
-    }
-
-    /// A request has ended; it comes back if it is of the session that there is now.
-    fn end(&mut self, id: SlotId, now: Option<u64>) -> Option<R> {
-        let HeldRequest { request, bytes, session } = self.requests.release(id);
-        self.held -= bytes;
-        let is_own = now == Some(session);
-        self.old -= usize::from(!is_own);
-        is_own.then_some(request)
-    }
-
-    /// The session is over.
-    fn let_go(&mut self) {
-        self.old = self.requests.len();
-    }
-
-    fn of(&self, session: u64) -> impl Iterator<Item = &R> {
-        let own = self.requests.iter().filter(move |(_, it)| it.session == session);
-        own.map(|(_, it)| &it.request)
-    }
 }
 
 /// All of them.
@@ -180,11 +130,6 @@ pub(in crate::engine) struct VhostFaces {
 }
 
 impl VhostFaces {
-    /// What each guest that is connected is charged for.
-    pub(in crate::engine) fn charged(&self) -> impl Iterator<Item = (ConnId, ConnectionCharge)> {
-        self.faces.iter().filter_map(|face| Some((face.session.as_ref()?.conn, face.charged)))
-    }
-
     /// A face has something to take or to answer.
     pub(super) fn touch(&mut self, face: usize) {
         if !self.touched.contains(&face) {
@@ -220,8 +165,7 @@ impl VhostFaces {
     }
 
     pub(super) fn of_conn(&self, conn: ConnId) -> Option<usize> {
-        let has = |face: &VhostFace| face.session.as_ref().is_some_and(|it| it.conn == conn);
-        self.faces.iter().position(has)
+        self.faces.iter().position(|face| face.is_of(conn))
     }
 
     /// The session of a face, if there is one.
@@ -232,15 +176,7 @@ impl VhostFaces {
 
 impl VhostFace {
     pub(super) fn new(image: String) -> VhostFace {
-        VhostFace {
-            image,
-            session: None,
-            under_way: GuestRequests::new(),
-            sessions: 0,
-            charged: ConnectionCharge::default(),
-            gone: None,
-            taken: 0,
-        }
+        VhostFace { image, session: None, under_way: Slots::new(), old: 0, taken: 0 }
     }
 
     /// So much more was taken from its rings in this turn.
@@ -253,51 +189,38 @@ impl VhostFace {
         self.taken >= TAKEN_MAX
     }
 
-    /// A request of the session is under way from now on, and holds so many bytes of the node's memory.
-    pub(super) fn begin(&mut self, request: GuestRequest, bytes: u64) -> SlotId {
-        self.under_way.begin(request, bytes, self.sessions)
+    /// A request of the session is under way from now on.
+    pub(super) fn begin(&mut self, request: GuestRequest) -> SlotId {
+        self.under_way.acquire(request)
     }
 
-    /// A request has ended. Answers it, unless its session is over.
-    pub(super) fn end(&mut self, id: SlotId) -> Option<GuestRequest> {
-        let now = self.session.as_ref().map(|session| session.number);
-        self.under_way.end(id, now)
+    /// A request has ended, of the session or of one that is over.
+    pub(super) fn end(&mut self, id: SlotId) -> GuestRequest {
+        let request = self.under_way.release(id);
+        self.old -= usize::from(!self.is_of(request.conn));
+        request
+    }
+
+    /// Whether this is the connection of the session that there is.
+    pub(super) fn is_of(&self, conn: ConnId) -> bool {
+        self.session.as_ref().is_some_and(|session| session.conn == conn)
     }
 
     /// The session is over. What its requests hold they hold until they end.
     pub(super) fn let_go(&mut self) -> Option<GuestSession> {
         let session = self.session.take()?;
-        self.under_way.let_go();
-        self.gone = self.gone.or(Some(session.conn));
+        self.old = self.under_way.len();
         Some(session)
-    }
-
-    /// Those who hold nothing any more, if requests do not: the guest, and one that has gone.
-    pub(super) fn holds_nothing(&mut self) -> impl Iterator<Item = ConnId> + use<> {
-        let here = self.session.as_ref().map(|session| session.conn);
-        let both = if self.held() == 0 { [self.gone.take(), here] } else { [None, None] };
-        both.into_iter().flatten()
-    }
-
-    /// What it is to be charged for now.
-    pub(super) fn owes(&self) -> ConnectionCharge {
-        let states = if self.session.is_some() { CONNECTION } else { 0 };
-        ConnectionCharge { states, data: self.held() }
     }
 
     /// Whether requests of a session that is over are still under way.
     pub(super) fn has_old(&self) -> bool {
-        self.under_way.old > 0
+        self.old > 0
     }
 
     /// How many requests are under way.
     pub(super) fn requests(&self) -> usize {
-        self.under_way.requests.len()
-    }
-
-    /// Bytes that they hold.
-    pub(super) fn held(&self) -> u64 {
-        self.under_way.held
+        self.under_way.len()
     }
 
     /// Whether a request of the session is under way, or waits to be: of this ring, or of any.
@@ -305,7 +228,8 @@ impl VhostFace {
         let Some(session) = &self.session else { return false };
         let is_meant = |of: usize| ring.is_none_or(|ring| ring == of);
         let waits = session.waiting.as_ref().is_some_and(|(of, _)| is_meant(*of));
-        waits || self.under_way.of(session.number).any(|request| is_meant(request.ring))
+        let mut own = self.under_way.iter().filter(|(_, it)| it.conn == session.conn);
+        waits || own.any(|(_, request)| is_meant(request.ring))
     }
 }
 
@@ -354,17 +278,5 @@ mod tests {
             }
         }
         assert_eq!((taken[0], taken[2], taken[RINGS - 1]), (15, 3, 8), "{taken:?}");
-    }
-
-    /// A guest that came, asked for the most and went, again and again, held 95 MiB each time and was charged for none.
-    #[test]
-    fn what_requests_hold_counts_until_they_end_whoever_has_gone() {
-        let mut under_way = GuestRequests::new();
-        let ids = [5, 7].map(|bytes| under_way.begin("read", bytes, 1));
-        assert_eq!(under_way.end(ids[0], Some(1)), Some("read"));
-        under_way.let_go();
-        assert_eq!((under_way.held, under_way.old, under_way.of(2).count()), (7, 1, 0));
-        assert_eq!(under_way.end(ids[1], Some(2)), None, "it ends for nobody");
-        assert_eq!((under_way.held, under_way.old), (0, 0));
     }
 }
