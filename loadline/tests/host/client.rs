@@ -22,12 +22,15 @@ pub(crate) enum Request {
     Write { offset: u64, data: Vec<u8> },
     Flush,
     Zero { offset: u64, length: u32 },
+    Trim { offset: u64, length: u32 },
 }
 
-/// An answer without an error.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) cookie: u64,
+    /// The protocol's number of an error, or 0.
+    pub(crate) error: u32,
     /// What was read; empty after other requests.
     pub(crate) data: Vec<u8>,
 }
@@ -110,6 +113,7 @@ impl Connection {
             }
             Request::Flush => (3, 0, 0, &[]),
             Request::Zero { offset, length } => (6, *offset, *length, &[]),
+            Request::Trim { offset, length } => (4, *offset, *length, &[]),
         };
         let answer = if matches!(request, Request::Read { .. }) { length } else { 0 };
         self.expected.insert(self.cookie_next, answer);
@@ -118,17 +122,24 @@ impl Connection {
         self.stream.write_all(&[&head[..], data].concat())
     }
 
-    /// The next answer, to whichever request. An error in an answer is a failed test: no client here asks for the wrong.
+    /// The next answer, to whichever request. An error in an answer is a failed test.
     pub(crate) fn receive(&mut self) -> io::Result<Reply> {
+        let reply = self.receive_any()?;
+        let Reply { cookie, error, .. } = reply;
+        assert_eq!(error, 0, "request {cookie} was answered with an error");
+        Ok(reply)
+    }
+
+    /// The next answer, good or bad.
+    pub(crate) fn receive_any(&mut self) -> io::Result<Reply> {
         let magic = u32::from_be_bytes(receive(&mut self.stream)?);
         assert_eq!(magic, SIMPLE_REPLY_MAGIC);
         let error = u32::from_be_bytes(receive(&mut self.stream)?);
         let cookie = u64::from_be_bytes(receive(&mut self.stream)?);
-        assert_eq!(error, 0, "request {cookie} was answered with an error");
         let length = self.expected.remove(&cookie).expect("every answer has its request");
-        let mut data = vec![0; length as usize];
+        let mut data = vec![0; if error == 0 { length as usize } else { 0 }];
         self.stream.read_exact(&mut data)?;
-        Ok(Reply { cookie, data })
+        Ok(Reply { cookie, error, data })
     }
 
     /// Sends nothing more, and says so.

@@ -44,7 +44,7 @@ fn open_files(node: &Node) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", node.process_id())).expect("the node runs").count()
 }
 
-fn resident(node: &Node) -> u64 {
+pub(crate) fn resident(node: &Node) -> u64 {
     let facts = std::fs::read_to_string(format!("/proc/{}/status", node.process_id()));
     let facts = facts.expect("the node runs");
     let line = facts.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux tells it");

@@ -21,3 +21,4 @@ mod snapshots;
 mod stopping;
 mod tools;
 mod vhost;
+mod zeros;

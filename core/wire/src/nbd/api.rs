@@ -81,6 +81,16 @@ pub enum CommandKind {
     },
 }
 
+impl CommandKind {
+    /// How it fails where its range ends past the export.
+    pub const fn past_end(&self) -> NbdError {
+        match self {
+            CommandKind::Write(_) | CommandKind::WriteZeroes { .. } => NbdError::NoSpace,
+            _ => NbdError::Invalid,
+        }
+    }
+}
+
 /// The answer to a [`ExportCommand`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct NbdReply {

@@ -4,7 +4,11 @@ use super::bytes::Fields;
 use super::numbers::{REQUEST_MAGIC, cmd, flag};
 use super::terms::Agreed;
 use super::{CommandKind, EXTENTS_MAX, NbdError, NbdFailure, PAYLOAD_MAX, Violation};
+use crate::range_room::range_room;
 use std::borrow::Cow;
+
+/// What an extent takes: in the answer, and twice as a range of the data by which it is found.
+const EXTENT_BYTES: u64 = 8 + 2 * 16;
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +45,12 @@ impl NbdRequest {
         if matches!(self.command, cmd::READ | cmd::WRITE) { self.length } else { 0 }
     }
 
-    /// How much memory it takes until it is answered: its data, or the longest list of extents.
+    /// How much memory it takes until it is answered: its data, or ops on what it names; and the longest list of extents.
     pub(super) fn room(&self) -> u64 {
+        let ops = range_room([u64::from(self.length)]);
         match self.command {
-            cmd::BLOCK_STATUS => EXTENTS_MAX as u64 * 8,
+            cmd::BLOCK_STATUS => ops + EXTENTS_MAX as u64 * EXTENT_BYTES,
+            cmd::TRIM | cmd::WRITE_ZEROES => ops,
             _ => u64::from(self.transfer()),
         }
     }
@@ -102,8 +108,7 @@ impl NbdRequest {
         }
         let end = self.offset.checked_add(u64::from(self.length));
         if end.is_none_or(|end| end > size) {
-            let grows = matches!(self.command, cmd::WRITE | cmd::WRITE_ZEROES);
-            let error = if grows { NbdError::NoSpace } else { NbdError::Invalid };
+            let error = self.kind(Vec::new()).past_end();
             return Err(fail(error, "the range ends past the export"));
         }
         Ok(())

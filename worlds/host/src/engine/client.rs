@@ -1,12 +1,14 @@
 //! Clients' commands on their way: ops go to their placement groups, replies to whoever waits for the command.
 
 use super::Engine;
-use super::client_ops::{NewOp, Waiter};
+use super::client_ops::Waiter;
 use super::host_node::HostNode;
+use super::image_ops::NewOp;
 use super::op_trace::OpTrace;
+use super::range_work::RangeWork;
 use loadline_base::SlotId;
 use loadline_cluster::Target;
-use loadline_cluster::images::ImageId;
+use loadline_cluster::images::{ImageId, Piece};
 use loadline_osd::{ClientId, Reply, TraceSpan};
 use std::ops::Range;
 
@@ -19,7 +21,35 @@ impl Engine {
         ops: Vec<NewOp>,
         then_sync: bool,
     ) {
-        let command = self.clients.begin(waiter, &ops, then_sync);
+        let command = self.clients.begin(waiter, client, &ops, then_sync);
+        self.issue_all(client, command, ops);
+    }
+
+    /// Begins a command that is carried out in steps, the first of them in this turn of the loop if it has time for it.
+    pub(super) fn begin_steps(
+        &mut self,
+        waiter: Waiter,
+        client: ClientId,
+        work: RangeWork,
+        then_sync: bool,
+    ) {
+        self.clients.begin_steps(waiter, client, work, then_sync);
+    }
+
+    /// Takes the steps that are due, as many as a turn of the loop has time for.
+    pub(super) fn take_steps(&mut self) {
+        while let Some((command, client, work)) = self.clients.next_step() {
+            let node = &mut self.host.node;
+            let view = node.cluster().view_of(work.image, work.snapshot);
+            let holds =
+                |piece: &Piece| view.as_ref().is_some_and(|view| node.may_hold_data(view, piece));
+            let step = work.step(view.as_ref(), holds);
+            let ops = self.clients.stepped(command, step);
+            self.issue_all(client, command, ops);
+        }
+    }
+
+    fn issue_all(&mut self, client: ClientId, command: SlotId, ops: Vec<NewOp>) {
         if ops.is_empty() {
             return self.command_over(command);
         }
@@ -69,7 +99,11 @@ impl Engine {
         }
     }
 
+    /// All ops of a command have ended that it has until now.
     fn command_over(&mut self, command: SlotId) {
+        if self.clients.goes_on(command) {
+            return;
+        }
         if self.clients.takes_sync(command) {
             let number = self.host.node.change(self.host.now, |cluster, fx| cluster.sync(fx));
             return self.clients.awaits(number, command);

@@ -1,11 +1,12 @@
 //! Clients' commands under way: each is made of ops on objects, and ends with the last of them.
 
+use super::image_ops::NewOp;
 use super::nbd::NbdCommand;
+use super::range_work::{CommandFailure, HeldRanges, RangeStep, RangeTurns, RangeWork};
 use super::vhost::VhostCommand;
 use loadline_base::{SlotId, Slots, Span};
-use loadline_cluster::{IssuedOp, PoolId};
-use loadline_osd::{Data, OpKind, Reply};
-use loadline_store::ObjectNo;
+use loadline_cluster::IssuedOp;
+use loadline_osd::{ClientId, Reply};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -25,10 +26,12 @@ pub(super) enum Waiter {
 /// How a command has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ended {
-    /// What was read, if it was a read; `None` if some of it could be read from no copy.
-    pub data: Option<Vec<u8>>,
-    /// Where data is held in what it asked about, in any order.
+    /// What was read, if it was a read.
+    pub data: Result<Vec<u8>, CommandFailure>,
+    /// Where data is held in what it asked about, in order.
     pub held: Vec<Range<u64>>,
+    /// How many bytes of its range that tells of.
+    pub covered: u64,
     /// From admission to reply of its longest op.
     pub inside: Span,
 }
@@ -37,13 +40,16 @@ pub(super) struct Ended {
 #[derive(Debug)]
 struct ClientCommand {
     waiter: Waiter,
+    client: ClientId,
+    /// What is carried out in steps: none of it is left where it has only the ops that it began with.
+    work: Option<RangeWork>,
     /// Its ops without a reply, and its sync.
     left: u32,
     /// Bytes that its reads bring together.
     length: usize,
     data: Vec<u8>,
-    held: Vec<Range<u64>>,
-    failed: bool,
+    held: HeldRanges,
+    failed: Option<CommandFailure>,
     inside: Span,
     /// It is to be durable before it ends.
     then_sync: bool,
@@ -64,19 +70,7 @@ pub(super) struct ClientOps {
     commands: Slots<ClientCommand>,
     parts: BTreeMap<u32, CommandPart>,
     syncs: BTreeMap<u32, Vec<SlotId>>,
-}
-
-/// An op of a command that is about to be issued.
-#[derive(Debug)]
-pub(super) struct NewOp {
-    pub kind: OpKind,
-    pub pool: PoolId,
-    pub object: ObjectNo,
-    pub offset: u32,
-    pub length: u32,
-    /// Where its bytes are in the command's.
-    pub at: u64,
-    pub data: Data,
+    turns: RangeTurns,
 }
 
 impl ClientCommand {
@@ -95,19 +89,84 @@ impl ClientCommand {
 
 impl ClientOps {
     /// A command of these ops begins.
-    pub(super) fn begin(&mut self, waiter: Waiter, ops: &[NewOp], then_sync: bool) -> SlotId {
+    pub(super) fn begin(
+        &mut self,
+        waiter: Waiter,
+        client: ClientId,
+        ops: &[NewOp],
+        then_sync: bool,
+    ) -> SlotId {
         let reads = ops.iter().filter(|op| !op.kind.is_update());
         let length = reads.map(|op| op.at + u64::from(op.length)).max().unwrap_or(0);
-        self.commands.acquire(ClientCommand {
-            waiter,
-            left: ops.len() as u32,
-            length: length as usize,
-            data: Vec::new(),
-            held: Vec::new(),
-            failed: false,
-            inside: Span::ZERO,
-            then_sync,
-        })
+        let length = length as usize;
+        let command = ClientCommand { left: ops.len() as u32, length, ..new(waiter, client) };
+        self.commands.acquire(ClientCommand { then_sync, ..command })
+    }
+
+    /// A command begins that is carried out in steps.
+    pub(super) fn begin_steps(
+        &mut self,
+        waiter: Waiter,
+        client: ClientId,
+        work: RangeWork,
+        then_sync: bool,
+    ) {
+        let command = ClientCommand { work: Some(work), then_sync, ..new(waiter, client) };
+        let command = self.commands.acquire(command);
+        self.turns.push(command);
+    }
+
+    /// A turn of the loop begins, which has time for so many steps.
+    pub(super) fn begin_turn(&mut self) {
+        self.turns.begin_turn();
+    }
+
+    /// Whether a step is due in this turn.
+    pub(super) fn may_step(&self) -> bool {
+        self.turns.may_go_on()
+    }
+
+    /// Whether a step is left for the next turn.
+    pub(super) fn has_steps(&self) -> bool {
+        self.turns.are_left()
+    }
+
+    /// The next command that takes a step in this turn, and what is left of it.
+    pub(super) fn next_step(&mut self) -> Option<(SlotId, ClientId, &mut RangeWork)> {
+        let command = self.turns.next()?;
+        let here = self.commands.at_mut(command);
+        Some((command, here.client, here.work.as_mut().expect("it is carried out in steps")))
+    }
+
+    /// A command has taken a step, whose ops are about to be issued, or has failed in it.
+    pub(super) fn stepped(
+        &mut self,
+        command: SlotId,
+        step: Result<RangeStep, CommandFailure>,
+    ) -> Vec<NewOp> {
+        let here = self.commands.at_mut(command);
+        match step {
+            Ok(step) => {
+                self.turns.took(&step);
+                here.left = step.ops.len() as u32;
+                step.ops
+            }
+            Err(failure) => {
+                here.failed = Some(failure);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Whether a command whose ops have ended has a step left, which it takes when it is its turn.
+    pub(super) fn goes_on(&mut self, command: SlotId) -> bool {
+        let here = self.commands.at(command);
+        let has_more = here.work.as_ref().is_some_and(|work| !work.is_done());
+        let goes_on = has_more && here.failed.is_none();
+        if goes_on {
+            self.turns.push(command);
+        }
+        goes_on
     }
 
     /// An op of a command has been issued.
@@ -129,9 +188,10 @@ impl ClientOps {
                     let held = ranges.data.iter();
                     here.held.extend(held.map(|r| at + r.start - from..at + r.end - from));
                 }
-                None => here.take(at as usize, length as usize, data.into_vec()),
+                None if here.length > 0 => here.take(at as usize, length as usize, data.into_vec()),
+                None => {}
             },
-            Err(_) => here.failed = true,
+            Err(_) => here.failed = Some(CommandFailure::NoCopy),
         }
         here.left -= 1;
         (here.left == 0).then_some(command)
@@ -140,7 +200,7 @@ impl ClientOps {
     /// Whether a command whose ops have ended is still to be made durable; it asks once.
     pub(super) fn takes_sync(&mut self, command: SlotId) -> bool {
         let here = self.commands.at_mut(command);
-        std::mem::take(&mut here.then_sync) && !here.failed
+        std::mem::take(&mut here.then_sync) && here.failed.is_none()
     }
 
     /// A command waits for the sync of this number.
@@ -156,12 +216,29 @@ impl ClientOps {
     /// A command is over.
     pub(super) fn end(&mut self, command: SlotId) -> (Waiter, Ended) {
         let command = self.commands.release(command);
-        let ClientCommand { waiter, data, held, failed, inside, .. } = command;
-        (waiter, Ended { data: (!failed).then_some(data), held, inside })
+        let ClientCommand { waiter, work, data, held, failed, inside, .. } = command;
+        let (held, covered) = held.told(work.map_or(0, |work| work.covered));
+        (waiter, Ended { data: failed.map_or(Ok(data), Err), held, covered, inside })
     }
 
     /// Commands that have not ended.
     pub(super) fn open_commands(&self) -> usize {
         self.commands.len()
+    }
+}
+
+/// A command of no op.
+fn new(waiter: Waiter, client: ClientId) -> ClientCommand {
+    ClientCommand {
+        waiter,
+        client,
+        work: None,
+        left: 0,
+        length: 0,
+        data: Vec::new(),
+        held: HeldRanges::default(),
+        failed: None,
+        inside: Span::ZERO,
+        then_sync: false,
     }
 }

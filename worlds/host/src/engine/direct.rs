@@ -2,12 +2,13 @@
 
 use super::Engine;
 use super::Stopping;
-use super::client_ops::{Ended, NewOp, Waiter};
+use super::client_ops::{Ended, Waiter};
 use super::direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectDesk, DirectEnd, DirectImage,
     DirectModes, DirectOp, DirectServices,
 };
 use super::host_node::HostNode;
+use super::image_ops::NewOp;
 use super::mail::Mail;
 use crate::Mailbox;
 use loadline_cluster::OsdState;
@@ -182,7 +183,7 @@ impl Engine {
 
     pub(super) fn direct_op_ended(&mut self, token: u64, ended: Ended) {
         let Ended { data, inside, .. } = ended;
-        self.direct.ended(DirectEnd { token, inside, data });
+        self.direct.ended(DirectEnd { token, inside, data: data.ok() });
     }
 }
 

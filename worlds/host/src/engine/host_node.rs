@@ -22,7 +22,7 @@ pub(super) enum Alarm {
     Watch,
     /// A step of the stop has had its time.
     Stop,
-    /// Guests whose rings had more than was taken in one turn have theirs.
+    /// Guests whose rings had more than was taken in one turn have theirs, and so have commands with steps left.
     Again,
 }
 

@@ -1,9 +1,23 @@
 //! What a command on an image is, as ops on its objects, whoever asks for it.
 
-use super::client_ops::NewOp;
 use super::host_node::HostNode;
+use loadline_cluster::PoolId;
 use loadline_cluster::images::{Piece, SnapshotId, View, split};
 use loadline_osd::{Data, OpKind, SnapshotNo};
+use loadline_store::ObjectNo;
+
+/// An op of a command that is about to be issued.
+#[derive(Debug)]
+pub(super) struct NewOp {
+    pub kind: OpKind,
+    pub pool: PoolId,
+    pub object: ObjectNo,
+    pub offset: u32,
+    pub length: u32,
+    /// Where its bytes are in the command's.
+    pub at: u64,
+    pub data: Data,
+}
 
 /// How a view is read.
 pub(super) fn read_of(view: &View) -> OpKind {
@@ -33,12 +47,6 @@ impl HostNode {
             _ => Data::NONE,
         };
         split(view, offset, length).map(|piece| op_on(view, kind, piece, data(&piece))).collect()
-    }
-
-    /// The ops that make a range zeros: none for objects that hold nothing.
-    pub(super) fn zeros_of(&mut self, view: &View, range: (u64, u64)) -> Vec<NewOp> {
-        let pieces = self.node.pieces_with_data(view, range);
-        pieces.into_iter().map(|piece| op_on(view, OpKind::Zero, piece, Data::NONE)).collect()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Background work on images: objects of what was removed or cut off go, a few at a time, as ops like any other.
 
 use super::Engine;
-use super::client_ops::{Ended, NewOp, Waiter};
+use super::client_ops::{Ended, Waiter};
+use super::image_ops::NewOp;
 use loadline_cluster::PoolId;
 use loadline_node::JobOp;
 use loadline_osd::{ClientId, Data, OsdSet};
@@ -28,7 +29,7 @@ impl Engine {
     /// The part has ended. What failed is tried again.
     pub(super) fn image_work_ended(&mut self, ended: &Ended) {
         let Some((job, next)) = self.image_work.take() else { return };
-        if ended.data.is_some() {
+        if ended.data.is_ok() {
             self.host
                 .node
                 .change(self.host.now, |cluster, fx| cluster.image_job_advanced(job, next, fx));

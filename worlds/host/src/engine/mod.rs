@@ -32,6 +32,7 @@ mod mail;
 mod nbd;
 mod op_trace;
 mod opening;
+mod range_work;
 mod room;
 mod settings;
 mod shared_memory;
@@ -57,7 +58,7 @@ use benches::Benches;
 use client_ops::ClientOps;
 use direct_client::DirectDesk;
 use doors::{Doors, Speaks};
-use host_node::HostNode;
+use host_node::{Alarm, HostNode};
 use loadline_base::Time;
 use loadline_cluster::images::JobId;
 use nbd::NbdConnections;
@@ -121,6 +122,7 @@ impl Engine {
         self.host.world.turn((next < Time::MAX).then_some(next), happenings);
         self.host.now = self.host.world.now();
         self.vhost.begin_turn();
+        self.clients.begin_turn();
         for happening in happenings.drain(..) {
             self.happened(happening);
         }
@@ -161,6 +163,7 @@ impl Engine {
     /// Does everything that is due now, until nothing is.
     fn settle(&mut self) {
         loop {
+            self.take_steps();
             self.carry_out();
             self.syncs_ended();
             self.bench_settle();
@@ -176,9 +179,12 @@ impl Engine {
             }
             self.nbd_flush();
             self.vhost_flush();
-            if self.host.node.is_settled() {
+            if self.host.node.is_settled() && !self.clients.may_step() {
                 break;
             }
+        }
+        if self.clients.has_steps() {
+            self.host.alarms.push(self.host.now, Alarm::Again);
         }
         self.direct.settle(self.host.node.cluster());
         self.stop_settle();

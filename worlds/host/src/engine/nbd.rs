@@ -6,45 +6,24 @@ mod sharing;
 pub(super) use connections::{NbdCommand, NbdConnections};
 
 use super::Engine;
-use super::client_ops::{Ended, NewOp, Waiter};
+use super::client_ops::{Ended, Waiter};
 use super::doors::Complaint;
 use super::exports::NodeExports;
-use super::host_node::HostNode;
-use super::image_ops::{op_on, read_of};
+use super::image_ops::read_of;
+use super::range_work::{CommandFailure, RangeAsk, RangeWork};
 use crate::ConnId;
 use connections::{Brings, NbdConnection};
-use loadline_cluster::images::{View, split};
-use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
+use loadline_osd::{ClientId, OpKind};
 use loadline_wire::nbd::{
-    CommandKind, ConnectionLimits, ExportCommand, NbdError, NbdFailure, NbdReply, NbdSession,
-    ReplyPayload, SessionOutbox, StatusExtent,
+    CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, NbdSession, ReplyPayload,
+    SessionOutbox, StatusExtent,
 };
 use std::ops::Range;
 
-/// Objects with data that one question for block status looks into; the client asks again for what is behind them.
-const STATUS_OBJECTS_MAX: usize = 64;
 /// Bytes asked of a busy connection at a time: what the system's buffer of a Unix socket holds.
 const RECEIVE: usize = 256 << 10;
 /// Bytes asked of one that has nothing under way: a buffer that may wait for long is a short one.
 const RECEIVE_IDLE: usize = 16 << 10;
-
-impl HostNode {
-    /// The ops that tell where a range holds data, and how far they tell it: objects that hold nothing need none.
-    fn status_of(&mut self, view: &View, (offset, length): (u64, u64)) -> (Vec<NewOp>, u32) {
-        let (mut ops, mut covered) = (Vec::new(), 0);
-        for piece in split(view, offset, length) {
-            if self.node.may_hold_data(view, &piece) {
-                if ops.len() == STATUS_OBJECTS_MAX {
-                    break;
-                }
-                let kind = OpKind::Ranges(SnapshotNo(view.read_at.0));
-                ops.push(op_on(view, kind, piece, Data::NONE));
-            }
-            covered = piece.at as u32 + piece.length;
-        }
-        (ops, covered)
-    }
-}
 
 impl Engine {
     pub(super) fn nbd_accepted(&mut self, conn: ConnId) {
@@ -123,48 +102,44 @@ impl Engine {
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
         let ExportCommand { id, export, kind, offset, length, fua, holds } = command;
         self.memory.begin(conn, holds);
-        let mut command = NbdCommand { conn, id, holds, brings: Brings::Nothing };
+        let (past_end, is_flush) = (kind.past_end(), kind == CommandKind::Flush);
+        let mut command = NbdCommand { conn, id, holds, past_end, brings: Brings::Nothing };
         let Some(view) = NodeExports::new(self.host.node.cluster(), &self.host.config).view(export)
         else {
-            let failure =
-                NbdFailure { error: NbdError::Shutdown, message: "the image is gone".into() };
-            return self.nbd_answer(command, Err(failure));
+            return self.nbd_answer(command, Err(command.failure(CommandFailure::Gone)));
         };
         let range = (offset, u64::from(length));
         if offset + range.1 > view.size {
-            return self.nbd_answer(command, Err(NbdError::Invalid.into()));
+            return self.nbd_answer(command, Err(command.failure(CommandFailure::PastEnd)));
         }
-        let is_flush = kind == CommandKind::Flush;
         let ops = match kind {
             CommandKind::Read => {
                 command.brings = Brings::Data;
                 self.host.ops_of(&view, range, read_of(&view), Vec::new())
             }
             CommandKind::Write(bytes) => self.host.ops_of(&view, range, OpKind::Write, bytes),
-            CommandKind::Trim | CommandKind::WriteZeroes { .. } => self.host.zeros_of(&view, range),
-            CommandKind::Flush | CommandKind::Cache => Vec::new(),
-            CommandKind::BlockStatus { .. } => {
-                let (ops, covered) = self.host.status_of(&view, range);
-                command.brings = Brings::Status(covered);
-                ops
+            CommandKind::Trim | CommandKind::WriteZeroes { .. } => {
+                let work = RangeWork::new(&view, RangeAsk::Zero, vec![range]);
+                return self.begin_steps(Waiter::Nbd(command), client, work, fua);
             }
+            CommandKind::BlockStatus { .. } => {
+                command.brings = Brings::Status;
+                let work = RangeWork::new(&view, RangeAsk::Held, vec![range]);
+                return self.begin_steps(Waiter::Nbd(command), client, work, false);
+            }
+            CommandKind::Flush | CommandKind::Cache => Vec::new(),
         };
         self.begin_command(Waiter::Nbd(command), client, ops, fua || is_flush);
     }
 
     pub(super) fn nbd_command_ended(&mut self, command: NbdCommand, ended: Ended) {
-        let result = match (ended.data, command.brings) {
-            (Some(_), Brings::Nothing) => Ok(ReplyPayload::Done),
-            (Some(data), Brings::Data) => Ok(ReplyPayload::Data(data)),
-            (Some(_), Brings::Status(covered)) => {
-                Ok(ReplyPayload::Extents(extents(ended.held, covered)))
-            }
-            (None, _) => Err(NbdFailure {
-                error: NbdError::Io,
-                message: "no copy of the data can be read".into(),
-            }),
-        };
-        self.nbd_answer(command, result);
+        let Ended { data, held, covered, .. } = ended;
+        let result = data.map(|data| match command.brings {
+            Brings::Nothing => ReplyPayload::Done,
+            Brings::Data => ReplyPayload::Data(data),
+            Brings::Status => ReplyPayload::Extents(extents(held, covered)),
+        });
+        self.nbd_answer(command, result.map_err(|why| command.failure(why)));
     }
 
     /// A command has ended, and gives back what it holds; its client is answered, if it is still there.
@@ -248,8 +223,7 @@ impl Engine {
 }
 
 /// What holds data of so many bytes and what does not, in order. Everything else was never written, or was discarded.
-fn extents(mut held: Vec<Range<u64>>, covered: u32) -> Vec<StatusExtent> {
-    held.sort_unstable_by_key(|range| range.start);
+fn extents(held: Vec<Range<u64>>, covered: u64) -> Vec<StatusExtent> {
     let mut extents: Vec<StatusExtent> = Vec::new();
     let mut push = |length: u64, hole: bool| match extents.last_mut() {
         _ if length == 0 => {}
@@ -262,7 +236,7 @@ fn extents(mut held: Vec<Range<u64>>, covered: u32) -> Vec<StatusExtent> {
         push(range.end - range.start, false);
         at = range.end;
     }
-    push(u64::from(covered) - at, true);
+    push(covered - at, true);
     extents
 }
 
@@ -277,6 +251,6 @@ mod tests {
         };
         assert_eq!(shown(&[], 10), [(10, true)]);
         assert_eq!(shown(std::slice::from_ref(&(0..10)), 10), [(10, false)]);
-        assert_eq!(shown(&[4..6, 0..2, 6..7], 9), [(2, false), (2, true), (3, false), (2, true)]);
+        assert_eq!(shown(&[0..2, 4..6, 6..7], 9), [(2, false), (2, true), (3, false), (2, true)]);
     }
 }

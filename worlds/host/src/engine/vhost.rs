@@ -15,18 +15,20 @@ use super::client_ops::{Ended, Waiter};
 use super::doors::{Complaint, Speaks};
 use super::host_node::Alarm;
 use super::image_ops::read_of;
+use super::range_work::{RangeAsk, RangeWork};
 use crate::{ConnId, ListenAt, ListenerId, ReadinessId};
 use faces::{GuestRequest, GuestSession, RINGS, RingTurns, SessionWakes, VhostFace, Wake};
-use loadline_cluster::images::{OBJECT_BYTES_MIN, View};
+use loadline_cluster::images::View;
 use loadline_osd::OpKind;
 use loadline_vhost::{
     ControlSocket, DeviceOffer, DeviceTalk, MachineMemory, ReceivedMessage, RingRequest,
     ServedRings, SocketError, TalkError,
 };
 use loadline_wire::nbd::{ConnectionLimits, PAYLOAD_MAX};
+use loadline_wire::range_room::range_room;
 use loadline_wire::vhost::{
-    BLK_HEADER_BYTES, BLK_ZERO_BYTES_MAX, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange,
-    BlkShape, BlkStatus, VhostRequest,
+    BLK_HEADER_BYTES, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange, BlkShape, BlkStatus,
+    VhostRequest,
 };
 
 /// Features of rings: tables of descriptors, and both sides say up to where they want to hear nothing.
@@ -50,10 +52,6 @@ const MESSAGES_MAX: usize = 64;
 
 /// Bytes of a request that count in a turn as a request does.
 const TURN_BYTES: u64 = 64 << 10;
-
-/// What an op on a piece of an object takes of the node's memory, where it brings nothing.
-const OP_BYTES: u64 = 1 << 10;
-const _: () = assert!(BLK_ZERO_BYTES_MAX / OBJECT_BYTES_MIN * OP_BYTES <= PAYLOAD_MAX as u64 / 2);
 
 /// Bytes of the name that a guest may ask for.
 const ID_BYTES: usize = 20;
@@ -331,7 +329,7 @@ impl Engine {
                 return Ok(RequestStart::Begun);
             }
         };
-        let (holds, counts) = cost(&command, &view);
+        let (holds, counts) = cost(&command);
         let conn = session.conn;
         let room = self.memory.held().room(self.host.requests_most(), self.memory.charged(conn));
         if holds > room && !self.memory.has_express(conn) {
@@ -345,6 +343,14 @@ impl Engine {
         let reads = matches!(command, BlkCommand::Read(_));
         let client = session.client;
         let (ops, then_sync) = match command {
+            BlkCommand::Zero(ranges) => {
+                let ranges = ranges.iter().map(|range| (range.offset, range.length)).collect();
+                let work = RangeWork::new(&view, RangeAsk::Zero, ranges);
+                let waiter = self
+                    .vhost_waiter(face, GuestRequest { conn, holds, ring, request, memory, reads });
+                self.begin_steps(waiter, client, work, is_durable);
+                return Ok(RequestStart::Begun);
+            }
             BlkCommand::Read(BlkRange { offset, length }) => {
                 let kind = read_of(&view);
                 (self.host.ops_of(&view, (offset, length), kind, Vec::new()), false)
@@ -359,13 +365,6 @@ impl Engine {
                 (ops, is_durable)
             }
             BlkCommand::Flush => (Vec::new(), true),
-            BlkCommand::Zero(ranges) => {
-                let mut ops = Vec::new();
-                for BlkRange { offset, length } in ranges {
-                    ops.extend(self.host.zeros_of(&view, (offset, length)));
-                }
-                (ops, is_durable)
-            }
             BlkCommand::Id => {
                 let mut id = [0; ID_BYTES];
                 let name = here.image.as_bytes();
@@ -379,11 +378,18 @@ impl Engine {
                 return Ok(RequestStart::Begun);
             }
         };
-        let id = here.begin(GuestRequest { conn, holds, ring, request, memory, reads });
+        let waiter =
+            self.vhost_waiter(face, GuestRequest { conn, holds, ring, request, memory, reads });
+        self.begin_command(waiter, client, ops, then_sync);
+        Ok(RequestStart::Begun)
+    }
+
+    /// A request is under way from now on; who waits for its ops.
+    fn vhost_waiter(&mut self, face: usize, request: GuestRequest) -> Waiter {
+        let GuestRequest { conn, holds, .. } = request;
         self.memory.begin(conn, holds);
         self.vhost_charge(conn);
-        self.begin_command(Waiter::Vhost(VhostCommand { face, id }), client, ops, then_sync);
-        Ok(RequestStart::Begun)
+        Waiter::Vhost(VhostCommand { face, id: self.vhost.faces[face].begin(request) })
     }
 
     pub(super) fn vhost_command_ended(&mut self, command: VhostCommand, ended: Ended) {
@@ -397,12 +403,12 @@ impl Engine {
             return;
         }
         let (status, data) = match ended.data {
-            Some(data) if reads => match request.writable.write(&memory, 0, &data) {
+            Ok(data) if reads => match request.writable.write(&memory, 0, &data) {
                 Ok(()) => (BlkStatus::Done, data.len() as u32),
                 Err(_) => (BlkStatus::Failed, 0),
             },
-            Some(_) => (BlkStatus::Done, 0),
-            None => (BlkStatus::Failed, 0),
+            Ok(_) => (BlkStatus::Done, 0),
+            Err(_) => (BlkStatus::Failed, 0),
         };
         if let Err(why) = self.vhost_answer(face, ring, &request, &memory, status, data) {
             self.vhost_over(face, &why);
@@ -512,17 +518,13 @@ impl Engine {
     }
 }
 
-/// How many bytes a command holds of the node's memory, and what it counts in a turn beside itself.
-fn cost(command: &BlkCommand, view: &View) -> (u64, u64) {
+/// How many bytes a command holds of the node's memory, and what it counts in a turn beside itself. Zeros have their own turns.
+fn cost(command: &BlkCommand) -> (u64, u64) {
     match command {
         BlkCommand::Read(range) | BlkCommand::Write(range) => {
             (range.length, range.length / TURN_BYTES)
         }
-        BlkCommand::Zero(ranges) => {
-            let pieces = |range: &BlkRange| range.length / view.object_bytes + 2;
-            let pieces: u64 = ranges.iter().map(pieces).sum();
-            (pieces * OP_BYTES, pieces)
-        }
+        BlkCommand::Zero(ranges) => (range_room(ranges.iter().map(|range| range.length)), 0),
         BlkCommand::Flush | BlkCommand::Id => (0, 0),
     }
 }
@@ -554,28 +556,12 @@ fn understood(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_cluster::PoolId;
-    use loadline_cluster::images::{ImageId, SnapshotId};
 
-    /// They bring no byte, and each piece is an op all the same.
     #[test]
-    fn zeros_are_charged_for_each_piece_of_an_object() {
-        let image = ImageId { family: 1, member: 0 };
-        let view = View {
-            image,
-            pool: PoolId::new(1),
-            size: 1 << 30,
-            object_bytes: OBJECT_BYTES_MIN,
-            read_at: SnapshotId::HEAD,
-            newest: SnapshotId::HEAD,
-            ancestors: Vec::new(),
-        };
-        let range = BlkRange { offset: 0, length: BLK_ZERO_BYTES_MAX };
-        let pieces = BLK_ZERO_BYTES_MAX / OBJECT_BYTES_MIN;
-        let (holds, counts) = cost(&BlkCommand::Zero(vec![range, range]), &view);
-        assert!(counts >= 2 * pieces && holds == counts * OP_BYTES, "{holds} {counts}");
-        let write = BlkRange { offset: 0, length: 1 << 20 };
-        assert_eq!(cost(&BlkCommand::Write(write), &view), (1 << 20, 16));
-        assert_eq!(cost(&BlkCommand::Flush, &view), (0, 0));
+    fn a_request_is_charged_for_its_data_or_for_its_ops() {
+        let range = |length| BlkRange { offset: 0, length };
+        assert_eq!(cost(&BlkCommand::Write(range(1 << 20))), (1 << 20, 16));
+        assert_eq!(cost(&BlkCommand::Zero(vec![range(64 << 20); 16])), (64 << 10, 0));
+        assert_eq!(cost(&BlkCommand::Flush), (0, 0));
     }
 }

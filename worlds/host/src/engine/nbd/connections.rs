@@ -1,9 +1,10 @@
 //! What is known of each NBD connection.
 
 use crate::ConnId;
+use crate::engine::range_work::CommandFailure;
 use loadline_base::{SlotId, Time};
 use loadline_osd::ClientId;
-use loadline_wire::nbd::{NbdSession, SessionOutbox};
+use loadline_wire::nbd::{NbdError, NbdFailure, NbdSession, SessionOutbox};
 use std::collections::BTreeMap;
 
 /// A command of a connection, as its ops remember it.
@@ -13,7 +14,21 @@ pub(in crate::engine) struct NbdCommand {
     pub(super) id: SlotId,
     /// How many bytes of the connections' memory it holds.
     pub(super) holds: u64,
+    /// How it fails if the image is shorter by then than its range.
+    pub(super) past_end: NbdError,
     pub(super) brings: Brings,
+}
+
+impl NbdCommand {
+    /// Why it failed, in the protocol's words.
+    pub(super) fn failure(&self, why: CommandFailure) -> NbdFailure {
+        let (error, message) = match why {
+            CommandFailure::NoCopy => (NbdError::Io, "no copy of the data can be read"),
+            CommandFailure::Gone => (NbdError::Shutdown, "the image is gone"),
+            CommandFailure::PastEnd => (self.past_end, "the image is shorter now"),
+        };
+        NbdFailure { error, message: message.into() }
+    }
 }
 
 /// What the answer to a command brings.
@@ -21,8 +36,8 @@ pub(in crate::engine) struct NbdCommand {
 pub(super) enum Brings {
     Nothing,
     Data,
-    /// Where data is held, in so many bytes from the command's offset on.
-    Status(u32),
+    /// Where data is held.
+    Status,
 }
 
 /// One connection. It is charged for its own state, what its receive buffer has beyond a short one, what its session holds and what its
