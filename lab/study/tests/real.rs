@@ -8,6 +8,7 @@ use loadline_study::{
     Session, SessionError, SetupResult, StudyResult,
 };
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -126,6 +127,40 @@ fn setups_follow_each_other_on_devices_and_leave_them_empty() {
     let refused = open(out.path(), order(inputs(on(), ClientKind::Own, &[]), "baseline"));
     let refused = refused.err().expect("a device holds something").to_string();
     assert!(refused.contains("holds something that is no store; --overwrite"), "{refused}");
+}
+
+/// `--overwrite` gives a study what a device holds, not a device that somebody uses: none is written, the free ones neither.
+#[test]
+fn a_device_that_is_in_use_is_not_written_whatever_may_be_overwritten() {
+    let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let Some(devices) = loop_devices::LoopDevices::new(disks.path(), 4, 96) else { return };
+    let theirs = vec![7; 4 << 20];
+    for device in &devices.paths {
+        let mut file = fs::File::options().write(true).open(device).unwrap();
+        file.write_all(&theirs).and_then(|()| file.sync_all()).unwrap();
+    }
+    let held = loadline_host::DiskClaim::new(Path::new(&devices.paths[3])).unwrap();
+    for (study, first, set) in
+        [("recovery-nvme", 0, &TINY[..]), ("checkpoint-full-speed", 3, &["scale=0.001"][..])]
+    {
+        let overrides = set.iter().map(|text| text.parse::<Override>().unwrap()).collect();
+        let inputs = Library::built_in().inputs(study, overrides).unwrap();
+        let disks = RealDisks::Devices(devices.paths[first..].iter().map(Into::into).collect());
+        let client = ClientKind::Own;
+        let place = HostPlace { disks, client, keep_files: false, overwrite: true };
+        let inputs = Inputs { place: Place::Host(place), ..inputs };
+        let setup = if first == 0 { "baseline" } else { "log" };
+        let mut session = open(&out.path().join(study), order(inputs, setup)).unwrap();
+        let refused = session.run(1, &AtomicBool::new(false), |_| {}).err().expect("it is in use");
+        let refused = refused.to_string();
+        assert!(refused.contains("another process uses it"), "{study}: {refused}");
+        for device in &devices.paths {
+            let mut found = vec![0; theirs.len()];
+            fs::File::open(device).unwrap().read_exact(&mut found).unwrap();
+            assert!(found == theirs, "{study} has written to {device}");
+        }
+    }
+    drop(held);
 }
 
 /// Where fio has no nbd engine, asking for it is refused before anything is written.

@@ -8,7 +8,7 @@ use super::machine;
 use crate::MachineFacts;
 use crate::place::HostPlace;
 use loadline_base::{Span, Time};
-use loadline_host::{Clock, DiskOpen, new_store_id, write_new_store};
+use loadline_host::{Clock, DiskClaim, DiskOpen, new_store_id, write_new_store};
 use loadline_kv::{
     CheckpointId, CheckpointReport, Db, DbError, DbOptions, DbStatistics, Keyspace, Pending,
     WriteBatch,
@@ -197,11 +197,13 @@ fn told(error: DbError) -> String {
     format!("the store answers: {error}")
 }
 
-/// Writes an empty store onto a disk.
+/// Writes an empty store onto a disk, which is nobody else's meanwhile.
 fn write(path: &Path, spec: &EmbeddedSpec) -> Result<(), String> {
     let store_id = new_store_id().map_err(|error| error.to_string())?.get();
     let store = format(&Format { store_id, ..spec.format }, spec.options.protection)
         .map_err(|error| format!("there can be no such store: {error:?}"))?;
+    let _claim =
+        DiskClaim::new(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
     let file = File::options().write(true).open(path);
     file.and_then(|file| write_new_store(&store, &file, None))
         .map_err(|error| format!("{}: {error}", path.display()))

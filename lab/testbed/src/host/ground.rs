@@ -3,7 +3,7 @@
 
 use crate::place::{HostPlace, RealDisks};
 use loadline_base::Bytes;
-use loadline_host::{Holding, wipe_ends};
+use loadline_host::{DiskClaim, Holding, wipe_ends};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
@@ -205,9 +205,23 @@ impl RunDisks {
             RealDisks::Devices(devices) => devices.clone(),
         };
         let make_files = matches!(place.disks, RealDisks::Files(_));
+        if let Err(refused) = claim_devices(&place.disks) {
+            let _ = fs::remove_dir_all(&folder);
+            return Err(refused);
+        }
         let socket = folder.join("nbd.sock");
         Ok(RunDisks { socket, folder, disks, make_files, keep: place.keep_files, _lock: lock })
     }
+}
+
+/// Has all devices for a moment, before anything is written onto one: `--overwrite` speaks of what a device holds, and not of
+/// what is done with it now.
+fn claim_devices(disks: &RealDisks) -> Result<(), String> {
+    let RealDisks::Devices(devices) = disks else { return Ok(()) };
+    let claim = |device: &PathBuf| {
+        DiskClaim::new(device).map_err(|problem| format!("{}: {problem}", device.display()))
+    };
+    devices.iter().map(claim).collect::<Result<Vec<_>, _>>().map(drop)
 }
 
 /// Makes the folder anew, and locks it.
@@ -238,8 +252,9 @@ impl Drop for RunDisks {
         }
         if !self.make_files {
             for device in &self.disks {
-                // So that the next run finds the device empty, as this one did.
-                let _ = wipe_ends(device);
+                // So that the next run finds the device empty, as this one did; unless somebody has it by now.
+                let claim = DiskClaim::new(device);
+                let _ = claim.is_ok().then(|| wipe_ends(device));
             }
         }
         let _ = fs::remove_dir_all(&self.folder);
