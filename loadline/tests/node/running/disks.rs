@@ -339,8 +339,7 @@ fn an_empty_disk_is_filled_only_when_told() {
     empty.set_len(64 << 20).unwrap();
     node.start(&[]);
     // That what it holds may be lost was asked for as well, where it holds nothing.
-    let says =
-        "the disk holds nothing: `loadline osd replace osd.2 node/osd.2` lets the others fill it";
+    let says = "there is no store here, nor anything else: `loadline osd replace osd.2 node/osd.2` lets the others fill it";
     let health = node.says(&["health"]);
     assert!(health.contains(&format!("osd.2 is down: {says}\n")), "{health}");
     node.refuses(&["osd", "up", "2"], 2, "osd.2 stays down: ");

@@ -31,7 +31,7 @@ impl fmt::Display for Absence<'_> {
                 let path = path.display();
                 write!(
                     f,
-                    "the disk holds nothing: `loadline osd replace {osd} {path}` lets the others fill it"
+                    "there is no store here, nor anything else: `loadline osd replace {osd} {path}` lets the others fill it"
                 )
             }
             Absence::Fault(fault) => fault.fmt(f),

@@ -71,6 +71,8 @@ pub(super) struct ClientOps {
     parts: BTreeMap<u32, CommandPart>,
     syncs: BTreeMap<u32, Vec<SlotId>>,
     turns: RangeTurns,
+    /// The node is about to end: who has had a step gets no other.
+    is_ending: bool,
 }
 
 impl ClientCommand {
@@ -160,13 +162,30 @@ impl ClientOps {
 
     /// Whether a command whose ops have ended has a step left, which it takes when it is its turn.
     pub(super) fn goes_on(&mut self, command: SlotId) -> bool {
-        let here = self.commands.at(command);
+        let here = self.commands.at_mut(command);
         let has_more = here.work.as_ref().is_some_and(|work| !work.is_done());
+        if has_more && self.is_ending {
+            here.failed = here.failed.or(Some(CommandFailure::Gone));
+        }
         let goes_on = has_more && here.failed.is_none();
         if goes_on {
             self.turns.push(command);
         }
         goes_on
+    }
+
+    /// A client has gone: what of its commands has had no step yet is left. Whoever comes after it may write there.
+    pub(super) fn give_up_steps(&mut self, client: ClientId) {
+        let is_of = |command: &ClientCommand| command.client == client && command.work.is_some();
+        let of = self.commands.iter().filter(|(_, command)| is_of(command)).map(|(id, _)| id);
+        for id in of.collect::<Vec<_>>() {
+            self.commands.at_mut(id).work.iter_mut().for_each(RangeWork::give_up);
+        }
+    }
+
+    /// The node is about to end, and commands that are carried out in steps do not keep it.
+    pub(super) fn end_steps(&mut self) {
+        self.is_ending = true;
     }
 
     /// An op of a command has been issued.

@@ -71,10 +71,12 @@ impl Engine {
         self.nbd_commands(conn);
     }
 
-    /// The client will send nothing more. Its connection ends when everything it asked for is answered.
+    /// The client will send nothing more. Its connection ends when everything it asked for is answered; trims and zeros in the midst of
+    /// their steps are given up, since mostly it has gone.
     pub(super) fn nbd_ended(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         (connection.asked, connection.ended) = (0, true);
+        self.clients.give_up_steps(connection.client);
         self.nbd.touched.push(conn);
     }
 
@@ -187,6 +189,7 @@ impl Engine {
             && !connection.closing
         {
             connection.closing = true;
+            self.clients.give_up_steps(connection.client);
             if let loadline_wire::nbd::Close::Violated(violation) = close {
                 let says = format!("an NBD client broke the protocol: {violation}");
                 self.doors.complain(self.host.now, Complaint::Violation, || says);
@@ -207,7 +210,8 @@ impl Engine {
     }
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
-        if self.nbd.connections.remove(&conn).is_some() {
+        if let Some(connection) = self.nbd.connections.remove(&conn) {
+            self.clients.give_up_steps(connection.client);
             self.memory.leave(conn);
         }
         tracing::debug!(?conn, "an NBD client has gone");

@@ -30,7 +30,7 @@ pub(super) enum RangeAsk {
 pub(super) enum CommandFailure {
     /// No copy could do it.
     NoCopy,
-    /// The image, or the snapshot, has been removed.
+    /// The image, or the snapshot, has been removed; or who asked has gone, or the node goes, before every step was taken.
     Gone,
     /// The image is shorter than where the range ends.
     PastEnd,
@@ -46,6 +46,7 @@ pub(super) struct RangeWork {
     ranges: VecDeque<(u64, u64)>,
     /// Bytes of them that have been looked at.
     pub covered: u64,
+    is_given_up: bool,
 }
 
 /// One step.
@@ -58,7 +59,7 @@ pub(super) struct RangeStep {
 impl RangeWork {
     pub(super) fn new(view: &View, ask: RangeAsk, ranges: Vec<(u64, u64)>) -> RangeWork {
         let (image, snapshot) = (view.image, view.read_at);
-        RangeWork { image, snapshot, ask, ranges: ranges.into(), covered: 0 }
+        RangeWork { image, snapshot, ask, ranges: ranges.into(), covered: 0, is_given_up: false }
     }
 
     /// Takes a step on the image as it is now: ops for the next pieces that may hold data.
@@ -67,7 +68,7 @@ impl RangeWork {
         view: Option<&View>,
         mut may_hold_data: impl FnMut(&Piece) -> bool,
     ) -> Result<RangeStep, CommandFailure> {
-        let view = view.ok_or(CommandFailure::Gone)?;
+        let view = view.filter(|_| !self.is_given_up).ok_or(CommandFailure::Gone)?;
         let kind = match self.ask {
             RangeAsk::Zero => OpKind::Zero,
             RangeAsk::Held => OpKind::Ranges(SnapshotNo(view.read_at.0)),
@@ -100,6 +101,11 @@ impl RangeWork {
         if self.ask == RangeAsk::Held {
             self.ranges.clear();
         }
+    }
+
+    /// Takes no further step.
+    pub(super) fn give_up(&mut self) {
+        self.is_given_up = true;
     }
 
     /// Whether every piece has had its step.
@@ -275,6 +281,10 @@ mod tests {
         let mut removed = work();
         assert!(removed.step(Some(&long), |_| true).is_ok());
         assert_eq!(removed.step(None, |_| true).unwrap_err(), CommandFailure::Gone);
+        let mut given_up = work();
+        assert!(given_up.step(Some(&long), |_| true).is_ok());
+        given_up.give_up();
+        assert_eq!(given_up.step(Some(&long), |_| true).unwrap_err(), CommandFailure::Gone);
     }
 
     /// However many commands there are, a turn of the loop is short.

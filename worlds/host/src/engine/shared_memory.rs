@@ -27,7 +27,9 @@ struct MemoryAccount {
     peer: Peer,
     /// What it is charged for, all together.
     charged: ConnectionCharge,
-    /// Bytes that requests hold whose ops are under way.
+    /// Requests whose ops are under way; some of them hold no bytes.
+    requests: u32,
+    /// Bytes that they hold.
     under_way: u64,
     is_gone: bool,
 }
@@ -41,20 +43,23 @@ impl SharedMemory {
     /// A connection has come.
     pub(super) fn enter(&mut self, conn: ConnId, peer: Peer) {
         let charged = ConnectionCharge::default();
-        let account = MemoryAccount { peer, charged, under_way: 0, is_gone: false };
+        let account = MemoryAccount { peer, charged, requests: 0, under_way: 0, is_gone: false };
         self.accounts.insert(conn, account);
     }
 
     /// A request of a connection is under way from now on, and holds so many bytes. What it is charged for changes with the next
     /// [`charge`](Self::charge).
     pub(super) fn begin(&mut self, conn: ConnId, bytes: u64) {
-        self.account(conn).under_way += bytes;
+        let account = self.account(conn);
+        account.requests += 1;
+        account.under_way += bytes;
     }
 
     /// A request has ended that held so many bytes. They are given back with the next [`charge`](Self::charge), or at once if its connection
     /// has gone.
     pub(super) fn end(&mut self, conn: ConnId, bytes: u64) {
         let account = self.account(conn);
+        account.requests -= 1;
         account.under_way -= bytes;
         if account.is_gone {
             self.charge(conn, ConnectionCharge::default());
@@ -67,7 +72,7 @@ impl SharedMemory {
         let requests = own.requests + account.under_way;
         let now = ConnectionCharge { requests, ..own };
         let before = std::mem::replace(&mut account.charged, now);
-        if account.is_gone && requests == 0 {
+        if account.is_gone && account.requests == 0 {
             self.accounts.remove(&conn);
         }
         self.was_freed |= now.data() < before.data();
@@ -206,6 +211,18 @@ mod tests {
         memory.end(one, 7);
         assert_eq!((memory.charged(one), memory.held().connections()), (0, 10));
         assert_eq!(memory.take_waiting(Time::ZERO), [(other, Time::ZERO)]);
+        assert_eq!(memory.accounts.len(), 1, "the other one's");
+    }
+
+    /// A flush holds nothing, and its end met no account where its connection had gone: the node ended with it.
+    #[test]
+    fn a_request_that_holds_nothing_has_an_account_too() {
+        let (mut memory, [one, _]) = of_connections([1, 2]);
+        memory.begin(one, 0);
+        memory.begin(one, 4);
+        memory.leave(one);
+        memory.end(one, 4);
+        memory.end(one, 0);
         assert_eq!(memory.accounts.len(), 1, "the other one's");
     }
 

@@ -54,6 +54,7 @@ impl Engine {
             self.host.world.stop_listening(listener);
         }
         self.nbd_shut_down();
+        self.clients.end_steps();
     }
 
     /// Whether no new work is taken any more.
