@@ -106,6 +106,7 @@ fn a_study_of_checkpoints_runs_on_a_file_and_leaves_its_figures_alone() {
 
 /// A study that is killed leaves its store's file, and the next one removes it; one that is interrupted removes it itself.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "another process takes its own time")]
 fn what_a_killed_study_leaves_is_removed() {
     let folder = folder();
     let own = folder.path().join("disk/loadline-study");
