@@ -151,7 +151,7 @@ fn a_device_that_is_in_use_is_not_written_whatever_may_be_overwritten() {
         let inputs = Inputs { place: Place::Host(place), ..inputs };
         let setup = if first == 0 { "baseline" } else { "log" };
         let mut session = open(&out.path().join(study), order(inputs, setup)).unwrap();
-        let refused = session.run(1, &AtomicBool::new(false), |_| {}).err().expect("it is in use");
+        let refused = session.run(1, &AtomicBool::new(false), |_| {}).expect_err("it is in use");
         let refused = refused.to_string();
         assert!(refused.contains("another process uses it"), "{study}: {refused}");
         for device in &devices.paths {
