@@ -3,8 +3,12 @@
 use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::Override;
+use crate::place::Place;
 use crate::shelf::Shelf;
 use crate::study::Study;
+
+/// A key of the study's file with what `--quick` sets it to.
+pub(crate) type QuickKey = Result<(&'static str, String), InputError>;
 
 /// What a kind declares, beside its script.
 pub(crate) struct Declared {
@@ -13,8 +17,8 @@ pub(crate) struct Declared {
     pub read: fn(&Inputs) -> Result<Study, InputError>,
     /// The files that a study file asks for.
     pub named_in: fn(&Source, &[Override]) -> Result<NamedFiles, InputError>,
-    /// What `--quick` sets.
-    pub quick: fn(&Source) -> Result<(&'static str, String), InputError>,
+    /// What `--quick` sets, which differs where the work does.
+    pub quick: fn(&Source, &Place) -> QuickKey,
     /// A study file to begin with: sound as it stands, with a comment on every field, and `NAME` for its title.
     pub template: &'static str,
     /// Why it does not run on real disks, if it does not.

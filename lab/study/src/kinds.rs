@@ -54,7 +54,9 @@ mod tests {
     use super::*;
     use crate::input::Source;
     use crate::library::Library;
+    use crate::place::Place;
     use crate::shelf::Shelf;
+    use loadline_testbed::{ClientKind, HostPlace, RealDisks};
 
     /// Somebody begins with it: it is a study as it stands, and every setup says what it is.
     #[test]
@@ -72,7 +74,20 @@ mod tests {
             let study = Study::new(&inputs).unwrap_or_else(|error| panic!("{file}: {error}"));
             assert_eq!((study.kind, study.title.as_str()), (kind, "My own"));
             assert!(study.setups.iter().all(|setup| !setup.about.is_empty()), "{kind:?}");
-            assert!(library.quick(path).is_ok(), "{kind:?}");
+            assert!(library.quick(path, &Place::Sim).is_ok(), "{kind:?}");
         }
+    }
+
+    /// `--quick --on` took a quarter of the modelled run's periods, which is one second on a real disk: of one second the lowest is the median.
+    #[test]
+    fn a_quick_run_on_a_disk_is_a_part_of_what_runs_on_disks() {
+        let disks = RealDisks::Files("disk".into());
+        let client = ClientKind::Own;
+        let host = Place::Host(HostPlace { disks, client, keep_files: false, overwrite: false });
+        let library = Library::built_in();
+        let periods =
+            |place| library.quick("checkpoint-extreme", place).expect("there is one").to_string();
+        assert_eq!(periods(&Place::Sim), "--set periods=3");
+        assert_eq!(periods(&host), "--set periods=24");
     }
 }

@@ -171,9 +171,9 @@ impl Library {
     ///
     /// # Errors
     /// [`InputError`] if there is no such study.
-    pub fn quick(&self, study: &str) -> Result<Override, InputError> {
+    pub fn quick(&self, study: &str, place: &Place) -> Result<Override, InputError> {
         let study = self.find(Shelf::Studies, study)?;
-        let (key, value) = (declared(kind_of(&study)?).quick)(&study)?;
+        let (key, value) = (declared(kind_of(&study)?).quick)(&study, place)?;
         Ok(Override { key: key.to_owned(), value })
     }
 

@@ -62,15 +62,16 @@ impl Intent {
             });
         };
         let mut overrides = Vec::new();
-        if args.quick {
-            overrides.push(super::library().quick(study)?);
-        }
         overrides
             .extend(args.drive.clone().map(|value| Override { key: "drive".to_owned(), value }));
         overrides.extend(args.set.iter().cloned());
         let mut inputs = super::library().inputs(study, overrides)?;
         inputs.load = args.load.as_deref().map(Library::job_file).transpose()?;
         inputs.place = place(args, inputs.kind()?)?;
+        if args.quick {
+            // First, so that what was typed counts.
+            inputs.overrides.insert(0, super::library().quick(study, &inputs.place)?);
+        }
         let is_real = inputs.place != Place::Sim;
         let order = Order {
             inputs,

@@ -92,7 +92,7 @@ impl CheckpointReport {
     }
 }
 
-/// Counts since the store was opened. Bytes and pages of the device unless said otherwise.
+/// Counts since the store was opened. Bytes and pages of the device unless said otherwise; what is written is counted when the device is asked to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Ops submitted.

@@ -97,6 +97,11 @@ impl PutLoad {
         self.keys.is_at_end() && self.in_flight == 0
     }
 
+    /// Puts that have begun and not ended.
+    pub fn under_way(&self) -> u32 {
+        self.in_flight
+    }
+
     /// Whether there are puts to be handed out.
     pub fn has_due(&self) -> bool {
         !self.due.is_empty()

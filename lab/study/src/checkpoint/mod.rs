@@ -22,7 +22,6 @@ mod study;
 pub use keys::CHECKPOINT_KEYS;
 
 use crate::declared::Declared;
-use crate::place::Place;
 use crate::shelf::Shelf;
 
 /// The kind `checkpoint`.
@@ -31,8 +30,8 @@ pub(crate) const DECLARED: Declared = Declared {
     read: read::read,
     named_in: read::named_in,
     // A smaller store would show other ratios.
-    quick: |source| {
-        let periods = read::read_file(source, &Place::Sim, &[])?.work.periods;
+    quick: |source, place| {
+        let periods = read::read_file(source, place, &[])?.work.periods;
         Ok(("periods", (periods / 4).max(2).to_string()))
     },
     template: include_str!("../../new/checkpoint.toml"),

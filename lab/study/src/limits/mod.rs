@@ -25,7 +25,7 @@ pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
     read: LimitsStudy::read,
     named_in: read::named_in,
-    quick: |source| {
+    quick: |source, _| {
         let measured = read::read_file(source, &[])?.steps.measured;
         Ok(("measured", (measured / 10).max(Span::from_secs(1)).to_string()))
     },

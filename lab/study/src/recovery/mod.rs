@@ -30,7 +30,7 @@ pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
     read: RecoveryStudy::read,
     named_in: read::named_in,
-    quick: |_| Ok(("scale", "0.1".to_owned())),
+    quick: |_, _| Ok(("scale", "0.1".to_owned())),
     template: include_str!("../../new/recovery.toml"),
     not_on_disks: None,
     not_traced: None,

@@ -24,7 +24,7 @@ pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
     read: ServicesStudy::read,
     named_in: read::named_in,
-    quick: |_| Ok(("scale", "0.05".to_owned())),
+    quick: |_, _| Ok(("scale", "0.05".to_owned())),
     template: include_str!("../../new/services.toml"),
     not_on_disks: None,
     not_traced: None,

@@ -65,6 +65,8 @@ pub struct EmbeddedStore {
     facts: MachineFacts,
     /// How much older the store's clock is.
     older: Span,
+    /// When a put ended last, or none was under way.
+    heard: Time,
     /// Last, so that the store is closed before its disk goes.
     _disks: RunDisks,
 }
@@ -91,6 +93,7 @@ impl EmbeddedStore {
         machine::reached_by(&mut facts, event_loop, is_direct);
         Ok(EmbeddedStore {
             older: now.since(clock.now().min(now)),
+            heard: Time::ZERO,
             clock,
             db,
             keys,
@@ -124,12 +127,13 @@ impl EmbeddedStore {
     /// Lets time pass until then; the load goes on.
     ///
     /// # Errors
-    /// Why the store has stopped, as a sentence.
+    /// Why the store has stopped, or that it answers nothing, as a sentence.
     pub fn pass(&mut self, until: Time) -> Result<(), String> {
         loop {
             self.send();
             self.take_ends()?;
             let now = self.clock.now();
+            self.heed_silence(now)?;
             if now >= until {
                 return Ok(());
             }
@@ -151,8 +155,27 @@ impl EmbeddedStore {
         }
     }
 
+    /// A store that answers nothing would make a run of no puts, and one as good as any other.
+    fn heed_silence(&mut self, now: Time) -> Result<(), String> {
+        let under_way = self.load.under_way();
+        if under_way == 0 {
+            self.heard = now;
+        }
+        let silence = now.since(self.heard);
+        if silence <= SILENCE_MOST {
+            return Ok(());
+        }
+        Err(format!(
+            "no put has ended for {silence:.0}, and {under_way} are under way: see whether the disk has stopped or its file system is full"
+        ))
+    }
+
     fn take_ends(&mut self) -> Result<(), String> {
-        for (token, result) in self.flight.ended() {
+        let ended = self.flight.ended();
+        if !ended.is_empty() {
+            self.heard = self.clock.now();
+        }
+        for (token, result) in ended {
             let is_kept = match result {
                 Ok(_) => true,
                 Err(DbError::Full) => false,
@@ -189,6 +212,9 @@ impl EmbeddedStore {
         &self.facts
     }
 }
+
+/// A disk that is slow, or at work for itself, ends one put in this time all the same.
+const SILENCE_MOST: Span = Span::from_secs(30);
 
 /// All keys are of one keyspace; its name is a part of each.
 const KEYSPACE: &str = "k";
@@ -354,6 +380,22 @@ mod tests {
         assert!(again.contains("another study runs in"), "{again}");
         drop(store);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    /// A store whose puts wait for ever, for room that nobody makes, was recorded as a run of no puts.
+    #[test]
+    fn a_store_that_answers_nothing_ends_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = filled(&spec(folder.path()), 100);
+        let load: PutSpec = toml::from_str("depth = 64").unwrap();
+        store.load_mut().overwrite(&load, 100, PutKind::Atomic);
+        let later = store.now() + SILENCE_MOST + Span::from_secs(1);
+        assert_eq!(store.heed_silence(later), Ok(()), "none is under way");
+        store.start_load();
+        assert_eq!(store.heed_silence(later + SILENCE_MOST), Ok(()));
+        let reason = store.heed_silence(later + SILENCE_MOST + Span::from_secs(1)).unwrap_err();
+        let wanted = "no put has ended for 31 s, and 64 are under way";
+        assert!(reason.starts_with(wanted), "{reason}");
     }
 
     /// A put that starts late is told from when it was to start: nobody is asked for the next one while the last one waits.

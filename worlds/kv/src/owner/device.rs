@@ -25,8 +25,10 @@ pub(super) struct StoreOnDisk {
     sent: Slots<SentRequest>,
     /// Writes that found no room, and when they are asked for again.
     roomless: Vec<(Time, SentRequest, Vec<u8>)>,
-    /// Requests that the loop has answered.
-    answered: u64,
+    /// Whether there are any: whoever closes a database waits for its end, and not for room.
+    waits_for_room: bool,
+    /// Requests that the disk has carried out.
+    carried_out: u64,
     events: Vec<LoopEvent<DbAsk>>,
 }
 
@@ -48,7 +50,7 @@ impl StoreOnDisk {
         let mut outbox = Outbox::new();
         let store = PagedStore::open(turns.now(), options.store(), bytes, None, &mut outbox);
         let (asked, applied, roomless, events) = Default::default();
-        let (sent, answered) = (Slots::new(), 0);
+        let (sent, carried_out) = (Slots::new(), 0);
         let mut opened = StoreOnDisk {
             turns,
             disk,
@@ -58,7 +60,8 @@ impl StoreOnDisk {
             applied,
             sent,
             roomless,
-            answered,
+            waits_for_room: true,
+            carried_out,
             events,
         };
         opened.hand_out();
@@ -92,9 +95,9 @@ impl StoreOnDisk {
         self.sent.is_empty() && self.roomless.is_empty()
     }
 
-    /// Requests that the disk has answered.
+    /// Requests that the disk has carried out, those that it has refused not among them.
     pub(super) fn requests(&self) -> u64 {
-        self.answered
+        self.carried_out
     }
 
     /// Whether the disk is reached past the page cache.
@@ -173,14 +176,23 @@ impl StoreOnDisk {
         }
     }
 
+    /// A write that finds no room is refused from now on, which stops the store. What waits is asked for once more.
+    pub(super) fn give_up_on_room(&mut self) {
+        self.waits_for_room = false;
+        for (_, sent, data) in std::mem::take(&mut self.roomless) {
+            self.send(sent, data);
+        }
+    }
+
     fn disk_done(&mut self, token: u64, outcome: Outcome, data: Vec<u8>) {
         let token = SlotId::new(u32::try_from(token).expect("the token is a slot"));
         let sent = self.sent.release(token);
-        self.answered += 1;
         let now = self.turns.now();
-        if outcome == Outcome::NoSpace && sent.request.kind == RequestKind::Write {
+        let found_no_room = outcome == Outcome::NoSpace && sent.request.kind == RequestKind::Write;
+        if found_no_room && self.waits_for_room {
             return self.roomless.push((now + ROOM_PAUSE, sent, data));
         }
+        self.carried_out += u64::from(outcome == Outcome::Done);
         self.store.done(now, IoDone { id: sent.id, outcome, data }, &mut self.outbox);
         self.hand_out();
     }
@@ -204,5 +216,66 @@ impl StoreOnDisk {
     fn send(&mut self, sent: SentRequest, data: Vec<u8>) {
         let token = u64::from(self.sent.acquire(sent).get());
         self.turns.submit(self.disk, token, &sent.request, data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::start::DATA_FILE;
+    use super::*;
+    use loadline_host::DiskOpen;
+    use loadline_store::paged::{Answer, Edit, OpError};
+
+    /// A full file system under a database that was closed kept its owner, and whoever waited for that, for ever.
+    #[test]
+    fn who_closes_a_database_does_not_wait_for_room() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = DbOptions::small();
+        drop(crate::Db::open(folder.path(), options).expect("it opens"));
+        let disk = DiskOpen::existing(folder.path().join(DATA_FILE)).open().expect("it is there");
+        let mut device = StoreOnDisk::open(disk, &options).expect("it opens");
+        // Its pages are in memory then, so that puts write alone.
+        submit_put(&mut device);
+        device.hand_over();
+        assert_eq!(first_end(&mut device), Ok(Answer::Done));
+        let before = device.requests();
+        put_without_room(&mut device);
+        assert!(
+            device.completions().is_empty() && !device.roomless.is_empty(),
+            "it waits for room"
+        );
+        assert_eq!(device.requests(), before, "what was refused was not carried out");
+        device.give_up_on_room();
+        assert_eq!(first_end(&mut device), Ok(Answer::Done), "there was room by then");
+        put_without_room(&mut device);
+        let ended = device.completions();
+        assert!(matches!(ended[..], [Completion { result: Err(_), .. }]), "{ended:?}");
+        assert!(device.store.fault().is_some());
+    }
+
+    fn submit_put(device: &mut StoreOnDisk) {
+        let edit = Edit::Put { key: b"k".to_vec(), value: b"v".to_vec() };
+        device.submit(SlotId::new(7), Ask::Transaction(vec![edit]), LogMode::Fsync);
+    }
+
+    fn first_end(device: &mut StoreOnDisk) -> Result<Answer, OpError> {
+        loop {
+            device.turn(None, &mut Vec::new());
+            if let Some(ended) = device.completions().pop() {
+                return ended.result;
+            }
+        }
+    }
+
+    /// A put for whose record the file system has no room.
+    fn put_without_room(device: &mut StoreOnDisk) {
+        submit_put(device);
+        let now = device.now();
+        device.store.submit_all(now, &mut device.asked, &mut device.outbox);
+        for io in std::mem::take(&mut device.outbox.io) {
+            // The loop does not get it.
+            let token = device.sent.acquire(SentRequest { id: io.id, request: io.request });
+            device.disk_done(u64::from(token.get()), Outcome::NoSpace, io.data);
+        }
     }
 }

@@ -189,7 +189,10 @@ impl DbOwner {
                 let ended = self.device.store().metrics().history.iter();
                 answer.give(Ok(ended.filter(|report| report.id > since).copied().collect()));
             }
-            DbAsk::Close => self.closing = Closing::Asked,
+            DbAsk::Close => {
+                self.closing = Closing::Asked;
+                self.device.give_up_on_room();
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 use loadline_base::{Span, Time};
 use loadline_store::paged::metrics::Totals;
 
-/// Counts since the database was opened, and what it holds now.
+/// Counts since the database was opened, and what it holds now. Bytes and pages that go to the disk are counted when the disk is asked to write them, a moment
+/// before it has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DbStatistics {
     /// When this was so, by the clock that its checkpoints are told by.
@@ -28,13 +29,13 @@ pub struct DbStatistics {
     pub log_bytes: u64,
     /// Of these, images and edits: none but under `log` protection.
     pub log_physical_bytes: u64,
-    /// Bytes written to the log's part of the file; a block that was not full is written again.
+    /// Bytes that went to the log's part of the file; a block that was not full is written again.
     pub log_device_bytes: u64,
     /// Flushes of the log.
     pub log_flushes: u64,
-    /// Bytes of images that checkpoints have written to the recovery area: none but under `checkpoint` protection.
+    /// Bytes of images that went to the recovery area: none but under `checkpoint` protection.
     pub recovery_bytes: u64,
-    /// Pages that checkpoints have written home.
+    /// Pages that went home.
     pub pages_written: u64,
     /// Pages read.
     pub pages_read: u64,
@@ -56,7 +57,7 @@ pub struct DbStatistics {
     pub old_versions: u64,
     /// How many there may be. When they are used up, commits wait that need one.
     pub old_versions_max: u64,
-    /// Requests to the disk that were carried out.
+    /// Requests that the disk has carried out; refused ones are not among them.
     pub disk_requests: u64,
     /// Whether the disk is reached past the page cache.
     pub is_direct: bool,
