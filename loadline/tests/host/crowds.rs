@@ -4,6 +4,7 @@
 use crate::client::{Connection, Request, request_head};
 use crate::node::{Node, PATIENCE};
 use crate::tools::{succeed, text};
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -232,6 +233,31 @@ fn memory_stays_within_its_budget_and_comes_back() {
         _ => Ok(()),
     });
     are_served(&node);
+    node.stop();
+}
+
+/// One that had been given the express part took it again for the request behind: it held twice as much, which counted as if it were
+/// everybody's. Whoever asked for 4 KiB waited until it was ended, and then for the next one, as long as there was one.
+#[test]
+fn who_asks_for_little_is_served_beside_those_that_ask_for_the_most_and_take_nothing() {
+    const CROWD: u64 = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let flags = [&FLAGS[..], &["--memory", "280MiB"]].concat();
+    let node = Node::start(&folder.path().join("node"), &flags);
+    let modest = Connection::open(&node.socket(), "vol0").unwrap();
+    let reads = (0..2).flat_map(|cookie| request_head(0, cookie, 0, 32 << 20));
+    let says = [handshake(), reads.collect()].concat();
+    let crowd: Vec<_> = (0..CROWD).map(|_| saying(&node.socket(), &says).unwrap()).collect();
+    let modest = RefCell::new(modest);
+    node.wait_until("the first of them is ended", |node| {
+        modest.borrow_mut().ask(&Request::Read { offset: 0, length: 4096 }).unwrap();
+        let connections = node.status()["connections"]["nbd"].as_u64();
+        node.log().contains("took and sent nothing") && connections <= Some(CROWD)
+    });
+    let memory = node.status()["memory"].clone();
+    assert!(memory["connections_waiting"].as_u64() >= Some(CROWD / 2), "{memory}");
+    assert!(memory["connections_peak_bytes"].as_u64() < Some(48 * MIB), "{memory}");
+    drop(crowd);
     node.stop();
 }
 

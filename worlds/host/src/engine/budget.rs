@@ -8,11 +8,14 @@
 //! can, each has a share of 1/(N+1), and as much is still free for the next one. Those that hold memory others wait for and let
 //! nothing move for a while are ended. Of those that wait, the one whose peer holds least goes first.
 //!
+//! **Who asks for little does not wait for those who ask for much.** Of what requests may hold, a part for each connection that there may
+//! be is for small ones alone: whatever others hold, a connection whose requests hold nothing begins a small one at once.
+//!
 //! **Nobody stays outside.** A quarter of the connections' part is for what each takes without requests, so that requests never
 //! keep a new connection out.
 //!
 //! **Nobody starves.** A request that is longer than such a share, and has waited for a second, gets the express part, one
-//! after the other.
+//! after the other. That part is beside what the others share: what is held of it makes their shares no smaller.
 
 use super::host_node::HostNode;
 use crate::memory::ProgramMemory;
@@ -26,9 +29,11 @@ const NODE: Bytes = Bytes::from_mib(96);
 /// recovery and scans.
 const OSD_WORK: Bytes = Bytes::from_mib(48);
 /// Of the connections' part, what one request takes that has waited for long: the longest one there is.
-const EXPRESS: Bytes = Bytes::new(PAYLOAD_MAX as u64);
+pub(super) const EXPRESS: Bytes = Bytes::new(PAYLOAD_MAX as u64);
 /// How long it has to have waited.
 pub(super) const EXPRESS_AFTER: Span = Span::from_secs(1);
+/// What a connection may always have for requests, if it holds no more than that: a guest's pages, or where a few objects hold data.
+pub(super) const SMALL: u64 = 16 << 10;
 /// With less than this for connections, few would be let in, and only the express part would serve long requests.
 const CONNECTIONS_MIN: Bytes = Bytes::from_mib(96);
 /// What a connection takes without a request: its state and a short receive buffer.
@@ -135,6 +140,15 @@ fn machine() -> Bytes {
     ProgramMemory::here().total.unwrap_or(Bytes::from_mib(1024))
 }
 
+/// What requests may hold together, the express part aside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestsPart {
+    /// All of them.
+    pub all: u64,
+    /// Of that, what is for small ones alone.
+    pub for_small: u64,
+}
+
 /// What connections hold of their part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeldMemory {
@@ -177,10 +191,12 @@ impl HeldMemory {
         self.peak = self.peak.max(self.connections());
     }
 
-    /// How much the requests of a connection may take that holds so much for some already, of so much for all: it may hold what
-    /// is left after it.
-    pub(super) fn room(&self, most: u64, held: u64) -> u64 {
-        most.saturating_sub(self.data).saturating_sub(held) / 2
+    /// How much more the requests may take of a connection that is charged for this already, while so much is held of the express part: it
+    /// may hold what is left after it, and something small in any case.
+    pub(super) fn room(&self, part: RequestsPart, in_express: u64, own: ConnectionCharge) -> u64 {
+        let free = part.all.saturating_sub(self.data - in_express);
+        let share = free.saturating_sub(part.for_small).saturating_sub(own.data()) / 2;
+        share.max(SMALL.saturating_sub(own.requests).min(free))
     }
 
     /// How many more connections may come, with so much for all without requests: each could choose an export after the others.
@@ -211,8 +227,11 @@ impl HostNode {
     }
 
     /// What they may hold for requests, the express part aside.
-    pub(super) fn requests_most(&self) -> u64 {
-        (self.connections_most() - self.states_most()).saturating_sub(EXPRESS.get())
+    pub(super) fn requests_part(&self) -> RequestsPart {
+        let all = (self.connections_most() - self.states_most()).saturating_sub(EXPRESS.get());
+        let places =
+            (self.states_most() / CONNECTION).min(u64::from(self.config.doors.connections));
+        RequestsPart { all, for_small: places * SMALL }
     }
 
     /// Whether one more OSD fits the budget.
@@ -308,10 +327,48 @@ mod tests {
     fn a_connection_may_hold_half_of_what_it_leaves() {
         let mut held = HeldMemory::default();
         let charge = |requests| ConnectionCharge { states: CONNECTION, buffers: 0, requests };
-        held.change(ConnectionCharge::default(), charge(600));
-        assert_eq!([0, 100, 400, 600].map(|own| held.room(1000, own)), [200, 150, 0, 0]);
-        held.change(charge(600), charge(0));
-        assert_eq!((held.room(1000, 0), held.peak), (500, CONNECTION + 600));
+        let part = RequestsPart { all: MIB, for_small: 0 };
+        let room = |held: &HeldMemory, own| held.room(part, 0, charge(own));
+        held.change(ConnectionCharge::default(), charge(600 << 10));
+        let kib = |own: u64| room(&held, own << 10) >> 10;
+        assert_eq!([0, 100, 400, 424, 600].map(kib), [212, 162, 12, 0, 0]);
+        held.change(charge(600 << 10), charge(0));
+        assert_eq!((room(&held, 0), held.peak), (MIB / 2, CONNECTION + (600 << 10)));
+    }
+
+    /// A crowd whose connections came one after the other, and each took half of what it found, left nothing for the next one.
+    #[test]
+    fn a_small_request_finds_room_whatever_others_hold() {
+        const PLACES: usize = 300;
+        let charge = |requests| ConnectionCharge { states: CONNECTION, buffers: 0, requests };
+        let part = RequestsPart { all: 43 * MIB, for_small: PLACES as u64 * SMALL };
+        let mut held = HeldMemory::default();
+        let mut own = vec![0; PLACES];
+        for turn in 0..3 * PLACES {
+            let one = turn % PLACES;
+            // Some take what they can, some all that is small, some little by little.
+            let room = held.room(part, 0, charge(own[one]));
+            let taken = [room, room.min(SMALL), room.min(4096)][one % 3];
+            assert!(own[one] > 0 || taken >= 4096, "place {one} finds {taken}");
+            held.change(charge(own[one]), charge(own[one] + taken));
+            own[one] += taken;
+            assert!(held.data <= part.all);
+        }
+        assert!(own.iter().all(|own| *own >= 3 * 4096));
+        let shared = held.room(RequestsPart { all: 2 * part.all, ..part }, 0, charge(0));
+        assert!(shared > SMALL, "who asks for more has a share as before: {shared}");
+    }
+
+    #[test]
+    fn what_is_held_of_the_express_part_makes_no_share_smaller() {
+        let charge = |requests| ConnectionCharge { states: CONNECTION, buffers: 0, requests };
+        let part = RequestsPart { all: 40 * MIB, for_small: 8 * MIB };
+        let mut held = HeldMemory::default();
+        held.change(charge(0), charge(10 * MIB));
+        let room = held.room(part, 0, charge(0));
+        held.change(charge(0), charge(32 * MIB));
+        assert_eq!(held.room(part, 32 * MIB, charge(0)), room);
+        assert_eq!(room, 11 * MIB);
     }
 
     #[test]

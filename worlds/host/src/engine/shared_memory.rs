@@ -1,7 +1,7 @@
 //! The memory that connections share, whatever they speak: what they and their requests hold, who waits for some, and who has the express
 //! part (`budget.rs` has the rules).
 
-use super::budget::{ConnectionCharge, EXPRESS_AFTER, HeldMemory};
+use super::budget::{ConnectionCharge, EXPRESS, EXPRESS_AFTER, HeldMemory, RequestsPart};
 use crate::{ConnId, Peer};
 use loadline_base::Time;
 use std::collections::BTreeMap;
@@ -17,7 +17,14 @@ pub(super) struct SharedMemory {
     was_freed: bool,
     looked: Time,
     /// The one that has the express part.
-    express: Option<ConnId>,
+    express: Option<ExpressHolder>,
+}
+
+/// Who has the express part, and how much of it the one request takes that it is for: nothing until it begins.
+#[derive(Clone, Copy, Debug)]
+struct ExpressHolder {
+    conn: ConnId,
+    bytes: u64,
 }
 
 /// What one connection holds. Its requests hold their bytes until they end, whether or not the connection is there by then: the account
@@ -89,9 +96,20 @@ impl SharedMemory {
         self.charge(conn, ConnectionCharge::default());
     }
 
-    /// What a connection is charged for without what every one takes.
-    pub(super) fn charged(&self, conn: ConnId) -> u64 {
-        self.accounts.get(&conn).map_or(0, |account| account.charged.data())
+    /// How much more the requests of a connection may take of what all share.
+    pub(super) fn room(&self, conn: ConnId, part: RequestsPart) -> u64 {
+        self.held.room(part, self.in_express(), self.charged(conn))
+    }
+
+    /// What a connection is charged for.
+    fn charged(&self, conn: ConnId) -> ConnectionCharge {
+        self.accounts.get(&conn).map_or_else(ConnectionCharge::default, |account| account.charged)
+    }
+
+    /// How much is held of the express part. Who has it holds less where the answer is partly sent.
+    fn in_express(&self) -> u64 {
+        self.express
+            .map_or(0, |ExpressHolder { conn, bytes }| bytes.min(self.charged(conn).requests))
     }
 
     /// Bytes that requests of a connection hold whose ops are under way.
@@ -137,16 +155,27 @@ impl SharedMemory {
         waiting
     }
 
-    /// Whoever has waited for long gets the express part, if nobody has it.
-    pub(super) fn offer_express(&mut self, conn: ConnId, since: Time, now: Time) {
-        if self.express.is_none() && now.since(since) >= EXPRESS_AFTER {
-            self.express = Some(conn);
+    /// Whoever has waited for long gets the express part, if nobody has it; whether this one does.
+    pub(super) fn offer_express(&mut self, conn: ConnId, since: Time, now: Time) -> bool {
+        let is_given = self.express.is_none() && now.since(since) >= EXPRESS_AFTER;
+        if is_given {
+            self.express = Some(ExpressHolder { conn, bytes: 0 });
         }
+        is_given
+    }
+
+    /// A request of so many bytes wants to begin in the express part; whether it may: its connection has it, and no other request has begun
+    /// there.
+    pub(super) fn take_express(&mut self, conn: ConnId, bytes: u64) -> bool {
+        let is_free = |express: &&mut ExpressHolder| express.conn == conn && express.bytes == 0;
+        let Some(express) = self.express.as_mut().filter(is_free) else { return false };
+        express.bytes = bytes.min(EXPRESS.get());
+        true
     }
 
     /// Whether a connection has the express part: for one request, and nothing behind it.
     pub(super) fn has_express(&self, conn: ConnId) -> bool {
-        self.express == Some(conn)
+        self.express.is_some_and(|express| express.conn == conn)
     }
 }
 
@@ -194,22 +223,47 @@ mod tests {
         assert!(!memory.has_express(other));
     }
 
+    /// The request behind the one that it was for took it again, and what both held counted as if it were everybody's: nobody else had room for
+    /// one byte until their client was ended, and then for the next one.
+    #[test]
+    fn the_express_part_is_for_one_request_and_leaves_others_what_they_share() {
+        let (mut memory, [one, other]) = of_connections([1, 2]);
+        let (long, part) = (EXPRESS.get(), RequestsPart { all: 40 << 20, for_small: 8 << 20 });
+        let share = memory.room(other, part);
+        assert_eq!(share, 16 << 20);
+        assert!(!memory.take_express(one, long), "nobody has it");
+        assert!(memory.offer_express(one, Time::ZERO, Time::ZERO + EXPRESS_AFTER));
+        assert!(!memory.take_express(other, long), "it is the other one's");
+        assert!(memory.take_express(one, long));
+        for held in [long, long / 3] {
+            memory.charge(one, own(held));
+            assert_eq!(memory.room(other, part), share, "{held} bytes are held of it");
+            assert!(!memory.take_express(one, 1), "nothing comes behind it");
+        }
+        memory.charge(one, own(long + (4 << 20)));
+        assert_eq!(memory.room(other, part), share - (2 << 20), "what it holds beside counts");
+        memory.charge(one, own(0));
+        assert!(memory.offer_express(other, Time::ZERO, Time::ZERO + EXPRESS_AFTER));
+        assert!(memory.take_express(other, long));
+    }
+
     /// A client that came, asked for the most and went, again and again, held as much each time and was charged for none.
     #[test]
     fn what_requests_hold_counts_until_they_end_whoever_has_gone() {
         let (mut memory, [one, other]) = of_connections([1, 2]);
         [5, 7].iter().for_each(|bytes| memory.begin(one, *bytes));
         memory.charge(one, own(3));
-        assert_eq!((memory.charged(one), memory.under_way(one)), (15, 12));
+        let charged = |memory: &SharedMemory| memory.charged(one).data();
+        assert_eq!((charged(&memory), memory.under_way(one)), (15, 12));
         memory.end(one, 5);
         memory.leave(one);
-        assert_eq!((memory.charged(one), memory.held().connections()), (7, 10 + 7));
+        assert_eq!((charged(&memory), memory.held().connections()), (7, 10 + 7));
         memory.wait(other, Time::ZERO);
         memory.take_waiting(Time::ZERO);
         memory.wait(other, Time::ZERO);
         assert_eq!(memory.take_waiting(Time::ZERO), [], "nothing was given back since");
         memory.end(one, 7);
-        assert_eq!((memory.charged(one), memory.held().connections()), (0, 10));
+        assert_eq!((charged(&memory), memory.held().connections()), (0, 10));
         assert_eq!(memory.take_waiting(Time::ZERO), [(other, Time::ZERO)]);
         assert_eq!(memory.accounts.len(), 1, "the other one's");
     }

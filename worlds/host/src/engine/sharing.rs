@@ -2,20 +2,28 @@
 
 use super::Engine;
 use super::doors::Speaks;
+use crate::ConnId;
 
 impl Engine {
-    /// Looks whether some of those that wait for memory can go on, if some was given back or a second has passed.
+    /// Looks whether some of those that wait for memory can go on, if some was given back or a second has passed. Who can do so by what all
+    /// share leaves the express part to others.
     pub(super) fn give_memory(&mut self) {
-        for (conn, since) in self.memory.take_waiting(self.host.now) {
-            self.memory.offer_express(conn, since, self.host.now);
-            let goes_on = match self.doors.speaks(conn) {
-                Some(Speaks::Nbd) => self.nbd_goes_on(conn),
-                Some(Speaks::Vhost) => self.vhost_goes_on(conn),
-                Some(Speaks::Admin | Speaks::Page) | None => true,
-            };
+        let now = self.host.now;
+        for (conn, since) in self.memory.take_waiting(now) {
+            let goes_on = self.goes_on(conn)
+                || (self.memory.offer_express(conn, since, now) && self.goes_on(conn));
             if !goes_on {
                 self.memory.wait(conn, since);
             }
+        }
+    }
+
+    /// Gives a connection that waits for memory what there is; whether it waits no longer.
+    fn goes_on(&mut self, conn: ConnId) -> bool {
+        match self.doors.speaks(conn) {
+            Some(Speaks::Nbd) => self.nbd_goes_on(conn),
+            Some(Speaks::Vhost) => self.vhost_goes_on(conn),
+            Some(Speaks::Admin | Speaks::Page) | None => true,
         }
     }
 

@@ -331,8 +331,8 @@ impl Engine {
         };
         let (holds, counts) = cost(&command);
         let conn = session.conn;
-        let room = self.memory.held().room(self.host.requests_most(), self.memory.charged(conn));
-        if holds > room && !self.memory.has_express(conn) {
+        let room = self.memory.room(conn, self.host.requests_part());
+        if holds > room && !self.memory.take_express(conn, holds) {
             session.waiting = Some((ring, request));
             return Ok(RequestStart::Waits);
         }

@@ -8,19 +8,21 @@ use crate::engine::doors::Complaint;
 use loadline_wire::nbd::OPTION_MAX;
 
 impl Engine {
-    /// How much more the requests of a connection may take.
+    /// How much more the requests of a connection may take of what all share.
     pub(super) fn nbd_room(&self, conn: ConnId) -> u64 {
-        self.memory.held().room(self.host.requests_most(), self.memory.charged(conn))
+        self.memory.room(conn, self.host.requests_part())
     }
 
     /// Tells a session how much its next requests may take.
     pub(super) fn nbd_give_room(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get(&conn) else { return };
-        let mut room = self.nbd_room(conn);
-        if self.memory.has_express(conn) {
+        let waits_for = connection.session.waits_for();
+        let room = match waits_for {
+            Some(bytes) if self.memory.take_express(conn, bytes) => bytes,
             // One request, and nothing behind it.
-            room = connection.session.waits_for().unwrap_or(0);
-        }
+            _ if self.memory.has_express(conn) => 0,
+            _ => self.nbd_room(conn),
+        };
         let connection = self.nbd.connections.get_mut(&conn).expect("it is there");
         connection.session.set_room(room, &mut connection.out);
     }
