@@ -36,6 +36,11 @@ impl Engine {
         self.clients.begin_steps(waiter, client, work, then_sync);
     }
 
+    /// A client has gone: its commands take no further step.
+    pub(super) fn give_up_steps(&mut self, client: ClientId) {
+        self.clients.give_up_steps(client);
+    }
+
     /// Takes the steps that are due, as many as a turn of the loop has time for.
     pub(super) fn take_steps(&mut self) {
         while let Some((command, client, work)) = self.clients.next_step() {

@@ -76,8 +76,9 @@ impl Engine {
     pub(super) fn nbd_ended(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         (connection.asked, connection.ended) = (0, true);
-        self.clients.give_up_steps(connection.client);
+        let client = connection.client;
         self.nbd.touched.push(conn);
+        self.give_up_steps(client);
     }
 
     /// Gives the session what it can take of what it could not before.
@@ -189,11 +190,12 @@ impl Engine {
             && !connection.closing
         {
             connection.closing = true;
-            self.clients.give_up_steps(connection.client);
+            let client = connection.client;
             if let loadline_wire::nbd::Close::Violated(violation) = close {
                 let says = format!("an NBD client broke the protocol: {violation}");
                 self.doors.complain(self.host.now, Complaint::Violation, || says);
             }
+            self.give_up_steps(client);
             return self.host.world.close_when_sent(conn);
         }
         if connection.is_over() {
@@ -211,7 +213,7 @@ impl Engine {
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if let Some(connection) = self.nbd.connections.remove(&conn) {
-            self.clients.give_up_steps(connection.client);
+            self.give_up_steps(connection.client);
             self.memory.leave(conn);
         }
         tracing::debug!(?conn, "an NBD client has gone");
