@@ -50,6 +50,7 @@ mod facts;
 mod host;
 mod promise;
 mod published;
+mod real_runs;
 mod reservation;
 mod result;
 mod series;

@@ -6,6 +6,7 @@ use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::input::InputError;
 use crate::job::Job;
 use crate::place::Place;
+use crate::real_runs;
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, NamedValue, SetupResult};
 use crate::script::{OnProgress, RunError, Script};
@@ -94,7 +95,10 @@ impl Script for CheckpointStudy {
                  ones, absolute rates are not; look at the ratios first."
                     .to_owned(),
             ],
-            Place::Host(_) => real_warnings(records),
+            Place::Host(_) => {
+                let busy = real_runs::busy(records);
+                real_runs::notes(records).into_iter().chain(busy).collect()
+            }
         };
         for setup in setups {
             let (name, of) = (setup.name(), |key| setup.figure(key).unwrap_or(0.0));
@@ -159,29 +163,6 @@ impl Script for CheckpointStudy {
             "period_s": work.period.as_secs_f64(), "warm_up": work.warm_up, "periods": work.periods,
         })
     }
-}
-
-/// What makes the figures of real runs doubtful.
-fn real_warnings(records: &[&RunRecord]) -> Vec<String> {
-    let mut warnings: Vec<String> = Vec::new();
-    for real in records.iter().filter_map(|record| record.real.as_ref()) {
-        let new = real.notes.iter().filter(|note| !warnings.contains(note)).cloned();
-        warnings.extend(new.collect::<Vec<_>>());
-    }
-    let busy: Vec<&str> = records
-        .iter()
-        .filter(|record| {
-            record.real.as_ref().and_then(|real| real.load_before).is_some_and(|load| load > 1.0)
-        })
-        .map(|record| record.setup.as_str())
-        .collect();
-    if !busy.is_empty() {
-        warnings.push(format!(
-            "The machine had more than one task per core to do just before {}; leave it alone and run again.",
-            busy.join(", ")
-        ));
-    }
-    warnings
 }
 
 /// A scale as a fraction where it is one.

@@ -1,5 +1,6 @@
 //! What a result says about the disks and the doubts of real runs.
 
+use crate::real_runs;
 use crate::record::RunRecord;
 use crate::recovery::study::RecoveryStudy;
 use crate::result::{DriveSummary, NamedValue};
@@ -73,32 +74,10 @@ pub(crate) fn warnings(records: &[&RunRecord], compares: bool) -> Vec<String> {
     if compares {
         warnings[0] += &format!(" {published}");
     }
-    let notes =
-        records.iter().filter_map(|record| record.real.as_ref()).flat_map(|real| &real.notes);
-    for note in notes {
-        if !warnings.contains(note) {
-            warnings.push(note.clone());
-        }
-    }
-    warnings.extend(busy(records));
+    warnings.extend(real_runs::notes(records));
+    warnings.extend(real_runs::busy(records));
     warnings.extend(short(records));
     warnings
-}
-
-/// Load of the machine, in tasks per core, from which on it is not ours alone. A study's own run before may leave a part of
-/// one behind in the minute's mean.
-const BUSY: f64 = 1.0;
-
-fn busy(records: &[&RunRecord]) -> Option<String> {
-    let loads = records.iter().filter_map(|record| record.real.as_ref()?.load_before);
-    let busy: Vec<f64> = loads.filter(|load| *load > BUSY).collect();
-    let most = busy.iter().copied().max_by(f64::total_cmp)?;
-    Some(format!(
-        "Other work kept the machine busy before {} of {} runs (up to {most:.1} tasks per core); stop it and run again \
-         before trusting small differences.",
-        busy.len(),
-        records.len()
-    ))
 }
 
 /// A recovery shorter than this ends before queues and checkpoints have settled.

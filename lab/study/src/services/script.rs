@@ -9,6 +9,7 @@ use crate::place::Place;
 use crate::placed::placed;
 use crate::promise::ClientPromise;
 use crate::published::PublishedSet;
+use crate::real_runs;
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult};
 use crate::script::{OnProgress, RunError, Script};
@@ -127,14 +128,7 @@ impl Script for ServicesStudy {
     }
 
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let mut doubts: Vec<String> = records
-            .iter()
-            .filter_map(|record| record.real.as_ref())
-            .flat_map(|real| real.notes.iter().cloned())
-            .collect();
-        doubts.dedup();
-        warnings.append(&mut doubts);
+        let mut warnings = real_runs::notes(records);
         let scale = self.steps.scale;
         if scale != 1.0 && self.place == Place::Sim {
             warnings.push(format!(
