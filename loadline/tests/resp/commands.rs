@@ -13,6 +13,28 @@ fn ask<T: redis::FromRedisValue>(client: &mut Connection, words: &str) -> T {
     command.query(client).expect("it is answered")
 }
 
+/// What `INFO` counts under this name.
+fn counted(client: &mut Connection, name: &str) -> u64 {
+    let info: String = ask(client, "INFO persistence");
+    let found = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    found.expect("it is there").parse().expect("a count")
+}
+
+/// Each flush writes the block again that is not full yet, which the bytes of the records do not tell.
+#[test]
+fn what_the_log_holds_is_told_apart_from_what_its_disk_gets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), "--size 64MiB --appendfsync always");
+    let client = &mut server.client_as("");
+    for _ in 0..10 {
+        ask::<()>(client, "SET a 1");
+    }
+    let [records, written] =
+        ["loadline_log_bytes", "loadline_log_device_bytes"].map(|name| counted(client, name));
+    assert!(records < 10 * 4096 && written >= 10 * 4096, "{records} {written}");
+    server.end();
+}
+
 fn refused(client: &mut Connection, words: &str) -> String {
     let mut words = words.split_whitespace();
     let mut command = cmd(words.next().expect("a name"));

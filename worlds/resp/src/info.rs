@@ -46,11 +46,12 @@ pub(crate) async fn info(
             "Persistence",
             format!(
                 "aof_enabled:1\r\nloadline_file_bytes:{}\r\nloadline_page_bytes:{}\r\nloadline_free_bytes:{}\r\nloadline_log_bytes:{}\r\n\
-                 loadline_log_flushes:{}\r\nloadline_checkpoints:{}\r\nloadline_throttle_ms:{}\r\n",
+                 loadline_log_device_bytes:{}\r\nloadline_log_flushes:{}\r\nloadline_checkpoints:{}\r\nloadline_throttle_ms:{}\r\n",
                 db.file_bytes,
                 db.page_bytes,
                 db.free_bytes,
                 db.log_bytes,
+                db.log_device_bytes,
                 db.log_flushes,
                 db.checkpoints,
                 db.throttle_time.nanos() / 1_000_000
