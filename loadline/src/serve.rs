@@ -8,6 +8,7 @@ use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
 use loadline_host::{
     BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan, PageSpec,
+    make_folder,
 };
 use loadline_osd::OsdSet;
 use loadline_study::why;
@@ -29,7 +30,7 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     let config = planned(command.node.clone(), asked)?;
     log(command.log.as_deref(), command.log_json)?;
     let dir = config.dir;
-    std::fs::create_dir_all(&dir).map_err(|error| {
+    make_folder(&dir).map_err(|error| {
         Failure::Environment(format!("{}: cannot be made: {}", dir.display(), why(&error)))
     })?;
     let mut engine = match Engine::start(config.engine) {

@@ -289,7 +289,7 @@ fn what_commands_hold_is_charged_until_they_end_whoever_has_gone() {
 
 /// The umask of whoever started the node decided who could read and write every image.
 #[test]
-fn sockets_have_the_mode_that_was_asked_for() {
+fn sockets_have_the_mode_that_was_asked_for_and_their_folder_has_one_owner() {
     let folder = tempfile::tempdir().unwrap();
     let check = |umask: &str, flags: &[&str], mode: u32| {
         let dir = folder.path().join(format!("node{umask}{}", flags.len()));
@@ -300,6 +300,9 @@ fn sockets_have_the_mode_that_was_asked_for() {
             let is = dir.join(socket).metadata().unwrap().permissions().mode() & 0o777;
             assert_eq!(is, mode, "{socket} under umask {umask}: {is:o}");
         }
+        // Whoever may write there could put a socket of his own in their place.
+        let is = dir.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(is & 0o022, 0, "the folder under umask {umask}: {is:o}");
         node.stop();
     };
     check("000", &[], 0o600);

@@ -21,6 +21,7 @@ mod disk;
 #[cfg(feature = "engine")]
 mod engine;
 mod event_loop;
+mod folder;
 #[cfg(feature = "engine")]
 mod machine_load;
 mod memory;
@@ -42,5 +43,6 @@ pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
     LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, listen_at,
 };
+pub use folder::make_folder;
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};

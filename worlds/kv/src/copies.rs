@@ -9,6 +9,7 @@ use crate::options::DbOptions;
 use crate::owner::DATA_FILE;
 use crate::pending::Pending;
 use loadline_base::Bytes;
+use loadline_host::make_folder;
 use loadline_store::paged::LogMode;
 use loadline_store::paged::check::check;
 use std::collections::VecDeque;
@@ -34,7 +35,7 @@ pub fn restore(
         return Err(DbOpenError::Exists { path: file }.into());
     }
     let folder = |error| DbOpenError::Folder { path: path.as_ref().to_owned(), error };
-    fs::create_dir_all(path.as_ref()).map_err(folder)?;
+    make_folder(path.as_ref()).map_err(folder)?;
     let mut copy = Copying::new(&file, options)?;
     while let Some(pairs) = reader.next()? {
         pairs.into_iter().try_for_each(|(key, value)| copy.put(key, value))?;

@@ -16,7 +16,7 @@ use crate::snapshot::DbSnapshot;
 use crate::transaction::DbTransaction;
 use crate::update::{DbUpdate, UpdateKeys};
 use loadline_base::Span;
-use loadline_host::StoreFiles;
+use loadline_host::{StoreFiles, make_folder};
 use loadline_store::paged::bounds::StoreLimits;
 use loadline_store::paged::check::{CheckReport, check_pages};
 use loadline_store::paged::ids::CheckpointId;
@@ -41,7 +41,7 @@ impl Db {
     pub fn open(path: impl AsRef<Path>, options: DbOptions) -> Result<Db, DbOpenError> {
         let path = path.as_ref();
         if options.create {
-            fs::create_dir_all(path)
+            make_folder(path)
                 .map_err(|error| DbOpenError::Folder { path: path.to_owned(), error })?;
         }
         Db::open_file(&path.join(DATA_FILE), options)
