@@ -2,7 +2,7 @@
 
 use super::clients::Client;
 use super::node::Node;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
@@ -245,6 +245,8 @@ fn an_osd_in_the_middle_is_removed_and_its_number_given_again() {
     node.says(&["config", "set", "osd.1", starts, "3"]);
     node.says(&["osd", "out", "1"]);
     node.await_clean();
+    let held = |node: &Node| node.json(&["status"])["memory"]["osd_work_bytes"].as_u64().unwrap();
+    let before = held(&node);
     node.says(&["osd", "down", "1"]);
     node.done(&["osd", "remove", "1"], "osd.1 is removed");
     // Its disk is still where the next start looks for it, and is not taken for an OSD's.
@@ -252,6 +254,9 @@ fn an_osd_in_the_middle_is_removed_and_its_number_given_again() {
         assert_eq!(numbers(&node), [0, 2, 3]);
         assert!(!node.says(&["health"]).contains("osd.1"), "nobody misses it");
         assert_eq!(node.json(&["status"])["osd_counts"], json!({ "total": 3, "up": 3, "in": 3 }));
+        assert_eq!(held(&node), before / 4 * 3, "it takes no memory");
+        let mut changed = node.json(&["config", "set", "osd", starts, "2", "--runtime"]);
+        assert_eq!(numbers_in(changed["altered"].take()), [0, 2, 3]);
         node.refuses(&["osd", "up", "1"], 2, "osd.1 was removed");
         node.refuses(&["config", "set", "osd.1", starts, "2"], 2, "osd.1 was removed");
         assert!(!node.says(&["config", "show"]).contains("osd.1"), "nothing is stored for it");
@@ -260,6 +265,8 @@ fn an_osd_in_the_middle_is_removed_and_its_number_given_again() {
         node.start(&[]);
         node.await_clean();
     }
+    // It was down when it was removed, and no disk was lost.
+    assert!(!node.log().contains("its disk is not there"), "{}", node.log());
     fs::remove_file(node.file("osd.1")).unwrap();
     let replace = ["osd", "replace", "1", "node/osd.1", "--size", "64MiB"];
     node.done(&replace, "osd.1 begins anew on node/osd.1");
@@ -309,7 +316,11 @@ fn an_osd_whose_disk_is_measured_may_be_told_to_come_up() {
 }
 
 fn numbers(node: &Node) -> Vec<u64> {
-    let osds = node.json(&["osd", "list"])["osds"].take();
+    numbers_in(node.json(&["osd", "list"])["osds"].take())
+}
+
+/// The numbers in a list of what has to do with an OSD each.
+fn numbers_in(osds: Value) -> Vec<u64> {
     osds.as_array().unwrap().iter().map(|osd| osd["osd"].as_u64().unwrap()).collect()
 }
 

@@ -212,8 +212,10 @@ impl HostNode {
         MemoryPlan { memory: self.config.memory, cache: self.config.cache }
     }
 
+    /// The OSDs that take memory: a number whose OSD was removed takes none.
     fn osd_count(&self) -> u32 {
-        self.disks.of.len() as u32
+        let map = self.node.cluster().map();
+        self.disks.of.ids().filter(|osd| !map.is_removed(*osd)).count() as u32
     }
 
     /// What connections may hold together.

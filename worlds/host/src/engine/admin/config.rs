@@ -165,13 +165,19 @@ impl HostNode {
         }
     }
 
+    /// The OSDs that values are in force on: not one that was removed, whatever its number is kept for.
+    fn osds_with_settings(&self) -> impl Iterator<Item = OsdId> {
+        let map = self.node.cluster().map();
+        self.settings.levels.osds().filter(|osd| !map.is_removed(*osd))
+    }
+
     /// What a change is made at. The run-time level is each OSD's own.
     fn targets(&self, who: Who, level: ValueLevel) -> Vec<LevelTarget> {
         match (level, who) {
             (ValueLevel::Stored, who) => vec![LevelTarget::Stored(scope_of(who))],
             (ValueLevel::Runtime, Who::Osd(osd)) => vec![LevelTarget::RunTime(osd)],
             (ValueLevel::Runtime, _) => {
-                self.settings.levels.osds().map(LevelTarget::RunTime).collect()
+                self.osds_with_settings().map(LevelTarget::RunTime).collect()
             }
         }
     }
@@ -200,8 +206,9 @@ impl HostNode {
         }
         let altered = self.settings.levels.apply(change)?;
         self.configure_osds();
-        let levels = &self.settings.levels;
-        let altered = altered.iter().map(|altered| AlteredValue {
+        let (levels, map) = (&self.settings.levels, self.node.cluster().map());
+        let altered = altered.iter().filter(|altered| !map.is_removed(altered.osd));
+        let altered = altered.map(|altered| AlteredValue {
             osd: altered.osd.get(),
             option: levels.table().at(altered.option).name.to_owned(),
             before: altered.before.to_string(),

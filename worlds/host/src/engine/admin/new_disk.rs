@@ -130,14 +130,20 @@ impl HostNode {
     }
 }
 
+impl HostNode {
+    /// Refuses one more OSD that `--memory` has no room for.
+    fn take_memory_for_osd(&self) -> Result<(), AdminRefusal> {
+        let found = self.has_memory_for_osd();
+        found.map_err(|refused| AdminRefusal::conflict(format!("memory: {refused}")))
+    }
+}
+
 impl Engine {
     pub(super) fn osd_add(&mut self, ticket: Ticket, asked: OsdAsked) -> Executed {
         let OsdAsked { path, size_bytes, overwrite } = asked;
         let size = size_of(size_bytes)?;
         self.host.take_changes()?;
-        self.host
-            .has_memory_for_osd()
-            .map_err(|refused| AdminRefusal::conflict(format!("memory: {refused}")))?;
+        self.host.take_memory_for_osd()?;
         if self.host.node.cluster().map().osds().len() >= OsdSet::OSDS_MAX as usize {
             let most = OsdSet::OSDS_MAX;
             return Err(AdminRefusal::conflict(format!("a node has at most {most} OSDs")));
@@ -152,6 +158,9 @@ impl Engine {
         self.host.known_number(osd)?;
         let OsdAsked { path, size_bytes, overwrite } = asked;
         let size = size_of(size_bytes)?;
+        if self.host.node.cluster().map().is_removed(osd) {
+            self.host.take_memory_for_osd()?;
+        }
         if self.host.node.cluster().map().osds()[osd].up
             || self.host.node.cluster().is_opening_disk(osd)
         {

@@ -174,6 +174,8 @@ impl Engine {
         if let Some(why) = self.busy_disk(osd) {
             return Ok(CommandOutcome::Busy(why));
         }
+        // That it went down is told while it has a disk.
+        self.host.note_changes();
         self.host.node.change(self.host.now, |cluster, fx| cluster.remove_osd(osd, fx));
         self.host.forget_osd(osd);
         Ok(CommandOutcome::WhenKept(DONE))
