@@ -62,7 +62,7 @@ impl fmt::Display for NotHealed {
             ),
             NotHealed::OtherOsd(osd, store) => write!(
                 f,
-                "it holds {store}, which is {osd}'s, so it is left as it is: swap the disks, or correct the paths in node.toml"
+                "it holds {store}, which is {osd}'s, so it is left as it is: swap the disks, or correct their paths"
             ),
             NotHealed::Foreign(osd, store) => write!(
                 f,

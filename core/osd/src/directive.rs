@@ -191,7 +191,7 @@ impl std::fmt::Display for DiskFault {
             DiskFault::Empty => f.write_str("the disk is empty; `loadline osd replace` fills it"),
             DiskFault::OtherCluster => f.write_str("the disk belongs to another cluster"),
             DiskFault::OtherOsd(osd) => {
-                write!(f, "the disk is {osd}'s: swap them, or correct the paths in node.toml")
+                write!(f, "the disk is {osd}'s: swap them, or correct their paths")
             }
             DiskFault::Stale(osd) => write!(
                 f,

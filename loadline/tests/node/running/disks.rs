@@ -114,6 +114,26 @@ fn a_damaged_disk_is_filled_again_by_itself() {
     osd_1_has(&node, &mut client, &pattern);
 }
 
+/// The sentence was said twice, and nothing of what is left to do.
+#[test]
+fn a_node_whose_only_disk_is_damaged_says_so_once_and_what_is_left() {
+    let mut node = Node::with_osds(1);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    Client::connect(&node.file("nbd.sock"), "vol0").write(2 << 20, &[7; 1 << 20]);
+    node.await_clean();
+    node.stop();
+    spoil(&node.file("osd.0"));
+    node.does_not_start(&[
+        "osd.0: the log is damaged at",
+        "and no other disk is here (osd.0 is node/osd.0): if the node has had other OSDs, bring back their disks",
+        "else restore the images from a backup into a new node",
+    ]);
+    let ran = node.run(&["serve", "--dir", "node"]);
+    assert_eq!(ran.stderr.matches("error: ").count(), 1, "{}", ran.stderr);
+    let said = ran.stderr.lines().find(|line| line.starts_with("error: ")).unwrap();
+    assert_eq!(said.matches("the log is damaged at").count(), 1, "{said}");
+}
+
 /// Whatever lay in an OSD's place and was damaged was made empty: another node's disk as well.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a node that would do harm does so by its own clock")]
@@ -178,7 +198,7 @@ fn a_disk_with_data_of_another_osd_is_refused() {
     node.says(&["osd", "down", "1"]);
     fs::copy(node.file("osd.1"), node.file("copy")).unwrap();
     node.says(&["osd", "up", "1"]);
-    let says = "the disk is osd.1's: swap them, or correct the paths in node.toml";
+    let says = "the disk is osd.1's: swap them, or correct their paths";
     let may = "--overwrite if what it holds may be lost, as osd.1 serves from another one";
     node.refuses(&["osd", "add", "node/copy"], 2, says);
     node.refuses(&["osd", "add", "node/copy"], 2, may);

@@ -170,7 +170,7 @@ fn swapped_disks_are_put_right() {
     };
     swap(&node, "osd.0", "osd.1");
     node.start(&[]);
-    let says = "the disk in the place of osd.1 is osd.0's, which takes it: correct node.toml";
+    let says = "the disk in the place of osd.1 is osd.0's, which takes it: put it in its place, or correct its path";
     assert!(node.log().contains(says), "{}", node.log());
     node.await_clean();
     assert!(node.osd(0)["path"].as_str().unwrap().ends_with("node/osd.1"));

@@ -9,7 +9,8 @@ use super::disk_table::EngineDisk;
 use super::host_node::HostNode;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk, write_store};
 use loadline_cluster::StartError;
-use loadline_osd::{OsdId, OsdSet};
+use loadline_osd::{DiskFault, OsdId, OsdSet};
+use loadline_store::paged::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -97,11 +98,6 @@ impl HostNode {
         }
     }
 
-    /// The same in one text.
-    fn left_out(&self) -> String {
-        self.in_words(self.absent())
-    }
-
     fn in_words<'a>(&self, absent: impl Iterator<Item = (OsdId, Absence<'a>)>) -> String {
         let one = |(osd, absent): (OsdId, Absence<'_>)| {
             format!("{osd} on {}: {absent}", self.disks.of[osd].path.display())
@@ -111,11 +107,21 @@ impl HostNode {
 
     /// Why the OSDs that are there make no cluster.
     pub(super) fn cannot_start(&self, why: StartError) -> BootError {
-        let left_out = match self.left_out() {
-            none if none.is_empty() => none,
-            some => format!(" ({some})"),
+        let told = match &why {
+            StartError::NoDisk(osd, _) => Some(*osd),
+            _ => None,
         };
-        BootError::Start { why, left_out }
+        // Of whom the reason speaks, only the place is left to say.
+        let place = told.map(|osd| format!("{osd} is {}", self.disks.of[osd].path.display()));
+        let others = self.in_words(self.absent().filter(|(osd, _)| Some(*osd) != told));
+        let others = Some(others).filter(|others| !others.is_empty());
+        let left_out: Vec<String> = place.into_iter().chain(others).collect();
+        let left_out = match left_out.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", left_out.join("; ")),
+        };
+        let way_out = way_out(&why).unwrap_or_default();
+        BootError::Start { why, left_out: left_out + way_out }
     }
 
     /// The OSDs that do not serve though nobody took them down, and why.
@@ -210,7 +216,7 @@ impl Engine {
         for ((seat, osd), disk) in all.iter().zip(taken.collect::<Vec<_>>()) {
             let path = disk.path.display();
             if targets.contains(osd) {
-                tracing::warn!(%osd, %path, "the disk in the place of {seat} is {osd}'s, which takes it: correct node.toml");
+                tracing::warn!(%osd, %path, "the disk in the place of {seat} is {osd}'s, which takes it: put it in its place, or correct its path");
             }
             self.host.disks.of[*osd] = disk;
         }
@@ -221,6 +227,18 @@ impl Engine {
         }
         self.run_until(|engine| !engine.host.node.cluster().is_opening())
     }
+}
+
+/// What somebody can do whose disks are damaged, all of them that are here. None can be given up, as nothing is left to go on with.
+fn way_out(why: &StartError) -> Option<&'static str> {
+    let is_damaged = match why {
+        StartError::NoDisk(_, DiskFault::Store(Fault::Restart(fault))) => fault.is_damage(),
+        StartError::NoDisk(_, DiskFault::Contents) => true,
+        _ => false,
+    };
+    is_damaged.then_some(
+        ": if the node has had other OSDs, bring back their disks, from which `loadline osd replace` fills this one; else restore the images from a backup into a new node",
+    )
 }
 
 /// What a disk holds. What cannot be looked at, or is no disk, says so when it is opened; a pipe would let nobody look.
