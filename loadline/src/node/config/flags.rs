@@ -2,11 +2,14 @@
 
 use super::file::{FileValue, NbdTyped, NodeFile, OsdTyped};
 use super::meant::{FieldFault, check_count};
+use crate::failure::Failure;
 use crate::node::reach::default_dir;
 use clap::Args;
 use loadline_base::Bytes;
 use loadline_osd::OsdSet;
+use loadline_study::why;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -57,6 +60,20 @@ impl ServeArgs {
     pub(crate) fn with_osds(&self, osds: u32) -> Option<ServeArgs> {
         let is_counted = self.config.is_none() && self.osds.is_none();
         is_counted.then(|| ServeArgs { osds: Some(osds), ..self.clone() })
+    }
+
+    /// Whether the node's folder can be looked into. One that is not there yet is made.
+    ///
+    /// # Errors
+    /// [`Failure::Environment`]: in a folder that nobody may enter no OSD would be found.
+    pub(super) fn check_folder(&self) -> Result<(), Failure> {
+        let dir = self.node.dir.clone().unwrap_or_else(default_dir);
+        match dir.join("osd.0").symlink_metadata() {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::Environment(
+                format!("{}: cannot be entered: {}", dir.display(), why(&error)),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether as many OSDs as are asked for make a node.

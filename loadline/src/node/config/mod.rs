@@ -98,15 +98,18 @@ impl NodeConfig {
     /// What the flags mean, or the file that they name.
     ///
     /// # Errors
-    /// [`Failure::Input`] with one sentence that names the file, line and field, or the flag.
+    /// [`Failure::Input`] with one sentence that names the file, line and field, or the flag; [`Failure::Environment`] if the node's
+    /// folder cannot be entered.
     pub(crate) fn from_args(args: ServeArgs) -> Result<NodeConfig, Failure> {
         match &args.config {
             Some(path) => NodeConfig::read(path),
             // Asked before each is looked for in the folder: it would be looked for as often.
-            None => args
-                .check_osds()
-                .and_then(|()| NodeFile::from(args).meant(Path::new("")))
-                .map_err(|fault| Failure::Input(fault.of_flags())),
+            None => {
+                args.check_folder()?;
+                args.check_osds()
+                    .and_then(|()| NodeFile::from(args).meant(Path::new("")))
+                    .map_err(|fault| Failure::Input(fault.of_flags()))
+            }
         }
     }
 

@@ -195,6 +195,18 @@ fn a_folder_with_osds_needs_no_more_flags() {
     assert_eq!((config.osds[2].size, config.copies), (Some(Bytes::from_mib(10 << 10)), 3));
 }
 
+/// "--osds: 0 OSDs make no node" was said of a folder that nobody may enter. A file in its place cannot be entered by root either.
+#[test]
+fn a_folder_that_cannot_be_entered_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let dir = file.path().display();
+    for more in [&[][..], &["--osds=3"]] {
+        let refused = flags(&[&[&*format!("--dir={dir}")], more].concat()).unwrap_err();
+        let says = format!("{dir}: cannot be entered: ");
+        assert!(refused.contains("Environment") && refused.contains(&says), "{refused}");
+    }
+}
+
 #[test]
 fn a_bad_file_is_refused_with_its_place() {
     let check = |from: &str, to: &str, says: &str| {
