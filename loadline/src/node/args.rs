@@ -4,7 +4,7 @@ use super::reach::NodeArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use loadline_base::{Bytes, Span};
 use loadline_host::admin::api::{OsdMove, SnapshotName, TracedOps, WatchSeconds, Who};
-use loadline_osd::OsdId;
+use loadline_osd::{OsdId, OsdSet};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -21,13 +21,18 @@ pub(crate) struct StatusArgs {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OsdArg(pub(crate) OsdId);
 
+/// What is said of a number that no OSD can have: the node that knows which there are is not asked.
+const NO_SUCH_OSD: &str = "there is no such OSD: a node has at most osd.0 to osd.63, and `loadline osd list` names those there are";
+const _: () = assert!(OsdSet::OSDS_MAX == 64);
+
 impl FromStr for OsdArg {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<OsdArg, &'static str> {
         let number = text.strip_prefix("osd.").unwrap_or(text);
-        match format!("osd.{number}").parse() {
-            Ok(Who::Osd(osd)) => Ok(OsdArg(osd)),
+        match (format!("osd.{number}").parse(), number.parse::<u32>()) {
+            (Ok(Who::Osd(osd)), _) => Ok(OsdArg(osd)),
+            (_, Ok(_)) => Err(NO_SUCH_OSD),
             _ => Err("expected an OSD such as `2` or `osd.2`"),
         }
     }

@@ -76,11 +76,16 @@ fn begin(node: &NodeArgs, how: ScrubHow, what: Scrubbed) -> Result<(), Failure> 
 /// `3 of 64 PGs are due for a deep scrub, 1200 objects left at 20.0 objects/s, done in about 60 s, late in 5.2 d`
 pub(super) fn round(round: &ScrubRound) -> String {
     let ScrubRound { pgs, pgs_left, states_left, states_per_s, .. } = round;
-    let within = duration(round.interval_ns);
+    if *pgs == 0 {
+        return "no PG is served, so none is due for a deep scrub".to_owned();
+    }
     if *pgs_left == 0 {
+        let within = duration(round.interval_ns);
         let next = round.due_in_ns.map(|due| format!(", the next one is due in {}", duration(due)));
         let next = next.unwrap_or_default();
-        return format!("no PG of {pgs} is due for a deep scrub, of one each {within}{next}");
+        return format!(
+            "no PG of {pgs} is due for a deep scrub, which each gets every {within}{next}"
+        );
     }
     let ends = match round.ends_in_ns {
         Some(ends) => format!(", done in about {}", duration(ends)),
@@ -163,5 +168,22 @@ fn found(found: &InconsistentStates) -> String {
     match *inconsistent - states.len() as u64 {
         0 => table,
         more => format!("{table}and {more} more\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "No PG of 0 is due for a deep scrub, of one each 0 s": before anything is served, no interval is known.
+    #[test]
+    fn what_is_not_due_is_told_by_what_is_served() {
+        let said = |pgs| {
+            let (interval_ns, due_in_ns) = (7 * 86_400_000_000_000, Some(3_600_000_000_000));
+            round(&ScrubRound { pgs, interval_ns, due_in_ns, ..ScrubRound::default() })
+        };
+        assert_eq!(said(0), "no PG is served, so none is due for a deep scrub");
+        let some = "no PG of 64 is due for a deep scrub, which each gets every ";
+        assert!(said(64).starts_with(some), "{}", said(64));
     }
 }

@@ -49,7 +49,13 @@ fn a_node_that_ended_is_told_from_one_that_breaks_off() {
 #[test]
 fn what_cannot_be_meant_is_refused_before_anybody_is_asked() {
     let node = Scripted::new(&[]);
-    check(&node, &["osd", "down", "64"], 2, "expected an OSD such as `2` or `osd.2`");
+    check(&node, &["osd", "down", "two"], 2, "expected an OSD such as `2` or `osd.2`");
+    check(
+        &node,
+        &["osd", "down", "77"],
+        2,
+        "there is no such OSD: a node has at most osd.0 to osd.63",
+    );
     check(&node, &["osd", "down", "-1"], 2, "error:");
     check(&node, &["image", "create", "v"], 2, "--size");
     check(&node, &["image", "create", "v", "--size", "2 GB5"], 2, "a size such as");

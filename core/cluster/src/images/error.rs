@@ -83,7 +83,8 @@ impl fmt::Display for ImageError {
             ),
             ImageError::BadSize { size, most } => write!(
                 f,
-                "an image of this object size cannot have {size} bytes: it takes 1 to {most}"
+                "an image of this object size cannot have {size} bytes: it takes 1 B to {}",
+                Bytes::new(*most)
             ),
             ImageError::NoImage(name) => write!(f, "there is no image `{}`", name.escape_debug()),
             ImageError::NoSnapshot { image, snapshot } => {

@@ -47,7 +47,7 @@ fn what_is_refused_says_why() {
     );
     check(
         &create("x", 0, 64 << 10),
-        "an image of this object size cannot have 0 bytes: it takes 1 to 281474976710656",
+        "an image of this object size cannot have 0 bytes: it takes 1 B to 256 TiB",
     );
     check(&|i| i.remove("x").map(drop), "there is no image `x`");
     check(&|i| i.remove("vol0@a").map(drop), "there is no image `vol0@a`");

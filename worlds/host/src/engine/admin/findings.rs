@@ -165,13 +165,7 @@ impl Findings {
         for osd in full.iter() {
             match host.node.cluster().waits_for_room(osd) {
                 0 => self.error(format!("{osd} is full: writes to its PGs wait for room")),
-                writes => {
-                    let (what, place) =
-                        (are(writes as u64, "write", "waits", "wait"), host.place_of(osd));
-                    self.error(format!(
-                        "{osd} is full: {place} has no room, {what} for it and go on by themselves"
-                    ));
-                }
+                writes => self.error(without_room(osd, &host.place_of(osd), writes as u64)),
             }
         }
         for (osd, lacks) in host.lacking_blocks() {
@@ -341,6 +335,13 @@ fn without_direct_io(names: &[String]) -> Option<String> {
     })
 }
 
+/// What is said of an OSD that so many writes wait for.
+fn without_room(osd: OsdId, place: &str, writes: u64) -> String {
+    let what = are(writes, "write", "waits", "wait");
+    let goes_on = if writes == 1 { "goes on by itself" } else { "go on by themselves" };
+    format!("{osd} is full: {place} has no room, {what} for it and {goes_on}")
+}
+
 /// `1 PG is`, `3 copies are`
 fn are(count: impl Into<u64>, one: &str, single: &str, plural: &str) -> String {
     let count = count.into();
@@ -353,7 +354,17 @@ fn are(count: impl Into<u64>, one: &str, single: &str, plural: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::without_direct_io;
+    use super::{without_direct_io, without_room};
+    use loadline_osd::OsdId;
+
+    /// "1 write waits for it and go on by themselves."
+    #[test]
+    fn one_write_goes_on_by_itself() {
+        let said = |writes| without_room(OsdId::new(2), "its file system", writes);
+        let place = "osd.2 is full: its file system has no room";
+        assert_eq!(said(1), format!("{place}, 1 write waits for it and goes on by itself"));
+        assert_eq!(said(2), format!("{place}, 2 writes wait for it and go on by themselves"));
+    }
 
     /// A line for each OSD hid what else was found.
     #[test]
