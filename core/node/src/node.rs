@@ -252,6 +252,8 @@ impl Node {
                         self.happened(osd, Event::Computed(run));
                     }
                     Effect::Timer(osd, at, timer) => self.timers.push(at, (osd, timer)),
+                    // Nobody waits for it, and the disk may be another one by now, or be read by the next life.
+                    Effect::Io(osd, life, _) if !self.osds[osd].is_in_disk_life(life) => {}
                     effect => return Some(effect),
                 }
             }
@@ -274,11 +276,16 @@ impl Node {
         self.asked.pop()
     }
 
-    /// An OSD's queues are replaced by new ones, which have asked for nothing yet.
+    /// An OSD's queues are replaced by new ones, which have asked for nothing yet: they number their workers' runs anew, and may have
+    /// fewer shards. So nothing of the old ones may come to them, whether it is due or has only been asked for.
     fn forget_queues(&mut self, osd: OsdId) {
+        let is_of_queue = |timer: &Timer| matches!(timer, Timer::Shard(_) | Timer::Background);
         self.due.retain(|(of, event)| *of != osd || !matches!(event, Event::Computed(_)));
-        self.timers.retain(|(of, timer)| {
-            *of != osd || !matches!(timer, Timer::Shard(_) | Timer::Background)
+        self.timers.retain(|(of, timer)| *of != osd || !is_of_queue(timer));
+        self.ask_no_more(|effect| match effect {
+            Effect::Compute(of, _) => *of == osd,
+            Effect::Timer(of, _, timer) => *of == osd && is_of_queue(timer),
+            _ => false,
         });
     }
 
@@ -286,35 +293,58 @@ impl Node {
     pub fn forget_osd(&mut self, osd: OsdId) {
         self.due.retain(|(of, _)| *of != osd);
         self.timers.retain(|(of, _)| *of != osd);
+        self.ask_no_more(|effect| match effect {
+            Effect::Send(envelope) => envelope.to == osd,
+            Effect::Device(of, _)
+            | Effect::Io(of, ..)
+            | Effect::Compute(of, _)
+            | Effect::Timer(of, ..) => *of == osd,
+            Effect::Reply(_) | Effect::PutEnded(..) | Effect::Benched(..) | Effect::Trace(_) => {
+                false
+            }
+        });
         self.post.forget(osd);
         while self.osds.len() > self.cluster.map().osds().len() {
             self.osds.pop();
         }
+    }
+
+    /// What is meant is not carried out any more.
+    fn ask_no_more(&mut self, is_meant: impl Fn(&Effect) -> bool) {
+        self.effects.world.retain(|effect| !is_meant(effect));
+        self.asked.retain(|effect| !is_meant(effect));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::node;
+    use crate::tests::{node, write};
     use loadline_cluster::OsdState;
     use loadline_cluster::settings::{Enforcement, Settings};
     use loadline_device::Medium;
-    use loadline_osd::{ShardId, ThreadId, WorkerRun};
+    use loadline_osd::{Data, ShardId, ThreadId, WorkerRun};
     use loadline_qos::LOADLINE_PRESET;
 
     /// What is due for a node's OSDs and when, by OSD: the events in their order, then the timers in theirs.
     fn awaited(node: &mut Node) -> Vec<(u32, String)> {
         let mut awaited: Vec<_> =
             node.due.drain(..).map(|(osd, due)| (osd.get(), format!("{due:?}"))).collect();
+        assert_eq!(node.next(Time::ZERO), None, "what was asked for is timers alone");
         while let Some((_, (osd, timer))) = node.timers.pop_until(Time::from_nanos(u64::MAX - 1)) {
             awaited.push((osd.get(), format!("{timer:?}")));
         }
         awaited
     }
 
-    /// Has both OSDs of a node of two wait for the end of a computation, for room, and for timers of a queue and of a store. Only one that
-    /// is down can be renewed.
+    fn settings() -> (Policy, OsdOptions) {
+        let (osd, media) = (OsdId::new(0), &[Medium::Ssd]);
+        let settings = Settings::new(LOADLINE_PRESET, media, Enforcement::Refuse);
+        (Policy { plan: settings.plan(osd), seed: 1 }, settings.osd_options(osd))
+    }
+
+    /// Has both OSDs of a node of two wait for the end of a computation, for room, and for timers of a queue and of a store, of which the
+    /// last has only been asked for. Only one that is down can be renewed.
     fn with_awaited(renewed: Option<OsdId>) -> Node {
         let mut node = node(Delays::default());
         if let Some(osd) = renewed {
@@ -329,6 +359,9 @@ mod tests {
             for (at, timer) in timers.into_iter().enumerate() {
                 node.timers.push(Time::from_nanos(1 + at as u64), (osd, timer));
             }
+            let asked = Time::from_nanos(9);
+            node.effects.world.push(Effect::Timer(osd, asked, Timer::Shard(ShardId::new(0))));
+            node.asked.push(Effect::Timer(osd, asked, Timer::Store));
         }
         node
     }
@@ -338,15 +371,33 @@ mod tests {
     fn what_replaced_queues_waited_for_does_not_come() {
         let renewed = OsdId::new(1);
         let mut node = with_awaited(Some(renewed));
-        let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
-        let policy = Policy { plan: settings.plan(OsdId::new(0)), seed: 1 };
-        let options = settings.osd_options(OsdId::new(0));
+        let (policy, options) = settings();
         node.change(Time::ZERO, |cluster, fx| cluster.renew_osd(renewed, policy, options, fx));
         let awaited = awaited(&mut node);
         let of_renewed: Vec<_> =
             awaited.iter().filter(|(osd, _)| *osd == 1).map(|(_, what)| what).collect();
-        assert_eq!(of_renewed, ["Timer(Room)", "Store"]);
-        assert_eq!(awaited.len(), 5 + 2, "the other OSD's stay: {awaited:?}");
+        assert_eq!(of_renewed, ["Timer(Room)", "Store", "Store"]);
+        assert_eq!(awaited.len(), 7 + 3, "the other OSD's stay: {awaited:?}");
+    }
+
+    /// A worker of the old queue had begun an item when its OSD crashed, and the OSD was renewed before anybody heard that it was done. The
+    /// new worker in its place has made no run either, so it took that for its own and found that it runs nothing: the node ended.
+    #[test]
+    fn a_run_of_a_replaced_queue_is_none_of_the_new_ones() {
+        let mut node = node(Delays::default());
+        let osd = OsdId::new(0);
+        let (_, issued) = node.cluster_mut().issue(Time::ZERO, &write(1), Data::NONE);
+        let issued = issued.expect("the group is served");
+        assert_eq!(issued.to, osd);
+        node.step(Time::ZERO, osd, Event::Message(issued));
+        assert!(matches!(node.effects.world[..], [Effect::Compute(of, _)] if of == osd));
+        let state = |up| OsdState { up, is_in: true };
+        let (policy, options) = settings();
+        node.change(Time::ZERO, |cluster, fx| cluster.set_osd(osd, state(false), fx));
+        node.change(Time::ZERO, |cluster, fx| cluster.renew_osd(osd, policy, options, fx));
+        node.change(Time::ZERO, |cluster, fx| cluster.set_osd(osd, state(true), fx));
+        let left = std::iter::from_fn(|| node.next(Time::ZERO)).count();
+        assert!(left > 0 && node.is_settled(), "the op goes to who serves it now");
     }
 
     /// An OSD whose number is given anew gets nothing that was meant for the one before, and one that is none any more is not asked.
@@ -356,6 +407,6 @@ mod tests {
         node.forget_osd(OsdId::new(1));
         let awaited = awaited(&mut node);
         assert!(awaited.iter().all(|(osd, _)| *osd == 0), "{awaited:?}");
-        assert_eq!(awaited.len(), 5);
+        assert_eq!(awaited.len(), 7);
     }
 }

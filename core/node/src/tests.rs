@@ -1,7 +1,7 @@
 //! What leaves a node, and what does not, by what takes time.
 
 use super::{Delays, Lateness, Node, PgReport};
-use loadline_base::{Span, Time};
+use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::images::{ImageId, SnapshotId, View};
 use loadline_cluster::settings::{Enforcement, Settings};
 use loadline_cluster::{Config, OsdState, Placement, PoolId, PoolSpec, Target};
@@ -10,6 +10,7 @@ use loadline_osd::{
     ClientId, Data, Effect, Envelope, Event, Message, OpKind, OsdId, PgProgress, Policy, Push,
 };
 use loadline_qos::LOADLINE_PRESET;
+use loadline_store::paged;
 use loadline_store::{ObjectMeta, ObjectNo};
 
 /// Two OSDs on direct stores with one pool of one group and two copies.
@@ -17,18 +18,21 @@ pub(crate) fn node(delays: Delays) -> Node {
     node_of(2, delays)
 }
 
-/// The same of so many OSDs.
-fn node_of(osds: u32, delays: Delays) -> Node {
+fn config(osds: u32) -> Config {
     let osd = OsdId::new(0);
     let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
-    let config = Config {
+    Config {
         osds,
         placement: Placement::Even,
         placement_seed: 1,
         policy: Policy { plan: settings.plan(osd), seed: 1 },
         options: settings.osd_options(osd),
-    };
-    let mut node = Node::new(&config, delays);
+    }
+}
+
+/// The same of so many OSDs.
+fn node_of(osds: u32, delays: Delays) -> Node {
+    let mut node = Node::new(&config(osds), delays);
     let (name, object_bytes) = ("pool".to_owned(), 1 << 20);
     let spec = PoolSpec { name, pgs: 1, copies: 2, object_bytes, recovery_priority: 0 };
     node.change(Time::ZERO, |cluster, fx| cluster.create_pool(spec, fx));
@@ -36,7 +40,7 @@ fn node_of(osds: u32, delays: Delays) -> Node {
 }
 
 /// A client's write of an object.
-fn write(object: u64) -> Target {
+pub(crate) fn write(object: u64) -> Target {
     Target {
         client: ClientId::new(0),
         kind: OpKind::Write,
@@ -248,4 +252,26 @@ fn that_an_object_holds_nothing_only_who_serves_it_says() {
         while node.next(due).is_some() {}
     }
     assert_eq!(asked(&mut node), 0, "another one does");
+}
+
+/// A disk is opened once more before anybody has carried out what its earlier life had asked of it. A write among that would meet the new
+/// life's reads, or another disk that has taken the place of its own.
+#[test]
+fn what_an_ended_life_has_asked_of_its_disk_does_not_leave() {
+    let requests = |openings: u32| {
+        let mut node = Node::on_disks(&config(1), paged::Options::default(), Delays::default());
+        for _ in 0..openings {
+            let (osd, size) = (OsdId::new(0), Bytes::from_mib(64));
+            node.change(Time::ZERO, |cluster, fx| cluster.open_osd(osd, size, fx));
+        }
+        let asked = std::iter::from_fn(|| node.next(Time::ZERO));
+        let asked = asked.map(|effect| match effect {
+            Effect::Io(_, life, io) => (life, io.request.offset),
+            effect => unreachable!("nothing was read yet: {effect:?}"),
+        });
+        let (lives, offsets): (Vec<u32>, Vec<_>) = asked.unzip();
+        assert!(!lives.is_empty() && lives.iter().all(|life| *life == openings));
+        offsets
+    };
+    assert_eq!(requests(2), requests(1));
 }

@@ -98,6 +98,11 @@ impl Osd {
         matches!(&self.store, StoreBackend::Paged(paged) if !matches!(paged.phase, OpeningPhase::Closed))
     }
 
+    /// Whether this is the present life of its disk: what an earlier one has asked of it is nobody's.
+    pub fn is_in_disk_life(&self, life: u32) -> bool {
+        matches!(&self.store, StoreBackend::Paged(paged) if paged.life == life)
+    }
+
     /// Whether the disk is open and its contents are known.
     pub fn is_open(&self) -> bool {
         match &self.store {

@@ -164,6 +164,10 @@ impl PgLog {
     }
 
     /// Not everything of what this op wrote is where this log is: if it comes again, it is not known.
+    ///
+    /// The end of an update says so, and cannot come too late: the group's next question and its next interval are kept behind the update, and
+    /// that of an earlier life of the disk is dropped before anybody looks into it. A log that is read back names nobody's ops, so there is
+    /// nothing in it to be forgotten.
     pub(crate) fn forget_op(&mut self, op: OpId) {
         let entry = self.entries.iter_mut().rev().find(|entry| entry.op == op);
         entry.into_iter().for_each(|entry| entry.op = OpId::NOBODYS);
@@ -332,6 +336,16 @@ mod tests {
         let mut log = log(&[1, 2]);
         log.forget_op(op(2));
         assert!(log.knows(op(1)) && !log.knows(op(2)));
+        let entry = |version| LogEntry {
+            version: Version(version),
+            object: ObjectNo(1),
+            op: OpId::NOBODYS,
+            changed: ChangedBytes::ALL,
+        };
+        let mut read_back = PgLog::loaded(Version(0), vec![entry(1), entry(2)]);
+        let before = read_back.clone();
+        read_back.forget_op(op(2));
+        assert_eq!(read_back, before);
     }
 
     #[test]

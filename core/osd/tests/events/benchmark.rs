@@ -246,3 +246,24 @@ fn a_crash_forgets_it_and_the_next_one_removes_what_it_left() {
     rig.bench(SHAPE, BenchStep::Clear).unwrap();
     assert!(before - rig.free() <= 4, "{before} {}", rig.free());
 }
+
+/// The disk is opened again while requests of the life before are still with it. Their answers come before those of the new life's, some
+/// under the same ids, and count for nothing.
+#[test]
+fn answers_of_an_earlier_life_are_nobodys() {
+    let mut rig = Rig::new();
+    rig.bench(SHAPE, BenchStep::Fill).unwrap();
+    rig.step(Event::Bench(SHAPE, BenchStep::Run));
+    let before = std::mem::take(&mut rig.line);
+    rig.step(Event::Directive(Directive::Crash));
+    rig.step(Event::Directive(Directive::Open(SIZE)));
+    let ids = before.iter().chain(&rig.line).map(|(_, io)| io.id).collect::<Vec<_>>();
+    assert!(ids.len() > before.len() && before[0].0 < rig.line[0].0, "two lives");
+    for id in ids {
+        let done = IoDone { id, outcome: Outcome::Failed, data: Vec::new() };
+        rig.step(Event::IoDone(before[0].0, done));
+    }
+    rig.run_until(|rig| rig.osd.is_open());
+    rig.bench(SHAPE, BenchStep::Clear).unwrap();
+    assert_eq!(rig.osd.unfinished(), None);
+}
