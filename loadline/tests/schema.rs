@@ -79,9 +79,10 @@ fn root_of_the_tree() -> PathBuf {
 fn results_are_what_the_schema_says() {
     let schema = fs::read_to_string(root_of_the_tree().join("docs/results.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
-    let studies: [&[&str]; 4] = [
+    let studies: [&[&str]; 5] = [
         &["recovery-nvme", "--set", "scale=0.002", "--setups=baseline,WPQ(Def),balanced"],
         &["noisy-neighbour", "--set", "scale=0.002", "--set", "pgs=16", "--setups=alone,promised"],
+        &["services-nvme", "--set", "scale=0.1", "--setups=WPQ,balanced (loadline)"],
         &["cdl-classes", "--set", "measured=2s", "--setups=neither,both"],
         &["checkpoint-full-speed", "--set", "scale=0.002", "--set", "periods=2", "--setups=log"],
     ];

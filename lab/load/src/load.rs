@@ -9,6 +9,7 @@ use loadline_base::{Rng, Span, Time};
 use loadline_cluster::Target;
 use loadline_osd::ClientId;
 use loadline_sim::{Issue, OpDone, Workload};
+use loadline_stats::LatencyHistogram;
 use std::ops::Range;
 
 /// A client with its ops.
@@ -73,6 +74,11 @@ impl Load {
     /// What the client saw until now.
     pub fn record(&self, now: Time) -> LoadRecord {
         self.recorder.until(now)
+    }
+
+    /// The latencies that it saw until now.
+    pub(crate) fn latency(&self) -> &LatencyHistogram {
+        self.recorder.latency()
     }
 
     /// An op ended, of which `inside` was spent in its primary. What follows from it is appended to `issue`.

@@ -4,6 +4,7 @@ use crate::load::Load;
 use crate::recorder::LoadRecord;
 use loadline_base::{Span, Time};
 use loadline_sim::{Issue, OpDone, Workload};
+use loadline_stats::LatencyHistogram;
 
 /// Loads beside each other. The remainder of a token by their number tells whose op it is; the rest is the load's own token.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,11 @@ impl Loads {
     /// What each of them saw until now.
     pub fn records(&self, now: Time) -> Vec<LoadRecord> {
         self.0.iter().map(|load| load.record(now)).collect()
+    }
+
+    /// The latencies that the first of them has seen until now.
+    pub fn latency(&self) -> Option<&LatencyHistogram> {
+        self.0.first().map(Load::latency)
     }
 
     /// An op of one of them has completed, and was so long inside the cluster.

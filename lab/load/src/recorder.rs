@@ -51,6 +51,10 @@ impl Recorder {
         self.seconds.record(now.since(self.since).nanos(), latency);
     }
 
+    pub(crate) fn latency(&self) -> &LatencyHistogram {
+        &self.ops
+    }
+
     pub(crate) fn until(&self, now: Time) -> LoadRecord {
         let window = now.since(self.since);
         let seconds = self.seconds.clone().finish((window.nanos() / 1_000_000_000) as usize);

@@ -4,9 +4,10 @@
 //! Nobody is recommended who does not keep what it promises clients; who promises nothing breaks nothing, and it is said. Where repeats do not show that two setups differ they count as
 //! alike, and the other figure decides between them; where each ran once, so do setups within [`MARGIN`].
 
+use crate::beside::beside_sentences;
 use crate::repeats;
 use crate::sheet::{MARGIN, Sheet, Trade};
-use crate::terminal::{print, told};
+use crate::terminal::{listed, print, told};
 use crate::wrap::wrapped;
 use loadline_draw::number::{duration, percent};
 use loadline_stats::{CompareVerdict, compare};
@@ -29,6 +30,7 @@ pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
     let expected = result.expected.iter().filter_map(expectation);
     let unheld = result.statements.iter().filter(|statement| statement.holds == Some(false));
     let findings = expected
+        .chain(beside_sentences(result))
         .chain(promises(result))
         .chain(shipped(result))
         .chain(unheld.map(not_here))
@@ -288,15 +290,6 @@ fn promises(result: &StudyResult) -> Option<String> {
 fn promises_of(setup: &SetupResult) -> impl Iterator<Item = &PromiseResult> {
     let of_images = setup.images.iter().filter_map(|image| image.promise.as_ref());
     setup.promise.iter().chain(of_images)
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 impl Trade {

@@ -6,6 +6,7 @@
 
 mod admission;
 mod answer;
+mod beside;
 mod charts;
 mod csv;
 mod frontier;

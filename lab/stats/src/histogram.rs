@@ -40,6 +40,21 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    /// What was counted since this was `earlier`. Its longest latency is exact where it is the longest of all, and else to three digits.
+    ///
+    /// # Panics
+    /// If `earlier` counted anything that this has not.
+    #[must_use]
+    pub fn since(&self, earlier: &LatencyHistogram) -> LatencyHistogram {
+        let mut counts = self.counts.clone();
+        counts.subtract(&earlier.counts).expect("what was counted stays counted");
+        let max_ns = match self.max_ns > earlier.max_ns {
+            true => self.max_ns,
+            false => counts.max().min(self.max_ns),
+        };
+        LatencyHistogram { counts, sum_ns: self.sum_ns - earlier.sum_ns, max_ns }
+    }
+
     /// Latencies counted.
     pub fn count(&self) -> u64 {
         self.counts.len()
@@ -108,6 +123,20 @@ mod tests {
         let mut longer = of([1_000]);
         longer.merge(&of([7_000]));
         assert_eq!(longer.max_ns(), 7_000);
+    }
+
+    #[test]
+    fn what_was_counted_since_knows_nothing_of_before() {
+        let earlier = of([9_000_000, 1_000, 2_000]);
+        let mut later = earlier.clone();
+        assert_eq!(later.since(&earlier).count(), 0);
+        [3_000, 5_000].iter().for_each(|ns| later.record(*ns));
+        let since = later.since(&earlier);
+        assert_eq!((since.count(), since.mean_ns()), (2, 4_000.0));
+        let close = |found: u64, wanted: u64| found.abs_diff(wanted) <= wanted / 1_000;
+        assert!(close(since.percentile_ns(50.0), 3_000) && close(since.max_ns(), 5_000));
+        later.record(10_000_000);
+        assert_eq!(later.since(&earlier).max_ns(), 10_000_000);
     }
 
     #[test]

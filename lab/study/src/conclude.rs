@@ -75,6 +75,7 @@ pub fn conclude(
             .expectations
             .iter()
             .filter_map(|claim| claim.test(study.kind, &setups))
+            .chain(study.script.expected(&setups))
             .collect(),
         setups,
         warnings,
@@ -123,6 +124,7 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
         waits: answers[0].waits.clone(),
         images: Vec::new(),
         promise: None,
+        beside: None,
         reservation,
     }
 }

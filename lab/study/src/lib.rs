@@ -43,6 +43,7 @@ mod stopwatch;
 mod waits;
 
 // What is made of the records.
+mod beside;
 mod claim;
 mod compare;
 mod conclude;
@@ -57,6 +58,7 @@ mod series;
 mod summary;
 mod trace;
 
+pub use beside::{BesideResult, OPS_MIN, ServiceResult};
 pub use checkpoint::CHECKPOINT_KEYS;
 pub use claim::Claim;
 pub use compare::{ComparedFigure, UNTESTED, compare_results};

@@ -29,6 +29,7 @@ const BUILT_IN: &[(Shelf, &str, &str)] = &[
         include_str!("../../../studies/snaptrim-recovery-nvme.toml"),
     ),
     (Shelf::Studies, "delete-nvme", include_str!("../../../studies/delete-nvme.toml")),
+    (Shelf::Studies, "services-nvme", include_str!("../../../studies/services-nvme.toml")),
     (Shelf::Studies, "everything", include_str!("../../../studies/everything.toml")),
     (Shelf::Drives, "nvme-p3700", include_str!("../../../drives/nvme-p3700.toml")),
     (
@@ -222,6 +223,7 @@ mod tests {
                 (StudyKind::Services, "scrub-nvme") => (4, 17),
                 (StudyKind::Services, "delete-nvme") => (6, 13),
                 (StudyKind::Services, "everything") => (6, 11),
+                (StudyKind::Services, "services-nvme") => (4, 7),
                 (StudyKind::Services, _) => (6, 8),
                 // What runs by itself is all that was published, or all there is.
                 (StudyKind::Checkpoint, _) => (sizes[0], 0),

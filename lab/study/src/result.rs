@@ -4,6 +4,7 @@
 //! Units stand in the names: `_ms` milliseconds, `_s` seconds, `_per_s` per second of the world's
 //! time. IOPS are completed client operations per second.
 
+use crate::beside::BesideResult;
 use crate::figure::Figures;
 use crate::figure::{PublishedCurve, PublishedFigures};
 use crate::kind::StudyKind;
@@ -130,6 +131,9 @@ pub struct SetupResult {
     /// How clients fared beside what they were promised, where it is known what they have alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<PromiseResult>,
+    /// How clients fared beside services that have a deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<BesideResult>,
     /// How each image fared, where there are several or one is promised something.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageResult>,

@@ -4,7 +4,7 @@ use crate::input::InputError;
 use crate::job::{Companion, Job};
 use crate::published::PublishedSet;
 use crate::record::RunRecord;
-use crate::result::{DriveSummary, FittedFigure, SetupResult};
+use crate::result::{DriveSummary, FittedFigure, SetupResult, Statement};
 use loadline_base::Span;
 use serde_json::Value;
 use std::fmt::Debug;
@@ -48,6 +48,11 @@ pub(crate) trait Script: Debug + Send + Sync {
 
     /// Says how the clients of each setup fared beside what they were promised; `answers` are its runs, with its place in the study.
     fn judge(&self, _setups: &mut [SetupResult], _answers: &[(usize, Vec<&RunRecord>)]) {}
+
+    /// What is expected of the result beside the claims of its file.
+    fn expected(&self, _setups: &[SetupResult]) -> Vec<Statement> {
+        Vec::new()
+    }
 
     /// What a reader must know; each ends in advice.
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String>;

@@ -95,6 +95,36 @@ fn what_does_not_end_is_said() {
     assert!(result.warnings.iter().any(says), "{:?}", result.warnings);
 }
 
+/// Clients who are alone first are judged beside a deadline; under WPQ they stand beside those who are.
+#[test]
+fn clients_are_judged_beside_services_with_a_deadline() {
+    let judge = |set: &[&str]| {
+        let short = ["clients=4 s", "limit=4 s", "begin=1 s", "deadline=3 s", "image=64 MiB"];
+        let folder = tempfile::tempdir().unwrap();
+        let all = [&short[..], set].concat();
+        run(folder.path(), inputs("services-nvme", &all), "WPQ,balanced (loadline)")
+    };
+    let result = judge(&["rate=4000"]);
+    let [wpq, own] = [0, 1].map(|at| result.setups[at].beside.clone().expect("both are told of"));
+    assert!(own.judged && !wpq.judged);
+    assert_eq!((own.goal_ms, wpq.goal_ms, own.deadline_s), (1.0, 1.0, 3.0));
+    assert_eq!(own.bar_ms, (2.0 * own.alone_p99_ms).max(own.alone_p99_ms + 2.0));
+    let services: Vec<&str> = own.services.iter().map(|it| it.service.as_str()).collect();
+    assert_eq!(services, ["scrub", "trim", "removal"]);
+    let longest = own.services.iter().map(|it| it.p99_ms).fold(0.0, f64::max);
+    assert_eq!(own.p99_ms, longest);
+    assert!(own.asked.is_some_and(|asked| asked.seconds > 0 && asked.seconds_short == 0));
+    // A pause of a second after each batch of thirty: the pool is not gone in three.
+    assert!(wpq.services[2].seconds.is_none() && !wpq.is_kept());
+    let [says] = &result.expected[..] else { panic!("one thing is expected") };
+    assert_eq!(says.holds, Some(own.is_kept()), "{own:?}");
+    // Too little work to be met by a thousand operations is no pass, however good the tail.
+    let result = judge(&["rate=500", "clones=10", "scrub_objects=10", "removal_objects=10"]);
+    let own = result.setups[1].beside.as_ref().expect("it is told of");
+    assert!(own.is_within_bar() && !own.is_seen(), "{own:?}");
+    assert_eq!(result.expected[0].holds, Some(false));
+}
+
 /// On files of this machine: four OSDs, real objects, a real snapshot and a real removal.
 #[test]
 fn services_run_on_real_files() {
@@ -141,6 +171,8 @@ fn what_cannot_be_is_refused() {
     };
     check("scrub-nvme", &["begin=1 h"], "`begin` must be less than `clients`");
     check("everything", &["copies=4"], "`copies` must be at least 1 and at most `osds`, and less");
+    check("services-nvme", &["deadline=1 min"], "`deadline` must be at most `limit` less `begin`");
+    check("everything", &["deadline=1 s"], "`deadline` must be left out, unless clients are alone");
     check("everything", &["clones=1000000"], "`clones` must be at least 1 and at most `objects`");
     let other = vec!["clones=5".parse::<Override>().unwrap()];
     let error = Library::built_in().inputs("scrub-nvme", other).expect_err("it has no trim");

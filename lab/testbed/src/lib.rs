@@ -98,6 +98,10 @@ pub trait Testbed {
     /// Lets the clients begin; the answer is when what they see begins to count.
     fn start_load(&mut self, heed: &mut Heed<'_>) -> Result<Time, Stop>;
 
+    /// The latencies that the clients of the first image have seen until now, while the loads go on; `None` where clients tell nothing before
+    /// their end.
+    fn latency(&mut self) -> Option<LatencyHistogram>;
+
     /// What the clients of each image have seen until now. The loads are over.
     fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop>;
 

@@ -15,6 +15,7 @@ use loadline_osd::{
 };
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
 use loadline_sim::{DisksConfig, Issue, OpDone, Sim, SimConfig, StoreDisks, Workload};
+use loadline_stats::LatencyHistogram;
 use loadline_store::ObjectNo;
 use loadline_store::paged::{Format, Options};
 use std::ops::Range;
@@ -403,6 +404,10 @@ impl Testbed for Simulated {
         self.sim.workload_mut().loads.measure_from(now);
         self.sim.start_load();
         Ok(now)
+    }
+
+    fn latency(&mut self) -> Option<LatencyHistogram> {
+        self.sim.workload().loads.latency().cloned()
     }
 
     fn end_load(&mut self, _heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop> {

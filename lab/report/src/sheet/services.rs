@@ -18,14 +18,14 @@ pub(super) const SHEET: Sheet = Sheet {
         "removal_left",
         "recovery_left",
     ],
-    background: Some(BACKGROUND),
+    background: Some("services"),
     trades: &trades::SERVICES,
     sentences,
     verdicts: |_| Vec::new(),
 };
 
-/// Only setups beside which services ran have a share.
-const BACKGROUND: &str = "share_of_baseline";
+/// Only setups beside which services ran have a share, where there is one without.
+const SHARE: &str = "share_of_baseline";
 
 /// The services with their names in a sentence.
 const SERVICES: [(&str, &str); 4] = [
@@ -35,7 +35,7 @@ const SERVICES: [(&str, &str); 4] = [
     ("recovery", "recovery"),
 ];
 
-const CHARTS: [PlannedChart; 16] = [
+const CHARTS: [PlannedChart; 17] = [
     clients::IOPS,
     clients::MEAN,
     PlannedChart::Percentiles {
@@ -72,6 +72,12 @@ const CHARTS: [PlannedChart; 16] = [
         title: "Mean recovery rate",
         figure: "recovery/objects_per_s",
         note: "",
+    },
+    PlannedChart::Bars {
+        id: "p99-beside",
+        title: "Clients' p99 beside the services",
+        figure: "beside/clat_ms/p99",
+        note: "The longest of those beside each service. Before the services the same clients were alone.",
     },
     clients::MEAN_OVER_TIME,
     clients::P99_OVER_TIME,
@@ -111,7 +117,7 @@ const fn left(
 
 /// The page's first sentences: what clients keep, then when each service ends.
 fn sentences(result: &StudyResult) -> Vec<String> {
-    let share = |setup: &SetupResult| setup.figure(BACKGROUND);
+    let share = |setup: &SetupResult| setup.figure(SHARE);
     let mut by_share: Vec<(&SetupResult, f64)> =
         result.setups.iter().filter_map(|setup| Some((setup, share(setup)?))).collect();
     by_share.sort_by(|a, b| a.1.total_cmp(&b.1));

@@ -22,8 +22,12 @@ const fn rate(key: &'static str, name: &'static str, formula: &'static str) -> F
     Figure::new(key, (name, "objects/s"), Up, formula).optional()
 }
 
+const fn tail(key: &'static str, name: &'static str, formula: &'static str) -> Figure {
+    Figure::new(key, (name, "ms"), Down, formula).optional()
+}
+
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 28] = [
+pub(crate) const FIGURES: [Figure; 39] = [
     Figure::new(
         "client/iops",
         ("client", "IOPS"),
@@ -35,6 +39,18 @@ pub(crate) const FIGURES: [Figure; 28] = [
     clients::P95,
     clients::P99,
     clients::P99_5,
+    tail(
+        "alone/clat_ms/p99",
+        "p99 alone",
+        "the clients' p99 from their first operation until the services begin",
+    )
+    .on_page(),
+    tail(
+        "beside/clat_ms/p99",
+        "p99 beside",
+        "the longest of the clients' p99 beside the scrub, beside the trim and beside the removal",
+    )
+    .on_page(),
     seconds(
         "scrub/seconds",
         "scrub",
@@ -106,6 +122,16 @@ pub(crate) const FIGURES: [Figure; 28] = [
         .growing(),
     Figure::data("recovery/objects_left", "those that were left at the run's end")
         .printed(Print::Count),
+    tail("scrub/clat_ms/p99", "", "the clients' p99 from the beginning of the services to the scrub's end").hidden(),
+    tail("trim/clat_ms/p99", "", "the same to the trim's end").hidden(),
+    tail("removal/clat_ms/p99", "", "the same to the removal's end").hidden(),
+    Figure::data("scrub/client_ops", "client operations completed in that time")
+        .printed(Print::Count),
+    Figure::data("trim/client_ops", "the same to the trim's end").printed(Print::Count),
+    Figure::data("removal/client_ops", "the same to the removal's end").printed(Print::Count),
+    Figure::data("alone/seconds", "how long clients were there before the services began (s)"),
+    Figure::data("beside/seconds", "from the beginning of the services until the last is over, or the clients' time is (s)"),
+    Figure::data("services", "services that ran beside the clients").printed(Print::Count).concluded(),
     clients::P50,
     clients::P99_9,
     clients::MAX,

@@ -3,7 +3,7 @@
 use crate::claim::Claim;
 use crate::kind::StudyKind;
 use crate::load_keys::{self, HasLoad};
-use crate::overrides::{StudyKey, key, put, put_name};
+use crate::overrides::{StudyKey, key, parse, put, put_name};
 use crate::placed::PlacementName;
 use crate::setup::{SchedulerName, TypedOptions, yes};
 use loadline_base::{Bytes, Span};
@@ -64,6 +64,12 @@ pub(super) struct TimesSection {
     /// How long they have been there when scrub, trim and removal begin. Recovery begins with the clients.
     #[serde(default, deserialize_with = "quantity::deserialize")]
     pub(super) begin: Span,
+    /// From its beginning on each service has so long. Clients are judged beside services that have a deadline.
+    #[serde(default, deserialize_with = "quantity::some")]
+    pub(super) deadline: Option<Span>,
+    /// The share of the work that is done on real disks, where nobody says another.
+    #[serde(default)]
+    pub(super) on_disks: Option<f64>,
     /// How long a run lasts at most, from its clients' beginning.
     #[serde(deserialize_with = "quantity::deserialize")]
     pub(super) limit: Span,
@@ -150,6 +156,10 @@ pub const SERVICES_KEYS: &[StudyKey<ServicesFile>] = &[
     key("clients", "how long clients go on", |file, text| put(&mut file.steps.clients, text)),
     key("begin", "how long clients have been there when services begin", |file, text| {
         put(&mut file.steps.begin, text)
+    }),
+    key("deadline", "how long each service has, where a study judges that", |file, text| {
+        file.steps.deadline = Some(parse(text)?);
+        Ok(())
     }),
     key("limit", "how long a run lasts at most", |file, text| put(&mut file.steps.limit, text)),
     key("scrub_objects", "objects that are scrubbed", |file, text| {

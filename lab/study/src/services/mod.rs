@@ -11,6 +11,7 @@ mod study;
 // The steps, and what a testbed is made of for them.
 mod course;
 mod run;
+mod windows;
 mod work;
 
 pub use file::SERVICES_KEYS;
@@ -24,7 +25,7 @@ pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
     read: ServicesStudy::read,
     named_in: read::named_in,
-    quick: |_, _| Ok(("scale", "0.05".to_owned())),
+    quick: |source, _| read::quick(source),
     template: include_str!("../../new/services.toml"),
     not_on_disks: None,
     not_traced: None,

@@ -25,6 +25,12 @@ pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFi
     Ok(NamedFiles { drive, published })
 }
 
+/// What `--quick` sets: a twentieth of the work, or what is done on real disks where the study says how much that is.
+pub(super) fn quick(study: &Source) -> Result<(&'static str, String), InputError> {
+    let ServicesFile { steps, .. } = read_file(study, &[])?;
+    Ok(("scale", steps.on_disks.unwrap_or(0.05).to_string()))
+}
+
 /// What may be set beside published figures: how much of their work is done.
 const BESIDE_PUBLISHED: [&str; 1] = ["scale"];
 
@@ -57,6 +63,7 @@ fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
     let ServicesFile { cluster, steps, scrub, trim, removal, recovery, .. } = file;
     let has_service = [scrub.is_some(), trim.is_some(), removal.is_some(), recovery.is_some()];
     let spare = u32::from(recovery.is_some());
+    let is_judged = steps.begin > Span::ZERO && recovery.is_none() && file.load.rate.is_some();
     let checks = [
         ((1..=64).contains(&cluster.osds), "osds", "from 1 to 64"),
         (
@@ -83,6 +90,21 @@ fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
         (steps.clients >= Span::from_secs(1), "clients", "at least `1 s`"),
         (steps.begin < steps.clients, "begin", "less than `clients`"),
         (steps.limit >= steps.clients, "limit", "at least as long as `clients`"),
+        (
+            steps.on_disks.is_none_or(|share| share > 0.0 && share <= 1.0),
+            "on_disks",
+            "a share of the work, more than 0 and at most 1",
+        ),
+        (
+            steps.deadline.is_none_or(|deadline| steps.begin + deadline <= steps.limit),
+            "deadline",
+            "at most `limit` less `begin`, or a run would not see it pass",
+        ),
+        (
+            steps.deadline.is_none() || is_judged,
+            "deadline",
+            "left out, unless clients are alone before (`begin`, and no `[recovery]`) and ask for so much (`rate`): by both they are judged",
+        ),
     ];
     if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
         return Err((field, format!("`{field}` must be {wanted}")));
@@ -99,7 +121,11 @@ impl ServicesStudy {
     pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         let source = &inputs.study;
         let mut file = read_file(source, &inputs.overrides)?;
-        let scale = inputs.scale(false)?;
+        let small = file.steps.on_disks.filter(|_| inputs.place != Place::Sim);
+        let scale = match small {
+            Some(small) if !inputs.is_set("scale") => small,
+            _ => inputs.scale(false)?,
+        };
         if let Some(load) = &inputs.load {
             let given = given_load::read(load, &inputs.overrides, file.load.image, OBJECT)?;
             given.check_unramped(load, "a study of services")?;

@@ -6,6 +6,7 @@
 
 use super::course::{ServiceCourse, ServicesCourse};
 use super::study::ServicesStudy;
+use super::windows::ClientWindows;
 use super::work::scaled;
 use crate::figure::Figures;
 use crate::job::{Job, RunPurpose};
@@ -167,11 +168,20 @@ impl<T: Testbed> ServicesRun<'_, T> {
         let (at, service) = self.bed.service()?;
         let mut service = ServiceLog::begin(at, service);
         let (mut seen, mut has_begun, mut seconds) = (None, false, 0);
+        let mut windows = ClientWindows::default();
         loop {
             let now = self.bed.now();
             if !has_begun && now >= services_begin {
+                // Beside a recovery, which begins with them, clients were never alone.
+                let is_alone = course.of.is_empty() && now > begun;
+                let alone = self.bed.latency().filter(|_| is_alone);
+                windows.services_begin(now, alone);
                 self.begin_services(pools, &mut course)?;
                 has_begun = true;
+            }
+            if seen.is_none() {
+                let is_end = now >= clients_end;
+                windows.look(now, &course, is_end, || self.bed.latency());
             }
             if seen.is_none() && now >= clients_end {
                 seen = Some((self.bed.end_load(heed)?.remove(0), now));
@@ -196,7 +206,10 @@ impl<T: Testbed> ServicesRun<'_, T> {
             heed.at(share.min(if has_begun { done.max(0.99 * share.min(1.0)) } else { share }))?;
         }
         let (seen, ended) = seen.expect("clients have ended");
-        self.record((&seen, ended.since(begun)), &course, service)
+        let lasted = ended.since(begun);
+        let mut record = self.record((&seen, lasted), &course, service)?;
+        windows.put(&mut record.counted, begun);
+        Ok(record)
     }
 
     fn look(&mut self, pools: ServicePools, course: &mut ServicesCourse) -> Result<(), Stop> {

@@ -1,8 +1,10 @@
 //! What this kind answers when a study is run and told of.
 
+use super::file::TimesSection;
 use super::run;
 use super::study::{ServicesSteps, ServicesStudy};
 use super::work::scaled;
+use crate::beside::{BesideResult, BesideTerms};
 use crate::input::InputError;
 use crate::job::Job;
 use crate::place::Place;
@@ -11,23 +13,31 @@ use crate::promise::ClientPromise;
 use crate::published::PublishedSet;
 use crate::real_runs;
 use crate::record::RunRecord;
-use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult};
+use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult, Statement};
 use crate::script::{OnProgress, RunError, Script};
+use loadline_base::Span;
 use loadline_sim::ReadService;
 use serde_json::{Value, json};
 
 /// The services, as the keys of their figures begin.
 const SERVICES: [&str; 4] = ["scrub", "trim", "removal", "recovery"];
 
+/// Whether a service ran in a setup.
+fn ran(service: &str, setup: &SetupResult) -> bool {
+    setup.figure(&format!("{service}/objects")).is_some()
+}
+
 /// Whether any service ran in a setup.
 fn has_services(setup: &SetupResult) -> bool {
-    SERVICES.iter().any(|service| setup.figure(&format!("{service}/objects")).is_some())
+    SERVICES.iter().any(|service| ran(service, setup))
 }
 
 impl Script for ServicesStudy {
     fn identity(&self, job: &Job) -> String {
         let ServicesStudy { drive, cluster, load, .. } = self;
-        let steps = ServicesSteps { scale: 1.0, ..self.steps };
+        // By what a run is judged does not change it.
+        let times = TimesSection { deadline: None, on_disks: None, ..self.steps.times };
+        let steps = ServicesSteps { scale: 1.0, times, ..self.steps };
         let place = self.place.identity().unwrap_or_default();
         let setup = &self.setups[job.setup];
         let engine = setup.osds.engine(0, 0);
@@ -105,6 +115,10 @@ impl Script for ServicesStudy {
     }
 
     fn complete(&self, setups: &mut [SetupResult]) {
+        for setup in setups.iter_mut().filter(|setup| has_services(setup)) {
+            let count = SERVICES.iter().filter(|service| ran(service, setup)).count();
+            setup.figures.put("services", count as f64);
+        }
         let baseline = setups.iter().find(|setup| !has_services(setup));
         let Some(baseline) = baseline.and_then(|setup| setup.figure("client/iops")) else { return };
         for setup in setups.iter_mut().filter(|setup| has_services(setup)) {
@@ -114,6 +128,12 @@ impl Script for ServicesStudy {
     }
 
     fn judge(&self, setups: &mut [SetupResult], answers: &[(usize, Vec<&RunRecord>)]) {
+        for (setup, (place, runs)) in setups.iter_mut().zip(answers) {
+            let ran = SERVICES.into_iter().filter(|service| ran(service, setup));
+            let ran: Vec<&str> = ran.collect();
+            let terms = self.beside_terms(*place).filter(|_| !ran.is_empty());
+            setup.beside = terms.and_then(|terms| terms.judge(runs, &ran));
+        }
         let baseline = setups.iter().find(|setup| !has_services(setup));
         let Some(alone_iops) = baseline.and_then(|setup| setup.figure("client/iops")) else {
             return;
@@ -125,6 +145,10 @@ impl Script for ServicesStudy {
                 setup.promise = ClientPromise { share, alone_iops, offered_iops }.judge(runs);
             }
         }
+    }
+
+    fn expected(&self, setups: &[SetupResult]) -> Vec<Statement> {
+        self.steps.times.deadline.map(|_| self.beside_statement(setups)).into_iter().collect()
     }
 
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
@@ -170,10 +194,13 @@ impl Script for ServicesStudy {
             (
                 "steps",
                 format!(
-                    "clients write for {}; {} after their first op: {}",
+                    "clients write for {}; {} after their first op: {}{}",
                     times.clients,
                     times.begin,
-                    self.services().join(", ")
+                    self.services().join(", "),
+                    times
+                        .deadline
+                        .map_or_else(String::new, |by| format!("; each is to be over in {by}"))
                 ),
             ),
         ]
@@ -186,6 +213,7 @@ impl Script for ServicesStudy {
             "osds": self.cluster.osds, "copies": self.cluster.copies,
             "clients_s": steps.times.clients.as_secs_f64(),
             "begin_s": steps.times.begin.as_secs_f64(),
+            "deadline_s": steps.times.deadline.map(Span::as_secs_f64),
             "scrub_objects": objects(steps.scrub.map(|it| it.objects)),
             "clones": objects(steps.trim.map(|it| it.clones)),
             "removal_objects": objects(steps.removal.map(|it| it.objects)),
@@ -232,6 +260,48 @@ fn reads(service: &ReadService) -> String {
 }
 
 impl ServicesStudy {
+    /// The latency goal in the bar of every setup: the longest of those under test.
+    fn goal(&self) -> Span {
+        let goals = self.setups.iter().filter_map(|setup| Some(setup.osds.options().pacing?.goal));
+        goals.max().unwrap_or(Span::ZERO)
+    }
+
+    /// By what the clients of a setup are judged, where the study has a deadline. Setups without a goal stand beside those that have one.
+    fn beside_terms(&self, place: usize) -> Option<BesideTerms> {
+        Some(BesideTerms {
+            judged: self.setups[place].osds.options().pacing.is_some(),
+            goal: self.goal(),
+            deadline: self.time(self.steps.times.deadline?, self.steps.scale),
+            asked: self.load.rate?,
+        })
+    }
+
+    /// What is expected of all setups that are judged.
+    fn beside_statement(&self, setups: &[SetupResult]) -> Statement {
+        let goal_ms = self.goal().as_secs_f64() * 1e3;
+        let judged = || {
+            let beside = setups.iter().filter_map(|setup| Some((setup, setup.beside.as_ref()?)));
+            beside.filter(|(_, beside)| beside.judged)
+        };
+        let tails = judged().map(|(setup, BesideResult { p99_ms, bar_ms, .. })| {
+            format!("{} {p99_ms:.2} of {bar_ms:.2} ms", setup.name())
+        });
+        let all = tails.collect::<Vec<_>>().join(", ");
+        let is_any = !all.is_empty();
+        Statement {
+            text: "Beside the services clients get what they ask for, their p99 stays within its bar, and every service is over by its \
+                   deadline."
+                .to_owned(),
+            holds: is_any.then(|| judged().all(|(_, beside)| beside.is_kept())),
+            detail: match is_any {
+                true => format!(
+                    "{all}; stated: at most twice that of alone, or that and twice the window's goal of {goal_ms} ms"
+                ),
+                false => "needs a setup whose window has a latency goal, with its services".to_owned(),
+            },
+        }
+    }
+
     /// What the services do, each in a few words.
     fn services(&self) -> Vec<String> {
         let steps = &self.steps;

@@ -25,6 +25,7 @@ use loadline_device::Medium;
 use loadline_host::{DirectAnswer, DirectAsk, DirectCounts, DirectImage, DirectServices};
 use loadline_load::{BlockImage, Load, LoadRecord, Loads};
 use loadline_osd::{ClientId, OsdId, OsdService, TraceSpan, Waits};
+use loadline_stats::LatencyHistogram;
 use loadline_store::ObjectNo;
 use node::RunningNode;
 use spec::TICK;
@@ -294,6 +295,10 @@ impl Testbed for Hosted {
                 }
             }
         }
+    }
+
+    fn latency(&mut self) -> Option<LatencyHistogram> {
+        self.guest.loads()?.latency().cloned()
     }
 
     fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop> {

@@ -1,0 +1,133 @@
+//! How clients fared beside services that have a deadline, and the services beside them, in a sentence for each setup.
+
+use crate::terminal::listed;
+use loadline_draw::number::{duration, plain};
+use loadline_study::{BesideResult, OPS_MIN, ServiceResult, SetupResult, StudyResult};
+
+/// One sentence for each setup that tells of it; those that stand beside the judged come last.
+pub(crate) fn beside_sentences(result: &StudyResult) -> impl Iterator<Item = String> {
+    let told = |judged: bool| {
+        let with = result.setups.iter().filter_map(|it| Some((it, it.beside.as_ref()?)));
+        with.filter(move |(_, beside)| beside.judged == judged)
+    };
+    told(true).chain(told(false)).map(|(setup, beside)| sentence(setup, beside))
+}
+
+fn sentence(setup: &SetupResult, of: &BesideResult) -> String {
+    let compared = if of.judged { "" } else { ", for comparison" };
+    let names: Vec<String> = of.services.iter().map(|it| named(it).to_owned()).collect();
+    let verdict = if of.is_within_bar() { "kept" } else { "NOT kept" };
+    format!(
+        "{}{compared}: p99 {} ms alone and {} ms beside {}; the bar of {} ms {verdict}; {}; {}.",
+        setup.name(),
+        plain(of.alone_p99_ms),
+        plain(of.p99_ms),
+        listed(&names),
+        plain(of.bar_ms),
+        asked(of),
+        ends(of)
+    )
+}
+
+/// Whether clients got what they asked for.
+fn asked(of: &BesideResult) -> String {
+    match &of.asked {
+        None => "NOT a whole second was seen".to_owned(),
+        Some(_) if of.has_what_it_asked() => "clients got what they asked for".to_owned(),
+        Some(asked) => format!(
+            "clients got LESS than the {} IOPS that they asked for in {} of {} s, {} in the worst",
+            plain(asked.owed_iops),
+            asked.seconds_short,
+            asked.seconds,
+            plain(asked.worst_iops)
+        ),
+    }
+}
+
+/// When each service was over, whether that was in time, and whether clients met it at all.
+fn ends(of: &BesideResult) -> String {
+    let told = |it: &ServiceResult| {
+        let unseen = match it.is_seen() {
+            true => "",
+            false => ", too soon to be judged",
+        };
+        match it.seconds {
+            Some(seconds) => format!("{} over in {}{unseen}", named(it), duration(seconds)),
+            None => format!("{} not over", named(it)),
+        }
+    };
+    let all: Vec<String> = of.services.iter().map(told).collect();
+    let in_time = of.services.iter().all(|it| of.is_in_time(it));
+    let deadline = duration(of.deadline_s);
+    let met = if in_time { "met" } else { "MISSED" };
+    let unseen = match of.is_seen() {
+        true => String::new(),
+        false => format!("; NOT judged beside less than {OPS_MIN} operations"),
+    };
+    format!("{}: the deadline of {deadline} {met}{unseen}", all.join(", "))
+}
+
+fn named(service: &ServiceResult) -> &str {
+    match service.service.as_str() {
+        "scrub" => "the deep scrub",
+        "trim" => "the trim",
+        "removal" => "the removal",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_study::{Configuration, PromiseResult};
+
+    fn service(service: &str, seconds: Option<f64>, ops: u64) -> ServiceResult {
+        ServiceResult { service: service.to_owned(), seconds, p99_ms: 2.0, ops }
+    }
+
+    fn good() -> BesideResult {
+        BesideResult {
+            judged: true,
+            alone_p99_ms: 0.5,
+            p99_ms: 2.0,
+            bar_ms: 2.5,
+            goal_ms: 1.0,
+            deadline_s: 60.0,
+            asked: Some(PromiseResult {
+                share: 1.0,
+                owed_iops: 1000.0,
+                kept_from_iops: 860.0,
+                seconds: 40,
+                worst_iops: 900.0,
+                ..PromiseResult::default()
+            }),
+            services: vec![service("scrub", Some(42.0), 42_000), service("trim", Some(9.0), 9_000)],
+        }
+    }
+
+    fn check(beside: BesideResult, wanted: &str) {
+        let setup = Configuration { name: "x".to_owned(), ..Configuration::default() };
+        let setup = SetupResult { setup, beside: Some(beside), ..SetupResult::default() };
+        let result = StudyResult { setups: vec![setup], ..StudyResult::default() };
+        let told: Vec<String> = beside_sentences(&result).collect();
+        assert_eq!(told.join("").replace('\u{a0}', " "), wanted);
+    }
+
+    #[test]
+    fn a_sentence_says_tails_bar_deadline_and_what_clients_got() {
+        check(
+            good(),
+            "x: p99 0.500 ms alone and 2.00 ms beside the deep scrub and the trim; the bar of 2.50 ms kept; clients got what they asked \
+             for; the deep scrub over in 42 s, the trim over in 9.00 s: the deadline of 1 min 0 s met.",
+        );
+        let asked =
+            good().asked.map(|asked| PromiseResult { seconds_short: 3, worst_iops: 12.0, ..asked });
+        let services = vec![service("scrub", None, 40_000), service("trim", Some(0.1), 100)];
+        check(
+            BesideResult { judged: false, p99_ms: 31.0, asked, services, ..good() },
+            "x, for comparison: p99 0.500 ms alone and 31.0 ms beside the deep scrub and the trim; the bar of 2.50 ms NOT kept; clients \
+             got LESS than the 1,000 IOPS that they asked for in 3 of 40 s, 12.0 in the worst; the deep scrub not over, the trim over in \
+             0.100 s, too soon to be judged: the deadline of 1 min 0 s MISSED; NOT judged beside less than 1000 operations.",
+        );
+    }
+}
