@@ -95,10 +95,7 @@ impl Script for CheckpointStudy {
                  ones, absolute rates are not; look at the ratios first."
                     .to_owned(),
             ],
-            Place::Host(_) => {
-                let busy = real_runs::busy(records);
-                real_runs::notes(records).into_iter().chain(busy).collect()
-            }
+            Place::Host(_) => real_runs::doubts(records),
         };
         for setup in setups {
             let (name, of) = (setup.name(), |key| setup.figure(key).unwrap_or(0.0));

@@ -74,8 +74,7 @@ pub(crate) fn warnings(records: &[&RunRecord], compares: bool) -> Vec<String> {
     if compares {
         warnings[0] += &format!(" {published}");
     }
-    warnings.extend(real_runs::notes(records));
-    warnings.extend(real_runs::busy(records));
+    warnings.extend(real_runs::doubts(records));
     warnings.extend(short(records));
     warnings
 }

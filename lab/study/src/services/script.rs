@@ -152,7 +152,7 @@ impl Script for ServicesStudy {
     }
 
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
-        let mut warnings = real_runs::notes(records);
+        let mut warnings = real_runs::doubts(records);
         let scale = self.steps.scale;
         if scale != 1.0 && self.place == Place::Sim {
             warnings.push(format!(
