@@ -1,10 +1,10 @@
 //! The answer in a sentence or two: which setup to take for clients, which for what else is wanted of the disks, and what each
 //! costs the other; whether what was expected and promised came; and what does not hold.
 //!
-//! Nobody is recommended who does not keep what it promises clients; who promises nothing breaks nothing, and it is said. Where repeats do not show that two setups differ they count as
+//! Nobody is recommended who does not keep what it promises clients, or what is asked of it beside services that have a deadline; who promises nothing breaks nothing, and it is said. Where repeats do not show that two setups differ they count as
 //! alike, and the other figure decides between them; where each ran once, so do setups within [`MARGIN`].
 
-use crate::beside::beside_sentences;
+use crate::beside::{beside_sentences, is_met};
 use crate::repeats;
 use crate::sheet::{MARGIN, Sheet, Trade};
 use crate::terminal::{listed, print, told};
@@ -64,8 +64,10 @@ struct Recommendation<'a> {
     trade: &'a Trade,
     clients: &'static Figure,
     beside: &'static Figure,
-    /// Nobody kept what it promised.
+    /// Nobody kept what is asked.
     all_broke: bool,
+    /// What is asked is a tail beside services, and a deadline of theirs.
+    has_deadline: bool,
     /// Whether somebody kept a promise.
     is_promised: bool,
     for_clients: Option<PlacedSetup<'a>>,
@@ -81,7 +83,7 @@ impl<'a> Recommendation<'a> {
         let (clients, beside) = trade.figures(result.kind)?;
         let all: Vec<PlacedSetup<'_>> = trade.setups(result).collect();
         let that = |kept: Option<bool>| -> Vec<PlacedSetup<'a>> {
-            all.iter().filter(|(_, setup)| setup.is_kept() == kept).copied().collect()
+            all.iter().filter(|(_, setup)| is_met(setup) == kept).copied().collect()
         };
         let is_promised = !that(Some(true)).is_empty();
         let candidates = [that(Some(true)), that(None)].concat();
@@ -91,7 +93,7 @@ impl<'a> Recommendation<'a> {
         let for_clients = best(&candidates, clients, beside).filter(|_| is_choice);
         let better_beside = |chosen: &SetupResult| -> Vec<PlacedSetup<'a>> {
             // What is taken for something else than clients promises them something all the same, where anything does.
-            let may = |of: &SetupResult| !is_promised || of.is_kept() == Some(true);
+            let may = |of: &SetupResult| !is_promised || is_met(of) == Some(true);
             let of = candidates.iter().filter(|(_, of)| may(of) && is_better(beside, of, chosen));
             of.copied().collect()
         };
@@ -101,6 +103,7 @@ impl<'a> Recommendation<'a> {
             clients,
             beside,
             all_broke,
+            has_deadline: all.iter().any(|(_, setup)| setup.beside.is_some()),
             is_promised,
             for_clients,
             next: best(&others, clients, beside).map(|(_, setup)| setup),
@@ -110,7 +113,15 @@ impl<'a> Recommendation<'a> {
     }
 
     fn in_words(&self) -> Vec<String> {
-        let broke = "No setup kept what it promised clients in every second";
+        let (broke, kept) = match self.has_deadline {
+            true => (
+                "No setup kept its bar, what clients asked for and the deadline",
+                ", its bar and the deadline kept",
+            ),
+            false => {
+                ("No setup kept what it promised clients in every second", ", its promise kept")
+            }
+        };
         let Some((_, chosen)) = self.for_clients else {
             return vec![format!("{broke}, so none is recommended.")];
         };
@@ -122,8 +133,8 @@ impl<'a> Recommendation<'a> {
         let alone = alone.map_or_else(String::new, |alone| {
             format!(" beside {} alone", with_unit(self.clients, alone))
         });
-        let kept = match (chosen.is_kept(), self.is_promised) {
-            (Some(true), _) => ", its promise kept",
+        let kept = match (is_met(chosen), self.is_promised) {
+            (Some(true), _) => kept,
             (_, true) => ", though it promises them nothing",
             _ => "",
         };
@@ -306,7 +317,7 @@ impl Trade {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_study::{Configuration, Figures, Repeat};
+    use loadline_study::{BesideResult, Configuration, Figures, Repeat, ServiceResult};
 
     /// Name, p99 in ms, seconds, and whether the promise was kept.
     type Row = (&'static str, f64, f64, Option<bool>);
@@ -342,6 +353,38 @@ mod tests {
         let plain = |text: &String| text.replace('\u{a0}', " ");
         let advice: Vec<String> = found.advice.iter().map(plain).collect();
         assert_eq!(advice, wanted);
+    }
+
+    /// The weighted queue was recommended for a good tail beside services that it had hardly begun.
+    #[test]
+    fn who_misses_a_deadline_is_not_recommended_however_good() {
+        let with = |name, p99, seconds: Option<f64>| {
+            let service =
+                ServiceResult { service: "scrub".to_owned(), seconds, p99_ms: 1.0, ops: 9000 };
+            let asked = Some(PromiseResult { share: 1.0, seconds: 40, ..PromiseResult::default() });
+            let (bar_ms, deadline_s, services) = (2.0, 30.0, vec![service]);
+            let beside = Some(BesideResult {
+                bar_ms,
+                deadline_s,
+                services,
+                asked,
+                ..BesideResult::default()
+            });
+            SetupResult { beside, ..setup((name, p99, 10.0 * p99, None)) }
+        };
+        let late = with("late", 1.0, None);
+        let says = |setups: &[SetupResult]| {
+            let setups = [&[alone()], setups].concat();
+            let result = StudyResult { setups, ..StudyResult::default() };
+            answer(&result).advice.concat().replace('\u{a0}', " ")
+        };
+        let found = says(&[late.clone(), with("a", 2.0, Some(9.0))]);
+        assert!(
+            found.starts_with("For clients take a: p99 2.00 ms beside 3.80 ms alone, its bar and the deadline kept;"),
+            "{found}"
+        );
+        let none = "No setup kept its bar, what clients asked for and the deadline, so none is recommended.";
+        assert_eq!(says(&[late, with("later", 3.0, None)]), none);
     }
 
     #[test]

@@ -4,6 +4,13 @@ use crate::terminal::listed;
 use loadline_draw::number::{duration, plain};
 use loadline_study::{BesideResult, OPS_MIN, ServiceResult, SetupResult, StudyResult};
 
+/// Whether all that is asked of a setup is so: what is promised, and beside services that have a deadline the clients' tail and the
+/// services' ends. `None` where nothing is asked.
+pub(crate) fn is_met(setup: &SetupResult) -> Option<bool> {
+    let beside = setup.beside.as_ref().map(BesideResult::is_kept);
+    setup.is_kept().into_iter().chain(beside).reduce(|all, one| all && one)
+}
+
 /// One sentence for each setup that tells of it; those that stand beside the judged come last.
 pub(crate) fn beside_sentences(result: &StudyResult) -> impl Iterator<Item = String> {
     let told = |judged: bool| {
@@ -18,7 +25,7 @@ fn sentence(setup: &SetupResult, of: &BesideResult) -> String {
     let names: Vec<String> = of.services.iter().map(|it| named(it).to_owned()).collect();
     let verdict = if of.is_within_bar() { "kept" } else { "NOT kept" };
     format!(
-        "{}{compared}: p99 {} ms alone and {} ms beside {}; the bar of {} ms {verdict}; {}; {}.",
+        "Under {}{compared}: p99 {} ms alone and {} ms beside {}; the bar of {} ms {verdict}; {}; {}.",
         setup.name(),
         plain(of.alone_p99_ms),
         plain(of.p99_ms),
@@ -117,7 +124,7 @@ mod tests {
     fn a_sentence_says_tails_bar_deadline_and_what_clients_got() {
         check(
             good(),
-            "x: p99 0.500 ms alone and 2.00 ms beside the deep scrub and the trim; the bar of 2.50 ms kept; clients got what they asked \
+            "Under x: p99 0.500 ms alone and 2.00 ms beside the deep scrub and the trim; the bar of 2.50 ms kept; clients got what they asked \
              for; the deep scrub over in 42 s, the trim over in 9.00 s: the deadline of 1 min 0 s met.",
         );
         let asked =
@@ -125,9 +132,30 @@ mod tests {
         let services = vec![service("scrub", None, 40_000), service("trim", Some(0.1), 100)];
         check(
             BesideResult { judged: false, p99_ms: 31.0, asked, services, ..good() },
-            "x, for comparison: p99 0.500 ms alone and 31.0 ms beside the deep scrub and the trim; the bar of 2.50 ms NOT kept; clients \
+            "Under x, for comparison: p99 0.500 ms alone and 31.0 ms beside the deep scrub and the trim; the bar of 2.50 ms NOT kept; clients \
              got LESS than the 1,000 IOPS that they asked for in 3 of 40 s, 12.0 in the worst; the deep scrub not over, the trim over in \
              0.100 s, too soon to be judged: the deadline of 1 min 0 s MISSED; NOT judged beside less than 1000 operations.",
         );
+    }
+
+    #[test]
+    fn what_is_asked_is_met_by_who_keeps_promises_tail_and_deadline() {
+        let with = |beside, seconds_short: Option<u64>| {
+            let promise = |short| PromiseResult {
+                share: 1.0,
+                seconds: 9,
+                seconds_short: short,
+                ..PromiseResult::default()
+            };
+            is_met(&SetupResult {
+                beside,
+                promise: seconds_short.map(promise),
+                ..SetupResult::default()
+            })
+        };
+        let late = BesideResult { deadline_s: 10.0, ..good() };
+        assert_eq!(with(None, None), None);
+        assert_eq!([with(Some(good()), None), with(Some(good()), Some(0))], [Some(true); 2]);
+        assert_eq!([with(Some(late), Some(0)), with(Some(good()), Some(1))], [Some(false); 2]);
     }
 }

@@ -2,6 +2,7 @@
 //! through all where nobody else's are there, and who lies beyond it.
 
 use crate::answer::{answer, goodness};
+use crate::beside::is_met;
 use crate::charts::{Chart, Drawing};
 use crate::palette::looks;
 use crate::repeats::interval;
@@ -30,14 +31,14 @@ pub(crate) fn trade_charts(result: &StudyResult) -> Vec<Chart> {
     others.filter_map(|trade| trade_chart(result, trade, None)).collect()
 }
 
-/// Which setups others beat in both figures, in the result's order. Who breaks a promise beats nobody.
+/// Which setups others beat in both figures, in the result's order. Who does not keep what is asked of it beats nobody.
 pub(crate) fn beaten(result: &StudyResult) -> Vec<bool> {
     let trade = Sheet::of(result.kind).trade(result);
     let figures = trade.and_then(|trade| trade.figures(result.kind));
     let pair = |setup: &SetupResult| traded(figures?, setup);
     let beats = |other: &SetupResult, (x, y): Traded| {
         let better = pair(other).is_some_and(|(a, b)| a >= x && b >= y && (a, b) != (x, y));
-        better && other.is_kept() != Some(false)
+        better && is_met(other) != Some(false)
     };
     let is_beaten = |setup: &SetupResult| {
         pair(setup).is_some_and(|own| result.setups.iter().any(|other| beats(other, own)))
@@ -71,7 +72,7 @@ fn trade_chart(result: &StudyResult, trade: &Trade, chosen: Option<usize>) -> Op
         at: (setup.figure(beside.key).unwrap_or(0.0), setup.figure(clients.key).unwrap_or(0.0)),
         intervals: (ends(beside, setup), ends(clients, setup)),
         is_chosen: chosen == Some(place),
-        is_broken: setup.is_kept() == Some(false),
+        is_broken: is_met(setup) == Some(false),
     };
     let points: Vec<FrontierPoint> = setups.iter().map(point).collect();
     let of = |is_own: bool| {
@@ -171,7 +172,7 @@ fn signs(points: &[FrontierPoint]) -> String {
     let has = |is: fn(&FrontierPoint) -> bool, text| if points.iter().any(is) { text } else { "" };
     [
         has(|point| point.is_chosen, "The ring marks the recommended one. "),
-        has(|point| point.is_broken, "A hollow dot did not keep what it promises clients. "),
+        has(|point| point.is_broken, "A hollow dot did not keep what is asked of it. "),
         has(|point| point.intervals.1.is_some(), "Whiskers are 95 % intervals over the repeats. "),
     ]
     .concat()

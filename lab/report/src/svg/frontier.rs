@@ -37,7 +37,7 @@ pub(crate) struct FrontierPoint {
     pub(crate) intervals: (IntervalEnds, IntervalEnds),
     /// Whether it is recommended.
     pub(crate) is_chosen: bool,
-    /// Whether it did not keep what it promises.
+    /// Whether it did not keep what is asked of it.
     pub(crate) is_broken: bool,
 }
 
