@@ -20,8 +20,7 @@ fn notes(records: &[&RunRecord]) -> Vec<String> {
     notes
 }
 
-/// Load of the machine, in tasks per core, from which on it is not ours alone. A study's own run before may leave a part of
-/// one behind in the minute's mean.
+/// Load of the machine, in tasks per core, from which on it is not ours alone.
 const BUSY: f64 = 1.0;
 
 /// That something else ran beside, if it did.

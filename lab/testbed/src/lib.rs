@@ -241,7 +241,7 @@ pub struct MachineFacts {
     pub notes: Vec<String>,
     /// The IOPS of each OSD that mClock was given.
     pub capacities: Vec<f64>,
-    /// Tasks per core that the machine had to do before the run began.
+    /// Tasks per core that the machine had to do just before the run began, this study's own not among them.
     pub load_before: Option<f64>,
 }
 

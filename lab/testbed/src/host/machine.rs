@@ -11,6 +11,7 @@ use rustix::fs::{Dev, major, minor};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Everything that is known before a node runs, and what is doubtful about it.
 pub(super) fn look(spec: &HostedSpec) -> MachineFacts {
@@ -192,11 +193,26 @@ fn chosen(text: &str) -> &str {
     text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(word, _)| word)
 }
 
+/// How often the machine is looked at before a run, and how long apart.
+const LOOKS: u32 = 20;
+const LOOK_APART: Duration = Duration::from_millis(10);
+
+/// Tasks per core that run or could run beside this one, over a moment. The system's own mean of a minute would have the study's last run in it.
+#[expect(clippy::disallowed_methods, reason = "the machine is looked at in real time")]
 fn load_per_core() -> Option<f64> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    let load: f64 = text.split(' ').next()?.parse().ok()?;
+    let mut tasks = 0;
+    for _ in 0..LOOKS {
+        std::thread::sleep(LOOK_APART);
+        tasks += others_running(&fs::read_to_string("/proc/stat").ok()?)?;
+    }
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    Some(load / cores as f64)
+    Some(f64::from(tasks) / f64::from(LOOKS) / cores as f64)
+}
+
+/// `procs_running` of `/proc/stat`, without the one that reads it.
+fn others_running(stat: &str) -> Option<u32> {
+    let running = stat.lines().find_map(|line| line.strip_prefix("procs_running "))?;
+    Some(running.trim().parse::<u32>().ok()?.saturating_sub(1))
 }
 
 #[cfg(test)]
@@ -210,6 +226,8 @@ mod tests {
         let stat = "  7 0 56 3  900 12 7200 450  0  431 453 0 0 0 0 2 1";
         assert_eq!(busy_in(stat), Some(Span::from_millis(431)));
         assert_eq!(busy_in("7 0 56"), None);
+        assert_eq!(others_running("ctxt 9\nprocs_running 3\nprocs_blocked 0\n"), Some(2));
+        assert_eq!(others_running("ctxt 9\n"), None);
         let line = "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard";
         assert_eq!(mounted(line, "254:0").as_deref(), Some("ext4, mounted rw,relatime"));
         assert_eq!(mounted(line, "254:1"), None);
