@@ -95,7 +95,7 @@ fn a_study_of_checkpoints_runs_on_a_file_and_leaves_its_figures_alone() {
     let three_records = of(2, "checkpoint/log_bytes_per_put");
     assert!(three_records > 1.5 * of(1, "checkpoint/log_bytes_per_put"), "{three_records}");
     let page = fs::read_to_string(out.join("report.html")).expect("there is a page");
-    for part in ["Dirty pages", "Log over time", "The shipped default is", "real files"] {
+    for part in ["Dirty pages", "Log over time", "The shipped default is", "a real file"] {
         assert!(page.contains(part), "{part}");
     }
     // What is recorded is not run again.

@@ -12,7 +12,8 @@ use crate::wrap::wrapped;
 use loadline_draw::number::{duration, percent};
 use loadline_stats::{CompareVerdict, compare};
 use loadline_study::{
-    Better, Figure, KEPT_FROM, Print, PromiseResult, SetupResult, Statement, StudyKind, StudyResult,
+    Better, Figure, KEPT_FROM, Print, PromiseResult, SHIPPED_DEFAULT, SetupResult, Statement,
+    StudyKind, StudyResult,
 };
 
 /// What a result answers.
@@ -34,6 +35,7 @@ pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
         .chain(promises(result))
         .chain(shipped(result))
         .chain(unheld.map(not_here))
+        .chain(undecided(result))
         .collect();
     let choice =
         Sheet::of(result.kind).trade(result).and_then(|trade| Recommendation::of(result, trade));
@@ -242,23 +244,69 @@ fn expectation(of: &Statement) -> Option<String> {
 }
 
 fn not_here(statement: &Statement) -> String {
-    let regime = statement.detail.split_once("another regime: ").map_or("", |(_, other)| other);
-    match regime {
-        "" => format!("Does not hold here: {}", statement.text),
-        other => format!("Does not hold here: {}, in another regime: {other}", statement.text),
+    match &statement.regime {
+        None => format!("Does not hold here: {}", statement.text),
+        Some(other) => {
+            format!("Does not hold here: {}, in another regime: {other}", statement.text)
+        }
     }
 }
 
-/// How a setup fares whose options are those that a store has by itself; the first of them, where several differ in their loads alone.
+/// What the figures do not decide, though there are some, by the reason.
+fn undecided(result: &StudyResult) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for statement in result.statements.iter().chain(&result.expected) {
+        let Some(why) = statement.undecided.as_deref() else { continue };
+        let text = statement.text.trim_end_matches('.');
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, texts)) => texts.push(text),
+            None => reasons.push((why, vec![text])),
+        }
+    }
+    let told =
+        |(why, texts): (&str, Vec<&str>)| format!("Undecided ({why}): {}.", texts.join("; "));
+    reasons.into_iter().map(told).collect()
+}
+
+/// How a setup fares whose options are those that a store has by itself, alone and beside the one with images in the log that does the same work; the
+/// first of them, where several differ in their loads alone.
 fn shipped(result: &StudyResult) -> Option<String> {
-    let is_shipped = |setup: &&SetupResult| {
-        let mut traits = setup.setup.traits.iter();
-        traits.any(|of| of.name == "shipped default" && of.value == "yes")
-    };
+    let is_shipped = |setup: &&SetupResult| trait_of(setup, SHIPPED_DEFAULT) == Some("yes");
     let setup = result.setups.iter().find(is_shipped)?;
     let figures: Vec<String> =
         result.kind.chief().filter_map(|figure| told(figure, &setup.figures)).collect();
-    Some(format!("The shipped default is {}: {}.", setup.name(), figures.join(", ")))
+    let beside = beside_log(result, setup).unwrap_or_default();
+    Some(format!("The shipped default is {}: {}{beside}.", setup.name(), figures.join(", ")))
+}
+
+fn trait_of<'a>(setup: &'a SetupResult, name: &str) -> Option<&'a str> {
+    let found = setup.setup.traits.iter().find(|of| of.name == name)?;
+    Some(&found.value)
+}
+
+/// What clients get beside the first setup with images in the log, the same puts and the same log mode, and whether it is less.
+fn beside_log(result: &StudyResult, setup: &SetupResult) -> Option<String> {
+    let is_same = |other: &SetupResult, name| trait_of(other, name) == trait_of(setup, name);
+    let log = result.setups.iter().find(|other| {
+        let same = is_same(other, "puts") && is_same(other, "log mode");
+        same && trait_of(other, "protection") == Some("log") && other.name() != setup.name()
+    })?;
+    let figures = ["client/puts_per_s", "client/clat_ms/mean"];
+    let figures: Vec<&Figure> =
+        figures.into_iter().filter_map(|key| result.kind.figure(key)).collect();
+    let ratio = |figure: &&Figure| {
+        let ratio = setup.figure(figure.key)? / log.figure(figure.key)?;
+        ratio.is_finite().then(|| format!("{ratio:.2} × its {}", figure.name))
+    };
+    let ratios: Vec<String> = figures.iter().filter_map(ratio).collect();
+    let lost = figures.iter().filter(|figure| is_better(figure, log, setup));
+    let lost: Vec<String> = lost.map(|figure| figure.name.to_owned()).collect();
+    let loses = match lost.is_empty() {
+        true => String::new(),
+        false => format!(", so it loses in {}", listed(&lost)),
+    };
+    let with = format!("; beside {} with the same puts and log mode", log.name());
+    (!ratios.is_empty()).then(|| format!("{with} {}{loses}", ratios.join(" and ")))
 }
 
 /// Who kept what clients and images were promised, and who did not, with how often.
@@ -480,6 +528,7 @@ mod tests {
             text: text.to_owned(),
             holds,
             detail: detail.to_owned(),
+            ..Statement::default()
         };
         let rows = [("a", 5.0, 90.0, Some(true)), ("b", 6.0, 60.0, Some(false))];
         let result = StudyResult {
@@ -489,7 +538,13 @@ mod tests {
                 of("It is not.", Some(false), "a 2; stated: at most 1"),
                 of("Who knows.", None, "needs the setup c"),
             ],
-            statements: vec![of("They said.", Some(false), ""), of("Too.", Some(true), "")],
+            statements: vec![
+                of("They said.", Some(false), ""),
+                of("Too.", Some(true), ""),
+                Statement { regime: Some("a 9 %".to_owned()), ..of("Fast", Some(false), "") },
+                Statement { undecided: Some("one run".to_owned()), ..of("Close.", None, "") },
+                Statement { undecided: Some("one run".to_owned()), ..of("Closer.", None, "") },
+            ],
             ..StudyResult::default()
         };
         let wanted = [
@@ -497,24 +552,47 @@ mod tests {
             "No, this is not so: It is not (a 2; stated: at most 1).",
             "In every second clients got at least 95 % of what they were owed under a, but not under b (7 of 40 s short).",
             "Does not hold here: They said.",
+            "Does not hold here: Fast, in another regime: a 9 %",
+            "Undecided (one run): Close; Closer.",
         ];
         assert_eq!(answer(&result).findings, wanted);
     }
 
-    /// What somebody gets who sets nothing is told, wherever in the table it stands.
+    /// What somebody gets who sets nothing is told, wherever in the table it stands, and that it is less than images in the log would give.
     #[test]
     fn the_shipped_default_has_its_headline() {
-        let of = |name: &str, puts: f64, default: &str| {
+        let of = |name: &str, puts: f64, [default, protection, log_mode]: [&str; 3]| {
             let figures = Figures::default().with([("client/puts_per_s", puts)]);
-            let traits = vec![("shipped default", default).into()];
+            let traits = vec![
+                (SHIPPED_DEFAULT, default).into(),
+                ("protection", protection).into(),
+                ("log mode", log_mode).into(),
+            ];
             let setup = Configuration { name: name.to_owned(), traits, ..Configuration::default() };
             SetupResult { setup, figures, ..SetupResult::default() }
         };
-        let setups = vec![of("log", 4000.0, "no"), of("paced", 3000.0, "yes")];
-        let kind = StudyKind::Checkpoint;
-        let found = answer(&StudyResult { kind, setups, ..StudyResult::default() });
-        let found: Vec<String> =
-            found.findings.iter().map(|text| text.replace('\u{a0}', " ")).collect();
-        assert_eq!(found, ["The shipped default is paced: puts 3,000 1/s."]);
+        let check = |puts: f64, wanted: &str| {
+            let setups = vec![
+                of("log fsync", 9000.0, ["no", "log", "fsync"]),
+                of("log", 4000.0, ["no", "log", "log-only"]),
+                of("paced", puts, ["yes", "checkpoint", "log-only"]),
+            ];
+            let kind = StudyKind::Checkpoint;
+            let found = answer(&StudyResult { kind, setups, ..StudyResult::default() });
+            let found: Vec<String> =
+                found.findings.iter().map(|text| text.replace('\u{a0}', " ")).collect();
+            assert_eq!(found, [wanted]);
+        };
+        let beside = "beside log with the same puts and log mode";
+        check(
+            3000.0,
+            &format!(
+                "The shipped default is paced: puts 3,000 1/s; {beside} 0.75 × its puts, so it loses in puts."
+            ),
+        );
+        check(
+            5000.0,
+            &format!("The shipped default is paced: puts 5,000 1/s; {beside} 1.25 × its puts."),
+        );
     }
 }

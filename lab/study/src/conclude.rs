@@ -70,11 +70,13 @@ pub fn conclude(
         drive,
         fitted: study.script.fitted(),
         ratios: claims().filter_map(|claim| claim.ratio(study.kind, &setups)).collect(),
-        statements: claims().filter_map(|claim| claim.test(study.kind, &setups)).collect(),
+        statements: claims()
+            .filter_map(|claim| claim.test(study.kind, &study.place, &setups))
+            .collect(),
         expected: study
             .expectations
             .iter()
-            .filter_map(|claim| claim.test(study.kind, &setups))
+            .filter_map(|claim| claim.test(study.kind, &study.place, &setups))
             .chain(study.script.expected(&setups))
             .collect(),
         setups,
@@ -107,6 +109,7 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
     }
     SetupResult {
         setup: study.setups[setup].clone(),
+        doubts: Vec::new(),
         figures: means,
         published: published(study, &study.setups[setup].name),
         published_curves: match &study.published {

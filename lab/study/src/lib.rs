@@ -59,8 +59,8 @@ mod summary;
 mod trace;
 
 pub use beside::{BesideResult, OPS_MIN, ServiceResult};
-pub use checkpoint::CHECKPOINT_KEYS;
-pub use claim::Claim;
+pub use checkpoint::{CHECKPOINT_KEYS, SHIPPED_DEFAULT};
+pub use claim::{Claim, MARGIN};
 pub use compare::{ComparedFigure, UNTESTED, compare_results};
 pub use conclude::conclude;
 pub use execute::Advance;
@@ -88,8 +88,8 @@ pub use record::{ImageRecord, RunRecord};
 pub use recovery::{Calibrated, RecoveryStudy, STUDY_KEYS, calibrate};
 pub use reservation::{ReservationResult, SHORT_ABOVE, WorstSecond};
 pub use result::{
-    ComparedRatio, Configuration, DriveSummary, FittedFigure, PlacementSpread, Repeat, SettingRow,
-    SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
+    ComparedRatio, Configuration, DriveSummary, FigureDoubt, FittedFigure, PlacementSpread, Repeat,
+    SettingRow, SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
 };
 pub use script::{OnProgress, RunError};
 pub use series::{CheckpointPoint, ClassWaits, Series, StageTime};

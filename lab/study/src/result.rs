@@ -108,6 +108,9 @@ pub struct SetupResult {
     /// What was set up.
     #[serde(flatten)]
     pub setup: Configuration,
+    /// Why what is claimed of it is left undecided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<FigureDoubt>,
     /// Its figures, the mean over the repeats when there are several.
     pub figures: Figures,
     /// The published figures of the same setup, where they exist.
@@ -159,6 +162,15 @@ impl SetupResult {
     pub fn figure(&self, key: &str) -> Option<f64> {
         self.figures.get(key)
     }
+}
+
+/// Why a figure decides nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FigureDoubt {
+    /// The figure's key; `None` if it is about all of them.
+    pub figure: Option<String>,
+    /// What is wrong with it, and what would help.
+    pub why: String,
 }
 
 /// One configuration under test, in words.
@@ -246,10 +258,16 @@ impl Spread {
 pub struct Statement {
     /// What the study says.
     pub text: String,
-    /// Whether it holds here; `None` where the setups it needs were not run.
+    /// Whether it holds here; `None` where the setups it needs were not run, and where it is undecided.
     pub holds: Option<bool>,
     /// The numbers behind the verdict.
     pub detail: String,
+    /// Why they decide nothing, though there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<String>,
+    /// Which setups were in another regime than the published ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regime: Option<String>,
 }
 
 /// One setting in force.

@@ -91,6 +91,53 @@ fn a_closed_loop_keeps_its_depth_and_both_protections_their_kinds_of_bytes() {
     check("checkpoint-extreme", 46.0, "log paced", "snappy paced");
 }
 
+/// An open loop that asks for more than the processor has, and a window of three seconds: what is claimed of them was called true or false.
+#[test]
+fn what_a_run_cannot_decide_is_said_to_be_undecided() {
+    let check = |study: &str, setups: &str, set: &[&str], claim: &str, why: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let order = Order { inputs: inputs(study, set), ..order(study, setups) };
+        let (_, result) = run(folder.path(), order);
+        let statement = result.statements.iter().find(|of| of.text.contains(claim)).unwrap();
+        assert_eq!(statement.holds, None, "{statement:?}");
+        let undecided = statement.undecided.as_deref().unwrap();
+        assert!(undecided.contains(why), "{undecided}");
+        result.warnings.join(" ")
+    };
+    let warnings = check(
+        "checkpoint-fixed-rate",
+        "log,skip-garbage",
+        &["scale=0.002", "periods=1", "warm_up=0", "rate=1000000"],
+        "about 2 times smaller",
+        "of 1000000 puts/s were carried out, and ",
+    );
+    assert!(warnings.contains("were under way at the end, the oldest for"), "{warnings}");
+    check(
+        "checkpoint-extreme",
+        "log paced",
+        &["scale=0.001", "filled=20000000", "periods=1", "warm_up=0", "period=3 s"],
+        "own aim, log",
+        "3.0 s were measured",
+    );
+}
+
+/// Keys that found no room were taken for put, and the run went on with fewer.
+#[test]
+fn a_store_that_is_full_before_the_load_begins_is_an_error() {
+    let study = "checkpoint-fixed-rate";
+    let set = ["scale=0.004", "keys=20000000", "filled=20000000", "cache=256 MiB", "log=1 GiB"];
+    let mut inputs = inputs(study, &set);
+    for (from, to) in [("size = \"64 GiB", "size = \"2560 MiB"), ("\"2 GiB", "\"256 MiB")] {
+        inputs.study.text = inputs.study.text.replacen(from, to, 1);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let order = Order { inputs, ..order(study, "skip-garbage") };
+    let mut session =
+        Session::open(RunFolder::at(folder.path()), order, RunFacts::default()).unwrap();
+    let failed = session.run(1, &AtomicBool::new(false), |_| {}).unwrap_err().to_string();
+    assert!(failed.contains("of 80000 keys were refused while the store was filled"), "{failed}");
+}
+
 #[test]
 fn wrong_checkpoint_studies_are_refused_with_their_line() {
     let check = |from: &str, to: &str, wanted: &str| {

@@ -13,7 +13,7 @@ use loadline_report::{
 };
 use loadline_study::{
     Host, HostPlace, InputError, Library, Manifest, Order, Override, Place, RunFacts, RunFolder,
-    Session, SessionError, StudyKind, StudyResult, build_id, summary_json,
+    Session, SessionError, Statement, StudyKind, StudyResult, build_id, summary_json,
 };
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -179,13 +179,17 @@ pub(super) fn in_json(result: &StudyResult, facts: &RunFacts) -> Value {
 /// Sentences are read in lines of this many characters, however wide the terminal is.
 const ANSWER_WIDTH: usize = 120;
 
+fn not_decided(statement: &Statement) -> &'static str {
+    if statement.undecided.is_some() { "undecided" } else { "not tested" }
+}
+
 fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool) -> String {
     let mut text = format!("{}\n\n{}", result.question, table(result, width()));
     for statement in &result.statements {
         let mark = match statement.holds {
             Some(true) => "holds",
             Some(false) => "does not hold",
-            None => "not tested",
+            None => not_decided(statement),
         };
         text += &format!("{mark:<14}{}\n", statement.text);
     }
@@ -193,7 +197,7 @@ fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool)
         let mark = match statement.holds {
             Some(true) => "pass",
             Some(false) => "FAIL",
-            None => "not tested",
+            None => not_decided(statement),
         };
         text += &format!("{mark:<14}{} ({})\n", statement.text, statement.detail);
     }

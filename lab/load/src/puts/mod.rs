@@ -4,11 +4,12 @@ mod keys;
 mod kind;
 mod recorder;
 mod spec;
+mod under_way;
 mod values;
 
 pub use keys::KeyOrder;
 pub use kind::{PutKind, UnknownPutKind};
-pub use recorder::PutRecord;
+pub use recorder::{PutClock, PutRecord};
 pub use spec::PutSpec;
 pub use values::{UnknownForm, ValueForm};
 
@@ -19,6 +20,7 @@ use loadline_base::{Rng, Span, Time};
 use loadline_osd::{ClientId, KeyPut, OsdId, PutEnd};
 use loadline_sim::{Issue, OpDone, Workload};
 use recorder::PutRecorder;
+use under_way::PutsUnderWay;
 
 /// Clients that put one key at a time.
 ///
@@ -35,7 +37,7 @@ pub struct PutLoad {
     /// For keys and values; arrivals have a stream of their own, so that neither shifts the other.
     rng: Rng,
     seed: u64,
-    in_flight: u32,
+    under_way: PutsUnderWay,
     running: bool,
     /// Drawn, and not yet handed out.
     due: Vec<(OsdId, KeyPut)>,
@@ -60,10 +62,10 @@ impl PutLoad {
             states: TransactionStates::default(),
             rng: Rng::for_purpose(seed, 1),
             seed,
-            in_flight: 0,
+            under_way: PutsUnderWay::default(),
             running: false,
             due: Vec::new(),
-            recorder: PutRecorder::new(Time::ZERO, Span::from_secs(1)),
+            recorder: PutRecorder::new(Time::ZERO, PutClock::by(Span::from_secs(1))),
         }
     }
 
@@ -82,24 +84,29 @@ impl PutLoad {
         self.keys = Keys::new(KeyOrder::Random { range });
     }
 
-    /// Forgets what completed so far and counts what completes from now on, in seconds of this length.
-    pub fn measure_from(&mut self, now: Time, second: Span) {
-        self.recorder = PutRecorder::new(now, second);
+    /// Forgets what completed so far and counts what completes from now on, by this clock.
+    pub fn measure_from(&mut self, now: Time, clock: PutClock) {
+        self.recorder = PutRecorder::new(now, clock);
     }
 
     /// What the clients saw until now.
     pub fn record(&self, now: Time) -> PutRecord {
-        self.recorder.until(now)
+        // One that the depth does not let begin waits as well.
+        let due = self.schedule.as_ref().filter(|_| self.running).map(Schedule::next);
+        let waited =
+            self.under_way.oldest().into_iter().chain(due).filter(|start| *start <= now).min();
+        let waited_max = waited.map_or(Span::ZERO, |start| now.since(start));
+        self.recorder.until(now, (u64::from(self.under_way()), waited_max))
     }
 
     /// Whether every key of a fill is there.
     pub fn is_filled(&self) -> bool {
-        self.keys.is_at_end() && self.in_flight == 0
+        self.keys.is_at_end() && self.under_way() == 0
     }
 
     /// Puts that have begun and not ended.
     pub fn under_way(&self) -> u32 {
-        self.in_flight
+        self.under_way.count()
     }
 
     /// Whether there are puts to be handed out.
@@ -110,7 +117,7 @@ impl PutLoad {
     fn has_work(&self) -> bool {
         self.running
             && !self.keys.is_at_end()
-            && self.depth.is_none_or(|depth| self.in_flight < depth)
+            && self.depth.is_none_or(|depth| self.under_way() < depth)
     }
 
     fn issue(&mut self, intended: Time) {
@@ -129,7 +136,7 @@ impl PutLoad {
                 put(committed.0, committed.1);
             }
         }
-        self.in_flight += 1;
+        self.under_way.begin(intended);
     }
 
     fn issue_due(&mut self, now: Time) {
@@ -170,7 +177,7 @@ impl Workload for PutLoad {
                 None => return,
             },
         };
-        self.in_flight -= 1;
+        self.under_way.end(Time::from_nanos(end.token));
         self.recorder.record(&end, now);
         self.issue_due(now);
     }

@@ -45,11 +45,14 @@ fn a_fill_puts_each_key_once_and_ends() {
 #[test]
 fn seconds_have_the_length_that_the_study_gives_them() {
     let mut load = PutLoad::new(ValueForm::Mixed, 1);
-    load.measure_from(Time::from_secs(10), Span::from_millis(500));
+    load.fill(KeyOrder::Ascending { count: 4, range: 4 });
+    let (second, stretch) = (Span::from_millis(500), Span::from_millis(250));
+    load.measure_from(Time::from_secs(10), PutClock { second, stretch });
     let mut end = |at_ms: u64, is_kept| {
-        load.in_flight += 1;
         let at = Time::from_secs(10) + Span::from_millis(at_ms);
-        let token = (at - Span::from_millis(1)).nanos();
+        let start = at - Span::from_millis(1);
+        load.issue(start);
+        let token = start.nanos();
         load.put_ended(at, &PutEnd { token, is_kept });
     };
     end(100, true);
@@ -58,6 +61,8 @@ fn seconds_have_the_length_that_the_study_gives_them() {
     end(900, true);
     let seen = load.record(Time::from_secs(11));
     assert_eq!(seen.seconds.iter().map(|second| second.count).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(seen.stretches, [1, 0, 1, 1]);
+    assert_eq!(seen.gap_max, Span::from_millis(500));
     assert_eq!((seen.failed, seen.puts_per_s(), seen.latency.mean_ns()), (1, 3.0, 1e6));
 }
 
@@ -72,7 +77,7 @@ fn a_transactional_put_ends_with_the_last_of_its_three_records() {
         values: ValueForm::Accounts,
     };
     load.overwrite(&spec, 100, PutKind::Transactional);
-    load.measure_from(Time::ZERO, Span::from_secs(1));
+    load.measure_from(Time::ZERO, PutClock::by(Span::from_secs(1)));
     load.start(Time::ZERO, &mut Vec::new());
     let due = load.puts();
     let lengths: Vec<usize> = due.iter().map(|(_, put)| put.key.len()).collect();
@@ -87,4 +92,29 @@ fn a_transactional_put_ends_with_the_last_of_its_three_records() {
     let seen = load.record(Time::from_secs(1));
     assert_eq!((seen.latency.count(), seen.failed), (1, 1));
     assert_eq!(load.puts().len(), 6, "two more have begun");
+}
+
+/// A schedule goes on whatever a store does: what is under way when the window closes counted nowhere, so that a store which fell ever further
+/// behind showed the latencies of its first puts.
+#[test]
+fn puts_under_way_at_the_end_are_counted_with_their_age() {
+    let check = |depth: &str, under_way: u64| {
+        let spec: PutSpec = toml::from_str(&format!("rate = 100.0\narrivals = 'fixed'\n{depth}"))
+            .expect("there is such a load");
+        let mut load = PutLoad::new(ValueForm::Accounts, 1);
+        load.overwrite(&spec, 100, PutKind::Atomic);
+        load.measure_from(Time::ZERO, PutClock::by(Span::from_secs(1)));
+        load.start(Time::ZERO, &mut Vec::new());
+        load.woke(Time::from_secs(1), &mut Vec::new());
+        let due = load.puts();
+        let first = due.first().expect("it has begun").1.token;
+        let end = PutEnd { token: first, is_kept: true };
+        load.put_ended(Time::from_secs(1), &end);
+        let seen = load.record(Time::from_secs(1));
+        assert_eq!((seen.latency.count(), seen.under_way), (1, under_way), "{depth}");
+        // The second put of a hundred in a second.
+        assert!(seen.waited_max > Span::from_millis(950), "{depth}: {}", seen.waited_max);
+    };
+    check("", 99);
+    check("depth = 5", 5);
 }

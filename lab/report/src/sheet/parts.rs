@@ -2,8 +2,7 @@
 
 use loadline_study::{Figure, Figures, Series, SetupResult, StudyKind, StudyResult};
 
-/// Less than this is within what another seed moves a setup by.
-pub(crate) const MARGIN: f64 = 0.05;
+pub(crate) use loadline_study::MARGIN;
 
 /// What a report shows of a kind.
 pub(crate) struct Sheet {

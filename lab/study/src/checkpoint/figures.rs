@@ -12,7 +12,7 @@ pub(crate) const CHIEF: [&str; 4] = [
 ];
 
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 45] = [
+pub(crate) const FIGURES: [Figure; 50] = [
     Figure::new(
         "client/puts_per_s",
         ("puts", "1/s"),
@@ -38,10 +38,17 @@ pub(crate) const FIGURES: [Figure; 45] = [
         "client/lowest_second_share",
         ("lowest second", "of median"),
         Up,
-        "puts of the second with the fewest / puts of the median second; in the simulated world a second of the published node, shrunk by the scale",
+        "puts of the second with the fewest / puts of the median second; seconds of the published node, shrunk by the scale as the periods are",
     )
     .printed(Print::Percent)
     .computed(|of| ratio(of, "client/lowest_second", "client/median_second")),
+    Figure::new(
+        "client/longest_gap_ms",
+        ("longest gap", "ms"),
+        Down,
+        "the longest time in which no put ended",
+    )
+    .on_page(),
     Figure::new(
         "checkpoint/log_bytes_per_put",
         ("log", "B/put"),
@@ -53,10 +60,10 @@ pub(crate) const FIGURES: [Figure; 45] = [
         "checkpoint/recovery_bytes_per_page",
         ("recovery data", "B/page"),
         Down,
-        "bytes written to the recovery area / pages of the checkpoints that wrote it",
+        "bytes in the recovery area / pages; of the checkpoints that ended in the window and wrote any",
     )
     .computed(|of| {
-        ratio(of, "checkpoint/recovery_data_bytes", "checkpoint/pages_with_recovery_data")
+        ratio(of, "checkpoint/recovery_data_bytes_of_ended", "checkpoint/pages_with_recovery_data")
     }),
     Figure::new(
         "checkpoint/log_and_recovery_bytes_per_put",
@@ -155,8 +162,11 @@ pub(crate) const FIGURES: [Figure; 45] = [
     Figure::data("client/clat_ms/p99.5", "the same for 99.5 %"),
     Figure::data("client/lowest_second", "puts per second in the second with the fewest"),
     Figure::data("client/median_second", "puts per second in the median second"),
+    Figure::data("client/seconds", "how many of these were counted").printed(Print::Count),
     Figure::data("client/empty_seconds", "seconds without a put").printed(Print::Count),
     Figure::data("client/failed", "puts that ended with an error"),
+    Figure::data("client/under_way", "puts that had begun and not ended when the window closed"),
+    Figure::data("client/waited_max_ms", "how long the oldest of these had waited by then"),
     Figure::data("checkpoint/seconds", "length of the window in the world's time"),
     Figure::data("checkpoint/puts", "puts carried out"),
     Figure::data("checkpoint/log_bytes", "bytes of log records, images and edits included"),
@@ -166,6 +176,10 @@ pub(crate) const FIGURES: [Figure; 45] = [
         "bytes written to the log, blocks that were written again as they filled included",
     ),
     Figure::data("checkpoint/recovery_data_bytes", "bytes written to the recovery area"),
+    Figure::data(
+        "checkpoint/recovery_data_bytes_of_ended",
+        "bytes in the recovery area of the checkpoints that ended in the window, begun before it or in it",
+    ),
     Figure::data("checkpoint/pages_with_recovery_data", "pages of checkpoints that wrote any"),
     Figure::data("checkpoint/pages_written", "pages written home"),
     Figure::data("checkpoint/page_bytes", "bytes of these"),

@@ -6,6 +6,7 @@
 //! The steps (`run`) are taken on a `StoreMachine`: a node in virtual time on a modelled drive, or a store embedded in this process, on a
 //! real disk. `script` tells of both.
 
+mod doubts;
 mod drive;
 mod embedded;
 pub(crate) mod figures;
@@ -20,6 +21,7 @@ mod simulated;
 mod study;
 
 pub use keys::CHECKPOINT_KEYS;
+pub use read::SHIPPED_DEFAULT;
 
 use crate::declared::Declared;
 use crate::shelf::Shelf;

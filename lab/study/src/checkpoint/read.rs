@@ -171,7 +171,7 @@ fn osd(queue: &QueueSection, drive: &StoreDrive) -> Result<Config, (&'static str
 }
 
 /// The trait of the setup whose options are those that a store has by itself.
-const SHIPPED_DEFAULT: &str = "shipped default";
+pub const SHIPPED_DEFAULT: &str = "shipped default";
 
 fn read_setups(
     sections: &[Spanned<CheckpointSetupSection>],

@@ -1,5 +1,6 @@
 //! What this kind answers when a study is run and told of.
 
+use super::doubts::{behind_rate, doubts};
 use super::embedded;
 use super::run::run;
 use super::study::{CheckpointSetup, CheckpointStudy};
@@ -11,6 +12,7 @@ use crate::record::RunRecord;
 use crate::result::{DriveSummary, NamedValue, SetupResult};
 use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Bytes;
+use loadline_testbed::{HostPlace, RealDisks};
 use serde_json::{Value, json};
 
 impl Script for CheckpointStudy {
@@ -55,7 +57,11 @@ impl Script for CheckpointStudy {
         if let Some(real) = real.filter(|_| self.place != Place::Sim) {
             let facts = real.facts.iter().cloned();
             return DriveSummary {
-                name: "real files".to_owned(),
+                name: match &self.place {
+                    Place::Host(HostPlace { disks: RealDisks::Devices(_), .. }) => "a real device",
+                    _ => "a real file",
+                }
+                .to_owned(),
                 model: "the disk of this machine, under a store in the study's own process"
                     .to_owned(),
                 calibration:
@@ -88,6 +94,12 @@ impl Script for CheckpointStudy {
         }
     }
 
+    fn complete(&self, setups: &mut [SetupResult]) {
+        for setup in setups {
+            setup.doubts = doubts(self, setup);
+        }
+    }
+
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
         let mut warnings = match self.place {
             Place::Sim => vec![
@@ -99,6 +111,7 @@ impl Script for CheckpointStudy {
         };
         for setup in setups {
             let (name, of) = (setup.name(), |key| setup.figure(key).unwrap_or(0.0));
+            warnings.extend(behind_rate(self, setup).map(|why| format!("{name}: {why}.")));
             let failed = of("client/failed").ceil();
             if failed > 0.0 {
                 warnings.push(format!(

@@ -27,7 +27,9 @@ impl SimulatedNode {
         setup: &CheckpointSetup,
         seed: u64,
     ) -> Result<SimulatedNode, String> {
-        let world = world(study, setup, seed)?;
+        let world = world(study, setup, seed).map_err(|error| {
+            format!("there can be no such store: {error}; change its sizes or the scale")
+        })?;
         Ok(SimulatedNode { world })
     }
 

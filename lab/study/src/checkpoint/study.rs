@@ -31,12 +31,18 @@ impl CheckpointStudy {
     /// What figures by the second are counted by: on a real disk a second, in the simulated world one of the published node.
     pub(super) fn second(&self) -> Span {
         match self.place {
-            Place::Sim => self.work.scaled_span(Span::from_secs(1)),
+            Place::Sim => self.stretch(),
             Place::Host(_) => Span::from_secs(1),
         }
     }
 
-    /// How many of them so many periods are.
+    /// What the lowest second is counted by, on any disk: a second of the published node, shrunk as the periods are. A longer one would put whole
+    /// checkpoints into each, and none would be low.
+    pub(super) fn stretch(&self) -> Span {
+        self.work.scaled_span(Span::from_secs(1))
+    }
+
+    /// How many [seconds](Self::second) so many periods are.
     pub(super) fn seconds(&self, periods: u32) -> u64 {
         let published = self.work.period.as_secs_f64() * f64::from(periods);
         let seconds = match self.place {

@@ -299,6 +299,7 @@ impl ServicesStudy {
                 ),
                 false => "needs a setup whose window has a latency goal, with its services".to_owned(),
             },
+            ..Statement::default()
         }
     }
 

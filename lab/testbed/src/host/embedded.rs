@@ -226,8 +226,10 @@ fn told(error: DbError) -> String {
 /// Writes an empty store onto a disk, which is nobody else's meanwhile.
 fn write(path: &Path, spec: &EmbeddedSpec) -> Result<(), String> {
     let store_id = new_store_id().map_err(|error| error.to_string())?.get();
-    let store = format(&Format { store_id, ..spec.format }, spec.options.protection)
-        .map_err(|error| format!("there can be no such store: {error:?}"))?;
+    let store =
+        format(&Format { store_id, ..spec.format }, spec.options.protection).map_err(|error| {
+            format!("there can be no such store: {error:?}; change its sizes or the scale")
+        })?;
     let _claim =
         DiskClaim::new(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
     let file = File::options().write(true).open(path);
@@ -335,7 +337,7 @@ mod tests {
     use super::*;
     use crate::place::{ClientKind, RealDisks};
     use loadline_base::Bytes;
-    use loadline_load::puts::{KeyOrder, PutKind, PutSpec};
+    use loadline_load::puts::{KeyOrder, PutClock, PutKind, PutSpec};
     use loadline_store::paged::ids::PageSize;
 
     fn spec(folder: &Path) -> EmbeddedSpec {
@@ -407,7 +409,7 @@ mod tests {
         let load: PutSpec = toml::from_str(load).unwrap();
         store.load_mut().overwrite(&load, 100, PutKind::Atomic);
         let begun = store.now();
-        store.load_mut().measure_from(begun, Span::from_secs(1));
+        store.load_mut().measure_from(begun, PutClock::by(Span::from_secs(1)));
         store.start_load();
         // The client's thread is away for longer than fifty puts.
         while store.now() < begun + Span::from_millis(60) {
