@@ -9,9 +9,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::time::Timespec;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -134,7 +135,10 @@ const BESIDE_MEMORY: Bytes = Bytes::from_mib(64);
 /// Sets up what the guest sees in a space of mounts that ends with it, and becomes the kernel. Its words: root, the run's
 /// folder, size of the file system for its memory; then pairs of what is shared and where; after an empty word the kernel with
 /// its command line.
-const SETUP: &str = r#"set -e
+///
+/// Its first line is for a user: `chroot` is in a folder that only the path of root has.
+const SETUP: &str = r#"PATH=$PATH:/usr/sbin:/sbin
+set -e
 root=$1 run=$2 size=$3
 shift 3
 mount --rbind "$run" "$root/loadline"
@@ -194,6 +198,24 @@ enum Over {
     Io(io::Error),
 }
 
+/// How many folders of other runs may have this process's number.
+const NAMESAKES_MAX: u32 = 1000;
+
+/// A new folder in `parent`, for this process's user alone. One that is there stays: containers with a folder in common have
+/// processes of one number, so it can be that of a guest that runs.
+fn folder_of_run(parent: &Path) -> io::Result<PathBuf> {
+    let mut turn = 0;
+    loop {
+        let path = parent.join(format!("loadline-guest-{}-{turn}", std::process::id()));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && turn < NAMESAKES_MAX => {
+                turn += 1;
+            }
+            made => return made.map(|()| path),
+        }
+    }
+}
+
 /// The folder of one run, which the guest sees as `/loadline`; it goes with its value.
 #[derive(Debug)]
 struct GuestFolder {
@@ -204,8 +226,8 @@ struct GuestFolder {
 
 impl GuestFolder {
     fn make(order: &GuestOrder) -> Result<GuestFolder, GuestError> {
-        let path = std::env::temp_dir().join(format!("loadline-guest-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
+        let parent = std::env::temp_dir();
+        let path = folder_of_run(&parent).map_err(|error| start(&parent, error))?;
         let mut folder = GuestFolder { path, shares: Vec::new() };
         folder.fill(order).map_err(|error| start(&folder.path.clone(), error))?;
         for (paths, below) in [(&order.shares, "share"), (&order.programs, "share/bin")] {
@@ -398,5 +420,22 @@ impl Drop for BootedGuest {
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_run_takes_no_other_runs_folder() {
+        let parent = tempfile::tempdir().unwrap();
+        let first = folder_of_run(parent.path()).unwrap();
+        fs::write(first.join("command"), "true").unwrap();
+        let second = folder_of_run(parent.path()).unwrap();
+        assert_ne!(first, second);
+        assert!(first.join("command").exists(), "a guest that runs has lost its folder");
+        assert_eq!(fs::metadata(&second).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }

@@ -75,6 +75,16 @@ fn a_command_that_fails_says_so() {
     assert!(booted.error().contains("the command ended with 3"), "{}", booted.error());
 }
 
+/// A user's path has no folder of programs that are for root.
+#[test]
+#[ignore = "boots kernels: make test-drive"]
+fn a_users_path_is_enough() {
+    let Some(boot) = Boot::new() else { return };
+    let mut command = boot.command();
+    let output = command.env("PATH", "/usr/bin:/bin").args(["--", "true"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 fn now() -> Instant {
     #[expect(clippy::disallowed_methods, reason = "guests have limits in real time")]
     Instant::now()
