@@ -111,7 +111,9 @@ impl Cluster {
 
     /// Ends an op whose reply has reached its client; `None` for the second reply to a resent op.
     pub fn finish(&mut self, id: OpId) -> Option<IssuedOp> {
-        self.router.close(id)
+        let ended = self.router.close(id)?;
+        self.fullness.forget(&ended.op);
+        Some(ended)
     }
 
     /// Hears what an OSD tells, in which of its lives. What follows is appended to `fx`.

@@ -5,7 +5,7 @@
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::router::room_for;
 use loadline_base::Bytes;
-use loadline_osd::{AsideFor, ClientOp, Directive, DiskRoom, OpId, OpKind, OsdId, OsdSet};
+use loadline_osd::{AsideFor, ClientOp, Directive, DiskRoom, OpId, OpKind, OsdId, OsdSet, PgId};
 use std::collections::BTreeMap;
 
 /// An OSD is full with less than this share of its pages free, in percent (`mon_osd_full_ratio` 0.95).
@@ -23,13 +23,52 @@ const ROOM_MORE: u32 = 1;
 pub(crate) struct Fullness {
     full: OsdSet,
     backfill_full: OsdSet,
-    /// Each with what it waits for.
-    held: BTreeMap<OpId, AsideFor>,
+    held: HeldWrites,
     /// What the newest map takes.
     map: Bytes,
 }
 
+/// The writes that wait for room, of each placement group, each with what it waits for.
+#[derive(Clone, Debug, Default)]
+struct HeldWrites(BTreeMap<PgId, BTreeMap<OpId, AsideFor>>);
+
+impl HeldWrites {
+    fn insert(&mut self, op: &ClientOp, reason: AsideFor) {
+        self.0.entry(op.pg).or_default().insert(op.id, reason);
+    }
+
+    fn remove(&mut self, op: &ClientOp) {
+        if let Some(of_pg) = self.0.get_mut(&op.pg)
+            && of_pg.remove(&op.id).is_some()
+            && of_pg.is_empty()
+        {
+            self.0.remove(&op.pg);
+        }
+    }
+
+    fn get(&self, op: &ClientOp) -> Option<AsideFor> {
+        self.0.get(&op.pg)?.get(&op.id).copied()
+    }
+
+    fn has_of(&self, pg: PgId) -> bool {
+        self.0.contains_key(&pg)
+    }
+
+    fn len(&self) -> usize {
+        self.0.values().map(BTreeMap::len).sum()
+    }
+
+    fn take_all(&mut self) -> Vec<OpId> {
+        std::mem::take(&mut self.0).into_values().flat_map(BTreeMap::into_keys).collect()
+    }
+}
+
 impl Fullness {
+    /// An op has ended, whether it waited or not.
+    pub(crate) fn forget(&mut self, op: &ClientOp) {
+        self.held.remove(op);
+    }
+
     /// A map of so many bytes is written.
     pub(crate) fn note_map(&mut self, bytes: Bytes) {
         self.map = bytes;
@@ -54,9 +93,8 @@ impl Cluster {
         for osd in self.osds.ids() {
             fx.direct(osd, Directive::SetBackfillFull(too_full.contains(osd)));
         }
-        let held = std::mem::take(&mut self.fullness.held);
-        let open = held.into_keys().filter(|id| self.router.op(id.number, id.slot.get()).is_some());
-        for id in self.router.in_order(open.collect()) {
+        let held = self.fullness.held.take_all();
+        for id in self.router.in_order(held) {
             fx.messages.extend(self.route(id));
         }
     }
@@ -99,13 +137,16 @@ impl Cluster {
     /// What an op that was not sent waits for; `None` if it was sent.
     pub fn held_for(&self, op: &ClientOp) -> Option<AsideFor> {
         let is_served = self.map.pg(op.pg).serving().is_some();
-        self.fullness.held.get(&op.id).copied().or((!is_served).then_some(AsideFor::Serving))
+        self.fullness.held.get(op).or((!is_served).then_some(AsideFor::Serving))
     }
 
     /// The message that carries an op to its primary, if somebody serves it now and everybody has room for it. Otherwise it
     /// waits here: for the next interval, or for room.
     pub(crate) fn route(&mut self, id: OpId) -> Option<Box<loadline_osd::Envelope>> {
         let op = self.router.issued(id).op;
+        // It counts anew from here on: neither as one that waits nor as one on its way.
+        self.fullness.held.remove(&op);
+        self.router.call_back(id);
         let lack = match op.kind {
             OpKind::Write => self.lack_of_room(&op),
             OpKind::Zero => self.lack_of_room_for_zeros(&op),
@@ -113,23 +154,16 @@ impl Cluster {
         };
         if let Some(reason) = lack {
             self.router.put_aside(id, reason);
-            self.fullness.held.insert(id, reason);
+            self.fullness.held.insert(&op, reason);
             return None;
         }
         self.router.route(&self.map, id)
     }
 
-    /// Whether a write of its placement group waits that came before it.
-    fn is_behind_held(&self, op: &ClientOp) -> bool {
-        let held = self.fullness.held.keys().filter(|held| **held != op.id);
-        let open = held.filter(|held| self.router.op(held.number, held.slot.get()).is_some());
-        open.into_iter().any(|held| self.router.issued(*held).op.pg == op.pg)
-    }
-
     /// Why there is no room for a write, if there is none. A burst may fill a disk within the second between two looks, so this looks
     /// too; and what was sent and has no answer yet counts as if it had been written.
     fn lack_of_room(&mut self, op: &ClientOp) -> Option<AsideFor> {
-        if self.is_behind_held(op) {
+        if self.fullness.held.has_of(op.pg) {
             return Some(AsideFor::RoomOfEarlier);
         }
         let members = self.members(op);
@@ -164,23 +198,19 @@ impl Cluster {
 
     /// The OSDs that an update reaches.
     fn members(&self, op: &ClientOp) -> OsdSet {
-        let state = self.map.pg(op.pg);
-        state.acting.iter().chain(&state.backfill).copied().collect()
+        self.map.pg(op.pg).members()
+    }
+
+    /// Others take part in a placement group from now on: what was sent to it counts on their disks.
+    pub(crate) fn change_members(&mut self, pg: PgId) {
+        self.router.change_members(pg, self.map.pg(pg).members());
     }
 
     /// Whether a disk would be full with this update and all that is on its way to it.
     fn is_short_with_sent(&self, osd: OsdId, op: &ClientOp, share: u32) -> bool {
         let room = self.room(osd);
         let share = share + self.fullness.share_for_map(room);
-        if !room.is_below_with(share, self.router.open_bytes()) {
-            return false;
-        }
-        let takes_part = |other: &ClientOp| {
-            let state = self.map.pg(other.pg);
-            let is_member = state.acting.contains(&osd) || state.backfill.contains(&osd);
-            is_member && other.id != op.id && !self.fullness.held.contains_key(&other.id)
-        };
-        let sent = self.router.sent_bytes(takes_part).get() + room_for(op);
+        let sent = self.router.sent_bytes(osd).get() + room_for(op);
         room.is_below_with(share, Bytes::new(sent))
     }
 
@@ -241,7 +271,7 @@ mod tests {
         let (second, _) = issue(&mut cluster, OpKind::Write);
         let (given_up, _) = issue(&mut cluster, OpKind::Write);
         cluster.finish(given_up);
-        assert_eq!(cluster.held_writes(), 3);
+        assert_eq!(cluster.held_writes(), 2);
         let held_for = |id: OpId| cluster.held_for(&cluster.router.issued(id).op);
         let reasons = [held_for(first), held_for(second)];
         assert_eq!(reasons, [Some(AsideFor::Room), Some(AsideFor::RoomOfEarlier)]);

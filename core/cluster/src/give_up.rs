@@ -136,6 +136,7 @@ impl Cluster {
         if state.acting.is_empty() {
             state.acting.extend(member);
         }
+        self.change_members(pg);
     }
 
     fn left_of(&self, pg: PgId, copies: &BTreeMap<OsdId, CopyReport>) -> GroupRemains {

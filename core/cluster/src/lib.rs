@@ -33,6 +33,7 @@ mod saving;
 mod scrub;
 mod seats;
 mod seeking;
+mod sent;
 pub mod settings;
 mod start;
 mod stores;

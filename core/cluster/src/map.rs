@@ -64,6 +64,11 @@ impl PgState {
         self.acting.first().copied().filter(|_| self.ready)
     }
 
+    /// Who takes part in it: whom an update reaches.
+    pub(crate) fn members(&self) -> OsdSet {
+        self.acting.iter().chain(&self.backfill).copied().collect()
+    }
+
     /// Whether so many copies are served from where placement wants them.
     pub(crate) fn is_in_place(&self, copies: usize) -> bool {
         self.acting == self.up && self.acting.len() == copies

@@ -2,10 +2,11 @@
 
 use crate::map::Map;
 use crate::pool::PoolId;
+use crate::sent::SentBytes;
 use loadline_base::{Bytes, SlotId, Slots, Time};
 use loadline_osd::{
-    Aside, AsideFor, ClientId, ClientOp, Data, Envelope, GivenOps, Message, OpId, OpKind, PgId,
-    TenantTable, TenantTerms,
+    Aside, AsideFor, ClientId, ClientOp, Data, Envelope, GivenOps, Message, OpId, OpKind, OsdId,
+    OsdSet, PgId, TenantTable, TenantTerms,
 };
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
@@ -55,13 +56,21 @@ pub(crate) fn room_for(op: &ClientOp) -> u64 {
     }
 }
 
+/// An op without a reply.
+#[derive(Clone, Debug)]
+struct OpenOp {
+    issued: IssuedOp,
+    /// Whether an OSD may have it: it was sent, and has not been put aside since.
+    is_on_its_way: bool,
+}
+
 /// The ops that have no reply yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Router {
-    ops: Slots<IssuedOp>,
+    ops: Slots<OpenOp>,
     issued: u32,
-    /// What writes among them may take on each disk at most.
-    open_bytes: u64,
+    /// What those of them that are on their way may take of each disk.
+    sent: SentBytes,
     /// What images with a reservation or a limit were given.
     given: BTreeMap<u32, GivenOps>,
 }
@@ -88,9 +97,9 @@ impl Router {
             length,
             given,
         };
-        self.open_bytes += room_for(&op);
-        let slot = self.ops.acquire(IssuedOp { op, data, issued: now });
-        let op = &mut self.ops.at_mut(slot).op;
+        let issued = IssuedOp { op, data, issued: now };
+        let slot = self.ops.acquire(OpenOp { issued, is_on_its_way: false });
+        let op = &mut self.ops.at_mut(slot).issued.op;
         op.id.slot = slot;
         op.id
     }
@@ -98,21 +107,23 @@ impl Router {
     /// The message that carries an op to its present primary; `None` if nobody serves it now. When its placement
     /// group begins its next interval, it is due again.
     pub(crate) fn route(&mut self, map: &Map, id: OpId) -> Option<Box<Envelope>> {
-        let issued = self.ops.at_mut(id.slot);
-        let state = map.pg(issued.op.pg);
+        let state = map.pg(self.issued(id).op.pg);
+        let to = state.serving();
+        let issued = &mut self.ops.at_mut(id.slot).issued;
         if issued.op.resent {
             issued.op.aside.add(AsideFor::Interval);
         }
-        let Some(to) = state.serving() else {
+        if to.is_none() {
             issued.op.aside.add(AsideFor::Serving);
-            return None;
-        };
+        }
         let mut op = issued.op;
-        issued.op.resent = true;
+        issued.op.resent |= to.is_some();
+        self.note_on_its_way(id, state.members());
+        let to = to?;
         if let Some(given) = self.given.get(&op.image()) {
             op.given = *given;
         }
-        let data = issued.data.clone();
+        let data = self.issued(id).data.clone();
         let (pg, interval, urgency) = (op.pg, state.interval, Urgency::default());
         let message = Message::Op(op);
         let from = None;
@@ -121,36 +132,46 @@ impl Router {
 
     /// An op waits here for this before it is sent.
     pub(crate) fn put_aside(&mut self, id: OpId, reason: AsideFor) {
-        self.ops.at_mut(id.slot).op.aside.add(reason);
+        self.ops.at_mut(id.slot).issued.op.aside.add(reason);
+    }
+
+    /// An op is as if it had never been sent, as far as room goes, until it is routed.
+    pub(crate) fn call_back(&mut self, id: OpId) {
+        let OpenOp { issued, is_on_its_way } = self.ops.at_mut(id.slot);
+        if std::mem::take(is_on_its_way) {
+            self.sent.end(issued.op.pg, room_for(&issued.op));
+        }
+    }
+
+    /// An op that was sent counts on the disks of these OSDs.
+    fn note_on_its_way(&mut self, id: OpId, members: OsdSet) {
+        let OpenOp { issued, is_on_its_way } = self.ops.at_mut(id.slot);
+        let bytes = room_for(&issued.op);
+        if issued.op.resent && bytes > 0 && !std::mem::replace(is_on_its_way, true) {
+            self.sent.send(issued.op.pg, members, bytes);
+        }
+    }
+
+    /// These OSDs take part in a placement group from now on.
+    pub(crate) fn change_members(&mut self, pg: PgId, members: OsdSet) {
+        self.sent.change_members(pg, members);
     }
 
     /// An op without a reply.
     pub(crate) fn issued(&self, id: OpId) -> &IssuedOp {
-        self.ops.at(id.slot)
+        &self.ops.at(id.slot).issued
     }
 
-    /// What the writes without a reply may take on each disk at most.
-    pub(crate) fn open_bytes(&self) -> Bytes {
-        Bytes::new(self.open_bytes)
-    }
-
-    /// What the writes may take that were sent to these placement groups and have no reply.
-    pub(crate) fn sent_bytes(&self, is_there: impl Fn(&ClientOp) -> bool) -> Bytes {
-        let sent = self.ops.iter().map(|(_, issued)| &issued.op).filter(|op| op.resent);
-        Bytes::new(sent.filter(|op| is_there(op)).map(room_for).sum())
-    }
-
-    /// The op of this number in this slot, if it is still there.
-    pub(crate) fn op(&self, number: u32, slot: u32) -> Option<OpId> {
-        let slot = SlotId::new(slot);
-        self.ops.get(slot).map(|issued| issued.op.id).filter(|id| id.number == number)
+    /// What ops that are on their way may take of an OSD's disk.
+    pub(crate) fn sent_bytes(&self, osd: OsdId) -> Bytes {
+        self.sent.on(osd)
     }
 
     /// Ends an op; `None` if it has ended already.
     pub(crate) fn close(&mut self, id: OpId) -> Option<IssuedOp> {
-        self.ops.get(id.slot).filter(|issued| issued.op.id == id)?;
-        let issued = self.ops.release(id.slot);
-        self.open_bytes -= room_for(&issued.op);
+        self.ops.get(id.slot).filter(|open| open.issued.op.id == id)?;
+        self.call_back(id);
+        let OpenOp { issued, .. } = self.ops.release(id.slot);
         if issued.op.is_clients()
             && let Some(given) = self.given.get_mut(&issued.op.image())
         {
@@ -169,8 +190,8 @@ impl Router {
 
     /// The ops of a placement group that have no reply yet, in the order of issue.
     pub(crate) fn open_ops(&self, pg: PgId) -> Vec<OpId> {
-        let of_pg = self.ops.iter().filter(|(_, issued)| issued.op.pg == pg);
-        self.in_order(of_pg.map(|(_, issued)| issued.op.id).collect())
+        let of_pg = self.ops.iter().map(|(_, open)| &open.issued.op).filter(|op| op.pg == pg);
+        self.in_order(of_pg.map(|op| op.id).collect())
     }
 
     /// Ops in the order of issue.
@@ -181,7 +202,7 @@ impl Router {
 
     /// All ops that have no reply yet, in the order of issue.
     pub(crate) fn all_open_ops(&self) -> Vec<&IssuedOp> {
-        let mut ops: Vec<&IssuedOp> = self.ops.iter().map(|(_, issued)| issued).collect();
+        let mut ops: Vec<&IssuedOp> = self.ops.iter().map(|(_, open)| &open.issued).collect();
         ops.sort_by_key(|issued| self.place(issued.op.id));
         ops
     }
