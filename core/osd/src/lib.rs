@@ -54,6 +54,7 @@ mod snapshots;
 mod tenants;
 mod trim;
 mod unfound;
+mod version_runs;
 mod waits;
 
 pub use aside::{Aside, AsideFor};

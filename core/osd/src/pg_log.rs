@@ -1,6 +1,7 @@
 //! The PG log: the last writes of a placement group, from which a returning copy learns what it misses.
 
 use crate::ids::OpId;
+use crate::version_runs::VersionRuns;
 use loadline_store::paged::LostEnds;
 use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeSet, VecDeque};
@@ -70,12 +71,29 @@ impl ChangedBytes {
     }
 }
 
+/// What a write was, without its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LoggedWrite {
+    object: ObjectNo,
+    op: OpId,
+    changed: ChangedBytes,
+}
+
+impl LoggedWrite {
+    fn entry(&self, version: Version) -> LogEntry {
+        let LoggedWrite { object, op, changed } = *self;
+        LogEntry { version, object, op, changed }
+    }
+}
+
 /// The last writes in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PgLog {
     /// The version just before the first entry: what was written up to there is no longer known one by one.
     tail: Version,
-    entries: VecDeque<LogEntry>,
+    versions: VersionRuns,
+    /// What each version wrote. An old one is forgotten unread: thousands of entries later it is in no cache.
+    writes: VecDeque<LoggedWrite>,
     degraded: bool,
 }
 
@@ -89,15 +107,19 @@ impl PgLog {
     /// Takes the next versions for so many writes that the log does not remember, nor anything before them. The answer is the first.
     pub(crate) fn append_forgotten(&mut self, interval: u32, writes: u64) -> Version {
         let first = self.next(interval);
-        self.tail = Version(first.0 + writes - 1);
-        self.entries.clear();
+        *self = PgLog {
+            tail: Version(first.0 + writes - 1),
+            degraded: self.degraded,
+            ..PgLog::default()
+        };
         first
     }
 
     /// A log as it was read back from a disk: what is older than `tail` is forgotten, and entries up to it with it.
     pub(crate) fn loaded(tail: Version, entries: Vec<LogEntry>) -> PgLog {
-        let entries = entries.into_iter().filter(|entry| entry.version > tail).collect();
-        PgLog { tail, entries, degraded: false }
+        let mut log = PgLog { tail, ..PgLog::default() };
+        entries.into_iter().filter(|entry| entry.version > tail).for_each(|entry| log.push(entry));
+        log
     }
 
     /// The version just before the first entry.
@@ -106,8 +128,20 @@ impl PgLog {
     }
 
     /// The entries, oldest first.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &LogEntry> {
-        self.entries.iter()
+    pub(crate) fn entries(&self) -> impl Iterator<Item = LogEntry> {
+        self.newer(0)
+    }
+
+    /// The entries from this place on.
+    fn newer(&self, place: usize) -> impl Iterator<Item = LogEntry> {
+        let entries = self.versions.range(place..).zip(self.writes.range(place..));
+        entries.map(|(version, write)| write.entry(version))
+    }
+
+    fn push(&mut self, entry: LogEntry) {
+        let LogEntry { version, object, op, changed } = entry;
+        self.versions.push(version);
+        self.writes.push_back(LoggedWrite { object, op, changed });
     }
 
     fn next(&self, interval: u32) -> Version {
@@ -117,14 +151,15 @@ impl PgLog {
 
     fn trim(&mut self) {
         let most = if self.degraded { ENTRIES_DEGRADED } else { ENTRIES_CLEAN };
-        while self.entries.len() > most {
-            self.tail = self.entries.pop_front().map_or(self.tail, |entry| entry.version);
+        while self.writes.len() > most {
+            self.writes.pop_front();
+            self.tail = self.versions.pop_first().unwrap_or(self.tail);
         }
     }
 
     /// The version of the last write; zero before the first.
     pub fn head(&self) -> Version {
-        self.entries.back().map_or(self.tail, |entry| entry.version)
+        self.versions.last().unwrap_or(self.tail)
     }
 
     /// Appends a write, as its primary in `interval`, and returns its version.
@@ -146,7 +181,7 @@ impl PgLog {
     /// If it is older than the last one: a primary's writes are carried out in its order.
     pub fn record(&mut self, entry: LogEntry) {
         assert!(entry.version > self.head(), "a primary's writes arrive in order");
-        self.entries.push_back(entry);
+        self.push(entry);
         self.trim();
     }
 
@@ -157,10 +192,9 @@ impl PgLog {
         ends: LostEnds,
         page: u64,
     ) -> Option<LogEntry> {
-        let at = self.entries.binary_search_by_key(&version, |entry| entry.version).ok()?;
-        let entry = &mut self.entries[at];
-        entry.changed = entry.changed.without(ends, page);
-        Some(*entry)
+        let write = &mut self.writes[self.versions.place_of(version)?];
+        write.changed = write.changed.without(ends, page);
+        Some(write.entry(version))
     }
 
     /// Not everything of what this op wrote is where this log is: if it comes again, it is not known.
@@ -169,8 +203,8 @@ impl PgLog {
     /// that of an earlier life of the disk is dropped before anybody looks into it. A log that is read back names nobody's ops, so there is
     /// nothing in it to be forgotten.
     pub(crate) fn forget_op(&mut self, op: OpId) {
-        let entry = self.entries.iter_mut().rev().find(|entry| entry.op == op);
-        entry.into_iter().for_each(|entry| entry.op = OpId::NOBODYS);
+        let write = self.writes.iter_mut().rev().find(|write| write.op == op);
+        write.into_iter().for_each(|write| write.op = OpId::NOBODYS);
     }
 
     /// Whether an object with this version is a state that this history went through, and these bytes are the same in it as they are with
@@ -181,15 +215,15 @@ impl PgLog {
         since: Version,
         until: Version,
     ) -> bool {
-        let newer = self.entries.partition_point(|entry| entry.version <= since);
-        let mut between = self.entries.range(newer..).take_while(|entry| entry.version <= until);
-        let is_changed = |entry: &LogEntry| entry.object == object && entry.changed.meet(range);
+        let newer = self.newer(self.versions.count_to(since));
+        let mut between = newer.take_while(|entry| entry.version <= until);
+        let is_changed = |entry: LogEntry| entry.object == object && entry.changed.meet(range);
         since <= until && self.contains(since) && !between.any(is_changed)
     }
 
     /// Whether `op` wrote one of the entries.
     pub fn knows(&self, op: OpId) -> bool {
-        self.entries.iter().any(|entry| entry.op == op)
+        self.writes.iter().any(|write| write.op == op)
     }
 
     /// The objects that a copy with the log `other` must get, or lose, to be what this log tells: those written here
@@ -198,25 +232,24 @@ impl PgLog {
     pub fn differs_from(&self, other: &PgLog) -> Option<BTreeSet<ObjectNo>> {
         let mut objects = BTreeSet::new();
         let mut last_common = other.tail;
-        for entry in other.entries.iter().rev() {
-            if self.contains(entry.version) {
-                last_common = entry.version;
+        for (version, write) in other.versions.range(0..).rev().zip(other.writes.iter().rev()) {
+            if self.contains(version) {
+                last_common = version;
                 break;
             }
-            objects.insert(entry.object);
+            objects.insert(write.object);
         }
         if !self.contains(last_common) {
             return None;
         }
-        let newer = self.entries.partition_point(|entry| entry.version <= last_common);
-        objects.extend(self.entries.range(newer..).map(|entry| entry.object));
+        let newer = self.writes.range(self.versions.count_to(last_common)..);
+        objects.extend(newer.map(|write| write.object));
         Some(objects)
     }
 
     /// Whether this log knows for certain that `version` is part of its history.
     fn contains(&self, version: Version) -> bool {
-        version == self.tail
-            || self.entries.binary_search_by_key(&version, |entry| entry.version).is_ok()
+        version == self.tail || self.versions.place_of(version).is_some()
     }
 }
 

@@ -101,7 +101,7 @@ impl Pg {
             there.difference(&wanted).partition(|version| **version <= tail);
         edits.extend(undone.into_iter().map(|version| forget(id, version)));
         let new = self.log.entries().filter(|entry| !there.contains(&entry.version));
-        edits.extend(new.map(|entry| keep(id, entry)));
+        edits.extend(new.map(|entry| keep(id, &entry)));
         edits.push(self.put_record(id));
         edits.extend(forgotten.into_iter().map(|version| forget(id, version)));
         // A copy that is filled lacks nothing by name, and still has what it once missed writes of.
@@ -158,7 +158,7 @@ impl Pg {
         let value = keys::IS_PATCHY.to_vec();
         let mut edits = vec![Edit::Put { key: keys::lack_key(id, object).to_vec(), value }];
         let entries = self.log.entries().filter(|entry| entry.object == object);
-        edits.extend(entries.map(|entry| keep(id, entry)));
+        edits.extend(entries.map(|entry| keep(id, &entry)));
         edits
     }
 
