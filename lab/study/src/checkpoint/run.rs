@@ -252,7 +252,8 @@ fn time_in_checkpoints(
         let (from, until) = (ran.start.max(window.start), ran.end.min(window.end));
         if from < until { until.since(from).as_secs_f64() } else { 0.0 }
     });
-    inside.sum()
+    // The sum of none is a negative zero.
+    0.0 + inside.sum::<f64>()
 }
 
 fn store_figures(
@@ -397,6 +398,7 @@ mod tests {
                 ended.iter().map(|(from, until)| report(*from, *until)).collect();
             let found = time_in_checkpoints(running.map(at), &reports, at(10)..at(20));
             assert_eq!(found, wanted, "{ended:?} {running:?}");
+            assert!(found.is_sign_positive(), "{ended:?} {running:?}");
         };
         check(&[], None, 0.0);
         check(&[], Some(5), 10.0);
