@@ -101,8 +101,8 @@ pub(crate) struct Paged {
     /// Counts openings: an answer of a device to an earlier one means nothing.
     pub(crate) life: u32,
     pub(crate) requests: DiskRequests,
-    /// The tick that is scheduled.
-    tick_at: Time,
+    /// The ticks that are scheduled, each earlier than the one before it.
+    ticks: Vec<Time>,
 }
 
 /// The store's ops that have no end yet.
@@ -145,7 +145,7 @@ impl Paged {
             kept_map: KeptMap::default(),
             life: 0,
             requests: DiskRequests::default(),
-            tick_at: Time::MAX,
+            ticks: Vec::new(),
         }
     }
 
@@ -170,7 +170,7 @@ impl Paged {
         self.kept_map = KeptMap::default();
         self.life = self.life.wrapping_add(1);
         self.requests = DiskRequests::default();
-        self.tick_at = Time::MAX;
+        self.ticks.clear();
     }
 
     pub(crate) fn objects(&mut self, pg: PgId) -> &mut Objects {
@@ -204,19 +204,25 @@ impl Paged {
         }
     }
 
-    /// Does what is due by the clock.
+    /// Does what is due by the clock, if a tick is: one that an earlier life has asked for is nobody's.
     pub(crate) fn tick(&mut self, now: Time) {
-        self.tick_at = Time::MAX;
+        let scheduled = self.ticks.len();
+        self.ticks.retain(|at| *at > now);
+        if self.ticks.len() == scheduled {
+            return;
+        }
         if let Some(store) = &mut self.store {
             store.tick(now, &mut self.out);
         }
     }
 
-    /// When the next tick is due, if it has not been said yet.
+    /// When the next tick is due, if none comes before that. A far one, as the next checkpoint's, stays scheduled while nearer ones come and
+    /// go: to ask for it anew after each of them would be one timer more for each.
     pub(crate) fn next_tick(&mut self) -> Option<Time> {
         let next = self.store.as_ref()?.next_tick()?;
-        (next < self.tick_at).then(|| {
-            self.tick_at = next;
+        let is_earlier = self.ticks.last().is_none_or(|scheduled| next < *scheduled);
+        is_earlier.then(|| {
+            self.ticks.push(next);
             next
         })
     }

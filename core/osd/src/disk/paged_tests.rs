@@ -482,3 +482,44 @@ fn what_is_here_as_the_log_tells_is_not_lacked() {
     assert_eq!(group(false).lacks_indeed(), [OTHER, missed].into());
     assert_eq!(group(true).lacks_indeed(), [OBJECT, OTHER, missed].into());
 }
+
+/// Each write has the log flushed by the clock half a second later; the next checkpoint is minutes away.
+#[test]
+fn a_tick_that_is_far_away_is_asked_for_once() {
+    let mut rig = Rig::new(16);
+    let mut ticks: Vec<Time> = Vec::new();
+    let mut flushes = 0;
+    for version in 1..=40 {
+        let edit = Edit::Put { key: b"key".to_vec(), value: vec![version as u8] };
+        rig.access_with(OBJECT, AccessKind::Nothing, version, vec![edit]);
+        let end = rig.now + Span::from_secs(1);
+        loop {
+            while rig.step() {}
+            ticks.extend(rig.paged.next_tick());
+            let Some(at) = ticks.iter().copied().min().filter(|at| *at <= end) else { break };
+            ticks.swap_remove(ticks.iter().position(|it| *it == at).expect("it is in the list"));
+            flushes += 1;
+            rig.now = at;
+            rig.paged.tick(at);
+        }
+        rig.now = end;
+        assert!(ticks.len() <= 2, "{version} writes, and these ticks are to come: {ticks:?}");
+    }
+    assert!(flushes >= 40, "each write had its flush: {flushes}");
+}
+
+/// What an earlier life of the disk has asked for comes to one that waits for something later.
+#[test]
+fn a_tick_of_an_earlier_life_starts_nothing() {
+    let mut rig = Rig::new(16);
+    rig.access(OBJECT, AccessKind::Nothing, 1);
+    while rig.step() {}
+    let due = rig.paged.next_tick().expect("the log is to be flushed");
+    rig.now = due - Span::from_nanos(1);
+    rig.paged.tick(rig.now);
+    assert_eq!(rig.paged.next_tick(), None, "it is scheduled already");
+    rig.now = due;
+    rig.paged.tick(rig.now);
+    rig.run();
+    assert_eq!(rig.results(), [Ok(())]);
+}
