@@ -55,13 +55,13 @@ impl VersionRuns {
         places: RangeFrom<usize>,
     ) -> impl DoubleEndedIterator<Item = Version> {
         let mut left_out = places.start as u64;
-        let is_first = |run: &RangeInclusive<u64>| {
+        let reaches = |run: &RangeInclusive<u64>| {
             let versions = run.end() + 1 - run.start();
-            let is_first = left_out < versions;
-            left_out -= if is_first { 0 } else { versions };
-            is_first
+            let is_left_out = left_out >= versions;
+            left_out -= if is_left_out { versions } else { 0 };
+            !is_left_out
         };
-        let first = self.runs.iter().position(is_first).unwrap_or(self.runs.len());
+        let first = self.runs.iter().position(reaches).unwrap_or(self.runs.len());
         let from = move |at| if at == 0 { left_out } else { 0 };
         let runs = self.runs.range(first..).enumerate();
         runs.flat_map(move |(at, run)| run.start() + from(at)..=*run.end()).map(Version)

@@ -177,7 +177,7 @@ impl DiskLoad {
                 group.patchy.extend((value != keys::LACKS_OBJECT).then_some(object));
                 group.lacks.insert(object);
             }
-            LoadPart::Logs => group.entries.push(keys::entry_of(rest, value)?),
+            LoadPart::Logs => group.take_entry(keys::entry_of(rest, value)?)?,
             // What cannot be read is as if there had been none: a scrub tells it again.
             LoadPart::Scrubs => group.scrubs = ScrubRecord::decode(value).unwrap_or_default(),
             _ => group.histories.extend([keys::history_of(rest, value)?]),
@@ -257,6 +257,12 @@ fn scan(from: Vec<u8>) -> NextLoad {
 }
 
 impl LoadedGroup {
+    /// Takes the next entry of its log. `None` if it does not follow the one before it, as a log's keys do.
+    fn take_entry(&mut self, entry: LogEntry) -> Option<()> {
+        let follows = self.entries.last().is_none_or(|last| last.version < entry.version);
+        follows.then(|| self.entries.push(entry))
+    }
+
     pub(super) fn new(record: GroupRecord) -> LoadedGroup {
         LoadedGroup {
             record,
@@ -319,5 +325,40 @@ impl LoadedGroup {
             self.kept.change(object, |kept| *kept = history);
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{IntervalId, OpId};
+    use crate::pg_log::ChangedBytes;
+
+    /// The store gives keys in order. If it ever did not, the log would be taken for what it is not.
+    #[test]
+    fn entries_that_do_not_follow_one_another_cannot_be_read() {
+        let entry = |version| LogEntry {
+            version: Version(version),
+            object: ObjectNo(1),
+            op: OpId::NOBODYS,
+            changed: ChangedBytes::ALL,
+        };
+        let pair = |version| {
+            (keys::entry_key(PgId::new(3), Version(version)), keys::entry_value(&entry(version)))
+        };
+        let read = |versions: [u64; 2]| {
+            let record = GroupRecord {
+                active_in: IntervalId::default(),
+                gaps: false,
+                filling: false,
+                tail: Version(0),
+            };
+            let groups = BTreeMap::from([(PgId::new(3), LoadedGroup::new(record))]);
+            let mut load = DiskLoad { part: LoadPart::Logs, groups, ..DiskLoad::default() };
+            load.answered(Answer::Pairs(versions.map(pair).to_vec()))
+        };
+        assert!(matches!(read([5, 6]), NextLoad::Ask(_)));
+        assert_eq!(read([6, 5]), NextLoad::Unreadable);
+        assert_eq!(read([5, 5]), NextLoad::Unreadable);
     }
 }
