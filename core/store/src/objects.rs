@@ -82,40 +82,45 @@ impl ObjectFilling {
     }
 }
 
-/// What has become of those of a filling, by their places in it. Most places of a large one never change: they take no memory.
+/// What has become of an object that came at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum FilledState {
+    #[default]
+    AsFilled,
+    Gone,
+    Now(ObjectMeta),
+}
+
+/// What has become of those of a filling, by their places in it. Places that never change take a byte each.
 #[derive(Clone, Debug, Default)]
 struct FillingChanges {
-    /// For each place what it is now, `None` for an object that is gone.
-    pages: Vec<Option<Box<[Option<MetaNow>; FillingChanges::PAGE]>>>,
+    /// The states of neighbouring places, where one of them has changed.
+    groups: Vec<Option<Box<[FilledState; FillingChanges::GROUP]>>>,
     /// How many are gone.
     gone: usize,
 }
 
-/// What an object that came at once is now, if it is still there.
-type MetaNow = Option<ObjectMeta>;
-
 impl FillingChanges {
-    const PAGE: usize = 64;
+    /// Few, because writes at random change a place here and a place there.
+    const GROUP: usize = 8;
 
-    fn of(&self, place: usize) -> Option<MetaNow> {
-        self.pages.get(place / FillingChanges::PAGE)?.as_ref()?[place % FillingChanges::PAGE]
+    fn of(&self, place: usize) -> FilledState {
+        let group = self.groups.get(place / FillingChanges::GROUP).and_then(Option::as_ref);
+        group.map_or(FilledState::AsFilled, |group| group[place % FillingChanges::GROUP])
     }
 
-    fn get_mut(&mut self, place: usize) -> Option<&mut ObjectMeta> {
-        let page = self.pages.get_mut(place / FillingChanges::PAGE)?.as_mut()?;
-        page[place % FillingChanges::PAGE].as_mut()?.as_mut()
-    }
-
-    fn set(&mut self, place: usize, now: MetaNow) {
-        let (page, at) = (place / FillingChanges::PAGE, place % FillingChanges::PAGE);
-        if page >= self.pages.len() {
-            self.pages.resize(page + 1, None);
+    fn get_mut(&mut self, place: usize) -> &mut FilledState {
+        let (group, at) = (place / FillingChanges::GROUP, place % FillingChanges::GROUP);
+        if group >= self.groups.len() {
+            self.groups.resize(group + 1, None);
         }
-        let was =
-            &mut self.pages[page].get_or_insert_with(|| Box::new([None; FillingChanges::PAGE]))[at];
-        self.gone -= usize::from(*was == Some(None));
-        self.gone += usize::from(now.is_none());
-        *was = Some(now);
+        &mut self.groups[group].get_or_insert_default()[at]
+    }
+
+    fn set(&mut self, place: usize, state: FilledState) {
+        let before = std::mem::replace(self.get_mut(place), state);
+        self.gone -= usize::from(before == FilledState::Gone);
+        self.gone += usize::from(state == FilledState::Gone);
     }
 }
 
@@ -127,8 +132,25 @@ struct FilledObjects {
 }
 
 impl FilledObjects {
-    fn now(&self, place: usize) -> MetaNow {
-        self.changes.of(place).unwrap_or_else(|| Some(self.filling.meta(place)))
+    /// What is known of the object at this place, if it is still there.
+    fn meta(&self, place: usize) -> Option<ObjectMeta> {
+        match self.changes.of(place) {
+            FilledState::AsFilled => Some(self.filling.meta(place)),
+            FilledState::Gone => None,
+            FilledState::Now(meta) => Some(meta),
+        }
+    }
+
+    /// The same, to be changed.
+    fn meta_mut(&mut self, place: usize) -> Option<&mut ObjectMeta> {
+        let state = self.changes.get_mut(place);
+        if *state == FilledState::AsFilled {
+            *state = FilledState::Now(self.filling.meta(place));
+        }
+        match state {
+            FilledState::Now(meta) => Some(meta),
+            _ => None,
+        }
     }
 
     fn len(&self) -> usize {
@@ -140,7 +162,7 @@ impl FilledObjects {
         bounds: (Bound<ObjectNo>, Bound<ObjectNo>),
     ) -> impl Iterator<Item = (ObjectNo, ObjectMeta)> {
         let places = self.filling.range(bounds);
-        places.filter_map(|(object, place)| Some((object, self.now(place)?)))
+        places.filter_map(|(object, place)| Some((object, self.meta(place)?)))
     }
 }
 
@@ -168,7 +190,7 @@ impl Eq for Objects {}
 impl Objects {
     /// Records a write that ends at byte `end`, creating the object if need be. Returns whether it is new.
     pub fn write(&mut self, object: ObjectNo, end: u64, version: Version) -> bool {
-        if let Some(meta) = self.get_mut(object) {
+        if let Some(meta) = self.meta_mut(object) {
             let longer = meta.write(end, version);
             self.bytes += longer;
             return false;
@@ -184,13 +206,6 @@ impl Objects {
         self.bytes -= self.meta(object).map_or(0, |meta| meta.length);
         self.bytes += meta.length;
         self.put(object, meta);
-    }
-
-    fn put(&mut self, object: ObjectNo, meta: ObjectMeta) {
-        match self.place(object) {
-            Some((filled, place)) => filled.changes.set(place, Some(meta)),
-            None => drop(self.metas.insert(object, meta)),
-        }
     }
 
     /// Adds many at once. Where something came at once before, or is there, they are kept one by one.
@@ -209,37 +224,37 @@ impl Objects {
     pub fn remove(&mut self, object: ObjectNo) -> bool {
         let Some(meta) = self.meta(object) else { return false };
         self.bytes -= meta.length;
-        match self.place(object) {
-            Some((filled, place)) => filled.changes.set(place, None),
-            None => drop(self.metas.remove(&object)),
+        match (self.place(object), &mut self.filled) {
+            (Some(place), Some(filled)) => filled.changes.set(place, FilledState::Gone),
+            _ => drop(self.metas.remove(&object)),
         }
         true
     }
 
     /// The place of an object among those that came at once.
-    fn place(&mut self, object: ObjectNo) -> Option<(&mut FilledObjects, usize)> {
-        let filled = self.filled.as_mut()?;
-        filled.filling.place(object).map(|place| (filled, place))
-    }
-
-    /// What is known of an object that exists, to be changed.
-    fn get_mut(&mut self, object: ObjectNo) -> Option<&mut ObjectMeta> {
-        let Some(FilledObjects { filling, changes }) = &mut self.filled else {
-            return self.metas.get_mut(&object);
-        };
-        let Some(place) = filling.place(object) else { return self.metas.get_mut(&object) };
-        if changes.of(place).is_none() {
-            changes.set(place, Some(filling.meta(place)));
-        }
-        changes.get_mut(place)
+    fn place(&self, object: ObjectNo) -> Option<usize> {
+        self.filled.as_ref()?.filling.place(object)
     }
 
     /// What is known of an object, if it exists.
     pub fn meta(&self, object: ObjectNo) -> Option<ObjectMeta> {
-        let filled = self.filled.as_ref();
-        match filled.and_then(|filled| Some((filled, filled.filling.place(object)?))) {
-            Some((filled, place)) => filled.now(place),
-            None => self.metas.get(&object).copied(),
+        match (&self.filled, self.place(object)) {
+            (Some(filled), Some(place)) => filled.meta(place),
+            _ => self.metas.get(&object).copied(),
+        }
+    }
+
+    fn meta_mut(&mut self, object: ObjectNo) -> Option<&mut ObjectMeta> {
+        match (self.place(object), &mut self.filled) {
+            (Some(place), Some(filled)) => filled.meta_mut(place),
+            _ => self.metas.get_mut(&object),
+        }
+    }
+
+    fn put(&mut self, object: ObjectNo, meta: ObjectMeta) {
+        match (self.place(object), &mut self.filled) {
+            (Some(place), Some(filled)) => filled.changes.set(place, FilledState::Now(meta)),
+            _ => drop(self.metas.insert(object, meta)),
         }
     }
 
