@@ -27,6 +27,13 @@ fn run(folder: &Path, inputs: Inputs, setups: &str) -> StudyResult {
     session.conclude().unwrap()
 }
 
+/// The same on files of this machine.
+fn on_files(disks: &Path, inputs: Inputs) -> Inputs {
+    let disks = RealDisks::Files(disks.to_owned());
+    let place = HostPlace { disks, client: ClientKind::Own, keep_files: false, overwrite: false };
+    Inputs { place: Place::Host(place), ..inputs }
+}
+
 fn figure(setup: &SetupResult, key: &str) -> f64 {
     setup.figure(key).unwrap_or_else(|| panic!("{} has no {key}", setup.name()))
 }
@@ -139,12 +146,7 @@ fn services_run_on_real_files() {
         "osd_mclock_max_capacity_iops_ssd=20000",
     ];
     let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let real = |study: &str, set: &[&str]| {
-        let disks = RealDisks::Files(disks.path().to_owned());
-        let place =
-            HostPlace { disks, client: ClientKind::Own, keep_files: false, overwrite: false };
-        Inputs { place: Place::Host(place), ..inputs(study, set) }
-    };
+    let real = |study: &str, set: &[&str]| on_files(disks.path(), inputs(study, set));
     let removed = real("delete-nvme", &set);
     let result = run(&out.path().join("removal"), removed, "high_client_ops (loadline)");
     let all = ["removal/objects", "removal/objects_left"].map(|it| figure(&result.setups[0], it));
@@ -171,21 +173,48 @@ fn what_cannot_be_is_refused() {
     };
     check("scrub-nvme", &["begin=1 h"], "`begin` must be less than `clients`");
     check("everything", &["copies=4"], "`copies` must be at least 1 and at most `osds`, and less");
-    check("services-nvme", &["deadline=1 min"], "`deadline` must be at most `limit` less `begin`");
+    let late = "`deadline` must be at most `clients` less `begin`";
+    check("services-nvme", &["deadline=1 min"], late);
+    check("services-nvme", &["deadline=31 s", "limit=1 h"], late);
     check("everything", &["deadline=1 s"], "`deadline` must be left out, unless clients are alone");
     check("everything", &["clones=1000000"], "`clones` must be at least 1 and at most `objects`");
     let other = vec!["clones=5".parse::<Override>().unwrap()];
     let error = Library::built_in().inputs("scrub-nvme", other).expect_err("it has no trim");
     assert!(error.to_string().contains("the study has no section `[trim]` for it"), "{error}");
-    let place = HostPlace {
-        disks: RealDisks::Files("/nowhere".into()),
-        client: ClientKind::Own,
-        keep_files: false,
-        overwrite: false,
-    };
-    let real = Inputs { place: Place::Host(place), ..inputs("everything", &[]) };
+    let real = on_files("/nowhere".as_ref(), inputs("everything", &[]));
     let error = Study::new(&real).expect_err("it cannot be");
     assert!(error.to_string().contains("take this study in the simulated world"), "{error}");
+}
+
+/// A removal that starved for 110 s beside clients, and was over minutes after they had gone, met its deadline of half an hour. No deadline is
+/// behind the clients' end, on real disks either, where both shrink with the work.
+#[test]
+fn a_deadline_is_not_behind_the_clients_end() {
+    let real = |set: &[&str]| {
+        let study = Study::new(&on_files("/nowhere".as_ref(), inputs("services-nvme", set)));
+        study.map(|study| study.in_lines()).map_err(|error| error.to_string())
+    };
+    let late = "`deadline` must be at most `clients` less `begin`";
+    let error = real(&["scale=0.1", "deadline=30 s"]).expect_err("clients are there for 10 s");
+    assert!(error.contains(late), "{error}");
+    for scale in ["scale=0.1", "scale=0.333333333", "scale=0.777777777"] {
+        real(&[scale]).unwrap_or_else(|error| panic!("{scale}: {error}"));
+    }
+    let lines = real(&["scale=0.1"]).expect("it shrinks with the work");
+    let (_, steps) = lines.iter().find(|(name, _)| *name == "steps").expect("it has steps");
+    assert!(steps.ends_with("each is to be over in 3 s"), "{steps}");
+    // What a study of one's own is begun with, once its clients are judged.
+    let mut own = inputs("services-nvme", &[]);
+    let judged = [("# deadline", "deadline"), ("# rate", "rate"), ("depth = 64", "")];
+    own.study.text = judged
+        .into_iter()
+        .fold(include_str!("../new/services.toml").to_owned(), |text, (from, to)| {
+            text.replace(from, to)
+        });
+    Study::new(&own).expect("its own deadline is not behind its clients' end");
+    own.study.text = own.study.text.replace("\"110 s\"", "\"30 min\"");
+    let error = Study::new(&own).expect_err("clients are there for 120 s").to_string();
+    assert!(error.contains(late), "{error}");
 }
 
 /// Several sections have fields of one name: what was typed is named, or the line of the section that is meant.

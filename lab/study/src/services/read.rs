@@ -1,6 +1,6 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
-use super::file::{SERVICES_KEYS, ServicesFile};
+use super::file::{SERVICES_KEYS, ServicesFile, TimesSection};
 use super::setup::read_setups;
 use super::study::{ServicesCluster, ServicesSteps, ServicesStudy};
 use crate::given_load;
@@ -88,17 +88,11 @@ fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
             "the number of one of the `osds`, counted from 0",
         ),
         (steps.clients >= Span::from_secs(1), "clients", "at least `1 s`"),
-        (steps.begin < steps.clients, "begin", "less than `clients`"),
         (steps.limit >= steps.clients, "limit", "at least as long as `clients`"),
         (
             steps.on_disks.is_none_or(|share| share > 0.0 && share <= 1.0),
             "on_disks",
             "a share of the work, more than 0 and at most 1",
-        ),
-        (
-            steps.deadline.is_none_or(|deadline| steps.begin + deadline <= steps.limit),
-            "deadline",
-            "at most `limit` less `begin`, or a run would not see it pass",
         ),
         (
             steps.deadline.is_none() || is_judged,
@@ -112,6 +106,23 @@ fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
     file.load.check(OBJECT).map_err(|problem| {
         (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
     })
+}
+
+/// The times that shrink with the work on real disks, as a run has them; the error names the field.
+fn check_times(times: &TimesSection) -> Result<(), (&'static str, String)> {
+    let ends = |deadline| times.begin + deadline <= times.clients;
+    let checks = [
+        (times.begin < times.clients, "begin", "less than `clients`"),
+        (
+            times.deadline.is_none_or(ends),
+            "deadline",
+            "at most `clients` less `begin`, or a service could meet it that waited until they had gone",
+        ),
+    ];
+    match checks.into_iter().find(|(good, ..)| !good) {
+        Some((_, field, wanted)) => Err((field, format!("`{field}` must be {wanted}"))),
+        None => Ok(()),
+    }
 }
 
 /// Size of the objects that the clients' image is made of.
@@ -169,6 +180,7 @@ impl ServicesStudy {
         if inputs.place != Place::Sim {
             study.fit(inputs);
         }
+        check_times(&study.steps.times).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         let asked = StudyQuestion {
             title: file.title,
             question: file.question,

@@ -26,7 +26,8 @@ pub(super) fn scaled(amount: u64, scale: f64) -> u64 {
 
 impl ServicesStudy {
     /// The study as it runs on this machine: the image shrinks with the scale unless `--set image` says how large it is, clients are there for
-    /// some seconds at any scale unless `--set clients` says how long, and times are what they are from then on.
+    /// some seconds at any scale unless `--set clients` says how long, `begin` and `deadline` shrink unless they are set, and times are what they
+    /// are from then on.
     pub(super) fn fit(&mut self, inputs: &Inputs) {
         let scale = self.steps.scale;
         if !inputs.is_set("image") {
@@ -38,6 +39,10 @@ impl ServicesStudy {
         let shrunk = |time: Span| Span::from_secs_f64(time.as_secs_f64() * scale);
         if !inputs.is_set("clients") {
             times.clients = times.clients.min(shrunk(times.clients).max(CLIENTS_MIN));
+        }
+        if let Some(deadline) = times.deadline.filter(|_| !inputs.is_set("deadline")) {
+            // By its end, so that rounding does not put that behind the clients'.
+            times.deadline = Some(shrunk(times.begin + deadline) - shrunk(times.begin));
         }
         if !inputs.is_set("begin") {
             times.begin = shrunk(times.begin);
