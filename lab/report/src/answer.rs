@@ -412,6 +412,7 @@ mod tests {
             let asked = Some(PromiseResult { share: 1.0, seconds: 40, ..PromiseResult::default() });
             let (bar_ms, deadline_s, services) = (2.0, 30.0, vec![service]);
             let beside = Some(BesideResult {
+                alone_ops: 5000,
                 bar_ms,
                 deadline_s,
                 services,

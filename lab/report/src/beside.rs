@@ -23,9 +23,13 @@ pub(crate) fn beside_sentences(result: &StudyResult) -> impl Iterator<Item = Str
 fn sentence(setup: &SetupResult, of: &BesideResult) -> String {
     let compared = if of.judged { "" } else { ", for comparison" };
     let names: Vec<String> = of.services.iter().map(|it| named(it).to_owned()).collect();
+    let few = match of.is_alone_seen() {
+        true => String::new(),
+        false => format!(" by {} operations", of.alone_ops),
+    };
     let verdict = if of.is_within_bar() { "kept" } else { "NOT kept" };
     format!(
-        "Under {}{compared}: p99 {} ms alone and {} ms beside {}; the bar of {} ms {verdict}; {}; {}.",
+        "Under {}{compared}: p99 {} ms alone{few} and {} ms beside {}; the bar of {} ms {verdict}; {}; {}.",
         setup.name(),
         plain(of.alone_p99_ms),
         plain(of.p99_ms),
@@ -69,7 +73,7 @@ fn ends(of: &BesideResult) -> String {
     let met = if in_time { "met" } else { "MISSED" };
     let unseen = match of.is_seen() {
         true => String::new(),
-        false => format!("; NOT judged beside less than {OPS_MIN} operations"),
+        false => format!("; NOT judged by less than {OPS_MIN} operations"),
     };
     format!("{}: the deadline of {deadline} {met}{unseen}", all.join(", "))
 }
@@ -96,6 +100,7 @@ mod tests {
         BesideResult {
             judged: true,
             alone_p99_ms: 0.5,
+            alone_ops: 5000,
             p99_ms: 2.0,
             bar_ms: 2.5,
             goal_ms: 1.0,
@@ -127,6 +132,12 @@ mod tests {
             "Under x: p99 0.500 ms alone and 2.00 ms beside the deep scrub and the trim; the bar of 2.50 ms kept; clients got what they asked \
              for; the deep scrub over in 42 s, the trim over in 9.00 s: the deadline of 1 min 0 s met.",
         );
+        check(
+            BesideResult { alone_ops: 999, ..good() },
+            "Under x: p99 0.500 ms alone by 999 operations and 2.00 ms beside the deep scrub and the trim; the bar of 2.50 ms kept; clients \
+             got what they asked for; the deep scrub over in 42 s, the trim over in 9.00 s: the deadline of 1 min 0 s met; NOT judged by less \
+             than 1000 operations.",
+        );
         let asked =
             good().asked.map(|asked| PromiseResult { seconds_short: 3, worst_iops: 12.0, ..asked });
         let services = vec![service("scrub", None, 40_000), service("trim", Some(0.1), 100)];
@@ -134,7 +145,7 @@ mod tests {
             BesideResult { judged: false, p99_ms: 31.0, asked, services, ..good() },
             "Under x, for comparison: p99 0.500 ms alone and 31.0 ms beside the deep scrub and the trim; the bar of 2.50 ms NOT kept; clients \
              got LESS than the 1,000 IOPS that they asked for in 3 of 40 s, 12.0 in the worst; the deep scrub not over, the trim over in \
-             0.100 s, too soon to be judged: the deadline of 1 min 0 s MISSED; NOT judged beside less than 1000 operations.",
+             0.100 s, too soon to be judged: the deadline of 1 min 0 s MISSED; NOT judged by less than 1000 operations.",
         );
     }
 

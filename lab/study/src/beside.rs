@@ -9,7 +9,7 @@ use crate::record::RunRecord;
 use loadline_base::Span;
 use serde::{Deserialize, Serialize};
 
-/// Clients must have completed so many operations beside a service: ten of them are beyond the 99th percentile.
+/// Clients must have completed so many operations alone, and so many beside a service: ten of them are beyond the 99th percentile.
 pub const OPS_MIN: u64 = 1000;
 
 /// The clients' p99 beside services is at most so many times that of alone.
@@ -26,6 +26,9 @@ pub struct BesideResult {
     pub judged: bool,
     /// The clients' p99 before the services began.
     pub alone_p99_ms: f64,
+    /// Operations that they completed before, in the repeat with the fewest.
+    #[serde(default)]
+    pub alone_ops: u64,
     /// Their p99 beside that service beside which it was longest.
     pub p99_ms: f64,
     /// What it may be.
@@ -73,9 +76,16 @@ impl BesideResult {
         self.asked.and_then(|asked| asked.is_kept()) == Some(true)
     }
 
-    /// Whether every service was under way beside clients.
+    /// Whether clients were alone for long enough for a percentile, which sets the bar.
+    pub fn is_alone_seen(&self) -> bool {
+        self.alone_ops >= OPS_MIN
+    }
+
+    /// Whether clients were alone, and every service was under way beside them.
     pub fn is_seen(&self) -> bool {
-        !self.services.is_empty() && self.services.iter().all(ServiceResult::is_seen)
+        self.is_alone_seen()
+            && !self.services.is_empty()
+            && self.services.iter().all(ServiceResult::is_seen)
     }
 
     /// Whether a service was over in time.
@@ -125,6 +135,7 @@ impl BesideTerms {
         Some(BesideResult {
             judged: self.judged,
             alone_p99_ms,
+            alone_ops: least_ops(runs, "alone"),
             p99_ms,
             bar_ms: self.bar_ms(alone_p99_ms),
             goal_ms: self.goal_ms(),
@@ -143,13 +154,19 @@ fn service_result(runs: &[&RunRecord], service: &str) -> ServiceResult {
     let most = |of: Vec<Option<f64>>| {
         of.into_iter().collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
     };
-    let ops = all("client_ops").into_iter().map(|ops| ops.unwrap_or(0.0) as u64);
     ServiceResult {
         service: service.to_owned(),
         seconds: most(all("seconds")),
         p99_ms: most(all("clat_ms/p99")).unwrap_or(0.0),
-        ops: ops.min().unwrap_or(0),
+        ops: least_ops(runs, service),
     }
+}
+
+/// Operations that clients completed alone or beside a service, in the run with the fewest.
+fn least_ops(runs: &[&RunRecord], beside: &str) -> u64 {
+    let key = format!("{beside}/client_ops");
+    let ops = runs.iter().map(|run| run.counted.get(&key).unwrap_or(0.0) as u64);
+    ops.min().unwrap_or(0)
 }
 
 /// What clients completed in each whole second beside a service.
@@ -174,6 +191,7 @@ mod tests {
         series.put("client_iops", [1000.0, 990.0, 1010.0, 995.0, 1000.0, 1005.0, 3.0]);
         let counted = Figures::default().with([
             ("alone/clat_ms/p99", alone),
+            ("alone/client_ops", 1990.0),
             ("alone/seconds", 2.0),
             ("beside/clat_ms/p99", beside),
             ("beside/seconds", 4.02),
@@ -222,6 +240,10 @@ mod tests {
             RunRecord { counted: good.counted.with([(key, value)]), ..good }
         };
         check(&[with("trim/client_ops", 999.0)], [true, true, false, true]);
+        check(&[with("alone/client_ops", 1000.0)], [true; 4]);
+        // One slow operation of a few alone would set the bar.
+        check(&[with("alone/client_ops", 999.0)], [true, true, false, true]);
+        check(&[run(0.5, 1.0), with("alone/client_ops", 999.0)], [true, true, false, true]);
         check(&[with("scrub/seconds", 5.1)], [true, true, true, false]);
         let mut starved = run(0.5, 1.0);
         starved.series.put("client_iops", [1000.0, 1000.0, 1000.0, 500.0, 1500.0, 1000.0]);

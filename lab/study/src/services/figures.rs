@@ -27,7 +27,7 @@ const fn tail(key: &'static str, name: &'static str, formula: &'static str) -> F
 }
 
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 39] = [
+pub(crate) const FIGURES: [Figure; 40] = [
     Figure::new(
         "client/iops",
         ("client", "IOPS"),
@@ -129,6 +129,8 @@ pub(crate) const FIGURES: [Figure; 39] = [
         .printed(Print::Count),
     Figure::data("trim/client_ops", "the same to the trim's end").printed(Print::Count),
     Figure::data("removal/client_ops", "the same to the removal's end").printed(Print::Count),
+    Figure::data("alone/client_ops", "client operations completed before the services began")
+        .printed(Print::Count),
     Figure::data("alone/seconds", "how long clients were there before the services began (s)"),
     Figure::data("beside/seconds", "from the beginning of the services until the last is over, or the clients' time is (s)"),
     Figure::data("services", "services that ran beside the clients").printed(Print::Count).concluded(),

@@ -55,6 +55,7 @@ impl ClientWindows {
             return;
         };
         counted.put("alone/clat_ms/p99", p99_ms(alone));
+        counted.put("alone/client_ops", alone.count() as f64);
         counted.put("alone/seconds", began.since(begun).as_secs_f64());
         counted.put("beside/seconds", lasted.as_secs_f64());
         let worst = self.beside.iter().map(|window| p99_ms(&window.seen)).fold(0.0, f64::max);
