@@ -37,7 +37,7 @@ pub struct BesideResult {
     pub goal_ms: f64,
     /// From its beginning on each service has so long.
     pub deadline_s: f64,
-    /// What clients asked for beside the services and what they got; `None` if not a whole second was seen.
+    /// What clients asked for beside the services and what they got; `None` if a repeat saw not a whole second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<PromiseResult>,
     /// Each service.
@@ -130,7 +130,9 @@ impl BesideTerms {
         let worst = tails.into_iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)));
         let (alone_p99_ms, p99_ms) = worst?;
         let asked = ClientPromise::of_image(self.asked, Some(self.asked));
-        let asked = asked.judge_seconds(runs, seconds_beside);
+        // What one repeat did not see the others do not make up for.
+        let are_seen = runs.iter().all(|run| !seconds_beside(run).is_empty());
+        let asked = are_seen.then(|| asked.judge_seconds(runs, seconds_beside)).flatten();
         let services = services.iter().map(|service| service_result(runs, service));
         Some(BesideResult {
             judged: self.judged,
@@ -250,7 +252,8 @@ mod tests {
         check(&[starved], [true, false, true, true]);
         let mut short = run(0.5, 1.0);
         short.counted.put("beside/seconds", 0.4);
-        check(&[short], [true, false, true, true]);
+        check(&[short.clone()], [true, false, true, true]);
+        check(&[run(0.5, 1.0), short], [true, false, true, true]);
     }
 
     /// What clients lack before the services begin and after their end is not theirs.
