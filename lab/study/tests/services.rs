@@ -126,6 +126,10 @@ fn clients_are_judged_beside_services_with_a_deadline() {
     assert!(wpq.services[2].seconds.is_none() && !wpq.is_kept());
     let [says] = &result.expected[..] else { panic!("one thing is expected") };
     assert_eq!(says.holds, Some(own.is_kept()), "{own:?}");
+    // The figures stand in the setup's own sentence.
+    let not = if own.is_kept() { "" } else { "not " };
+    let (names, _) = says.detail.split_once("; stated").expect("it is stated by what");
+    assert_eq!(names, format!("{not}under balanced (loadline)"));
     // Too little work to be met by a thousand operations is no pass, however good the tail.
     let result = judge(&["rate=500", "clones=10", "scrub_objects=10", "removal_objects=10"]);
     let own = result.setups[1].beside.as_ref().expect("it is told of");
