@@ -27,8 +27,6 @@ pub(crate) struct Rig {
     disk: Vec<u8>,
     line: VecDeque<(u32, Io)>,
     ended: Vec<Result<Span, NoRoom>>,
-    tick: Option<Time>,
-    /// The timers that are no tick of the store.
     timers: Vec<(Time, Timer)>,
     pub(crate) replies: Vec<Reply>,
     pub(crate) puts: Vec<PutEnd>,
@@ -82,7 +80,6 @@ impl Rig {
             disk,
             line: VecDeque::new(),
             ended: Vec::new(),
-            tick: None,
             timers: Vec::new(),
             replies: Vec::new(),
             puts: Vec::new(),
@@ -117,7 +114,6 @@ impl Rig {
                     self.line.push_back((life, io));
                 }
                 Effect::Benched(_, ended) => self.ended.push(ended),
-                Effect::Timer(_, at, Timer::Store) => self.tick = Some(at),
                 Effect::Timer(_, at, timer) => self.timers.push((at, timer)),
                 Effect::Reply(reply) => self.replies.push(*reply),
                 Effect::PutEnded(_, end) => self.puts.push(end),
@@ -161,10 +157,7 @@ impl Rig {
 
     fn next_timer(&mut self) -> (Time, Timer) {
         let next = (0..self.timers.len()).min_by_key(|at| self.timers[*at].0);
-        match next.filter(|at| self.tick.is_none_or(|tick| self.timers[*at].0 < tick)) {
-            Some(at) => self.timers.remove(at),
-            None => (self.tick.take().expect("something is to happen"), Timer::Store),
-        }
+        self.timers.remove(next.expect("something is to happen"))
     }
 
     fn serve(&mut self, io: Io) -> IoDone {
