@@ -221,7 +221,8 @@ fn put_course(series: &mut Series, course: &CheckpointCourse, (records, per_seco
 }
 
 /// When the checkpoint began that still runs, as far as it was seen. It did not end in the window, so one that ran at its beginning and has no end since
-/// is the same; otherwise the clock asked for it a period after the last one's instant, or at its end; the first of all began before it was seen first.
+/// is the same. Otherwise the clock asked for it a period after the last one's instant, or at its end, if that is in the second in which it was seen
+/// first; changed pages, the log or a lack of room ask for one sooner, and of such a second it counts from the beginning.
 fn running_since(
     course: &CheckpointCourse,
     (seen, now): (&StoreSight, Time),
@@ -231,13 +232,18 @@ fn running_since(
     if !seen.is_in_checkpoint {
         return None;
     }
-    if course.before.is_in_checkpoint && seen.totals.checkpoints == course.before.totals.checkpoints
-    {
+    let is_it = |sight: &StoreSight| {
+        sight.is_in_checkpoint && sight.totals.checkpoints == seen.totals.checkpoints
+    };
+    if is_it(&course.before) {
         return Some(course.begun);
     }
-    let first = course.sights.iter().position(|sight| sight.is_in_checkpoint);
-    let first = first.map_or(now, |at| course.begun + course.second * at as u64);
-    Some(last.map_or(first, |last| last.start + period.max(last.duration)))
+    let at = course.sights.iter().position(is_it).unwrap_or(course.sights.len());
+    let second = course.begun + course.second * at as u64;
+    let Some(last) = last else { return Some(second) };
+    let (from, until) = (second.max(last.start + last.duration), now.min(second + course.second));
+    let asked = last.start + period.max(last.duration);
+    Some(if (from..=until).contains(&asked) { asked } else { from })
 }
 
 /// Seconds of a window in which a checkpoint ran: those that have ended since it began, and the one that runs since then.
@@ -408,9 +414,10 @@ mod tests {
         check(&[(18, 22)], Some(22), 2.0);
     }
 
-    /// It was taken for one that the clock asked for a period after the last one's instant, or for none if none had ended.
+    /// It was taken for one that the clock asked for a period after the last one's instant, after the window's end where the log had asked for it sooner,
+    /// or for none if none had ended.
     #[test]
-    fn a_checkpoint_that_runs_through_the_window_began_with_it() {
+    fn a_checkpoint_that_runs_to_the_end_began_when_it_was_seen_first() {
         let sight = |is_in_checkpoint, checkpoints| StoreSight {
             totals: Totals { checkpoints, ..Totals::default() },
             is_in_checkpoint,
@@ -429,8 +436,12 @@ mod tests {
         check([(true, 2); 5], Some((1, 4)), Some(10));
         check([(true, 0); 5], None, Some(10));
         // It ended, and the next began a period after its instant, or at once where it took longer.
-        check([(true, 2), (true, 2), (true, 3), (true, 3), (true, 3)], Some((10, 11)), Some(13));
+        check([(true, 2), (false, 3), (false, 3), (true, 3), (true, 3)], Some((9, 11)), Some(12));
+        check([(true, 2), (false, 3), (false, 3), (true, 3), (true, 3)], Some((10, 11)), Some(13));
         check([(true, 2), (true, 2), (true, 3), (true, 3), (true, 3)], Some((8, 12)), Some(12));
+        // Something else than the clock asked for it, sooner or later.
+        check([(true, 2), (true, 2), (true, 3), (true, 3), (true, 3)], Some((10, 11)), Some(11));
+        check([(true, 2), (false, 3), (false, 3), (false, 3), (true, 3)], Some((8, 11)), Some(13));
         // The first of all.
         check([(false, 0), (false, 0), (true, 0), (true, 0), (true, 0)], None, Some(11));
         check([(true, 2), (false, 3), (false, 3), (false, 3), (false, 3)], Some((8, 11)), None);
