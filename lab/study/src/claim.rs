@@ -5,7 +5,8 @@ use crate::figure::{Figure, Print};
 use crate::input::unknown;
 use crate::kind::StudyKind;
 use crate::place::Place;
-use crate::result::{ComparedRatio, SetupResult, Statement};
+use crate::result::{ComparedRatio, Repeat, SetupResult, Statement};
+use loadline_stats::mean_interval;
 use serde::Deserialize;
 
 /// "`figure` of `of` is so many times that of `than`", or without `than` "is so much".
@@ -51,6 +52,10 @@ fn print(figure: &Figure, value: f64) -> String {
         Print::Percent => format!("{:.1} %", value * 100.0),
         _ => format!("{value:.1}"),
     }
+}
+
+fn joined(reasons: Vec<String>) -> Option<String> {
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 impl Claim {
@@ -109,7 +114,11 @@ impl Claim {
             let margin = MARGIN * 100.0;
             format!("one run each, and within {margin} % of its bound: add --repeat 3")
         });
-        let undecided = self.doubts(setups).or(chance);
+        let unsure = || -> Vec<String> {
+            let pairs = self.pairs();
+            pairs.filter_map(|(left, right)| self.unsure(figure, setups, (left, right))).collect()
+        };
+        let undecided = self.doubts(setups).or(chance).or_else(|| joined(unsure()));
         Some(Statement {
             text: self.text.clone(),
             holds: undecided.is_none().then_some(holds),
@@ -149,13 +158,52 @@ impl Claim {
             .filter(|(_, doubt)| is_about(&doubt.figure))
             .map(|(setup, doubt)| format!("{}: {}", setup.name(), doubt.why))
             .collect();
-        (!doubts.is_empty()).then(|| doubts.join("; "))
+        joined(doubts)
     }
 
     /// Whether chance could move a value over one of the bounds.
     fn is_close(&self, value: f64) -> bool {
-        let bounds = self.at_least.into_iter().chain(self.at_most);
-        bounds.into_iter().any(|bound| (value - bound).abs() < bound.abs() * MARGIN)
+        self.given_bounds().any(|bound| (value - bound).abs() < bound.abs() * MARGIN)
+    }
+
+    fn given_bounds(&self) -> impl Iterator<Item = f64> {
+        self.at_least.into_iter().chain(self.at_most)
+    }
+
+    /// That a bound lies within the interval of what the repeats show, if it does. Equal repeats have none, and are not unsure at a bound.
+    fn unsure(
+        &self,
+        figure: &Figure,
+        setups: &[SetupResult],
+        (left, right): (&str, Option<&String>),
+    ) -> Option<String> {
+        let values = self.in_repeats(setups, left, right)?;
+        let interval = mean_interval(&values)?;
+        let (low, high) = (interval.low(), interval.high());
+        self.given_bounds().any(|bound| low < bound && bound < high).then(|| {
+            let range = match right {
+                Some(right) => format!("is {low:.2} to {high:.2} × {right}"),
+                None => format!("{} to {}", print(figure, low), print(figure, high)),
+            };
+            let runs = values.len();
+            format!("{left} {range} by {runs} repeats, and a bound lies within: add repeats")
+        })
+    }
+
+    /// What the bounds are about, in each repeat that has it; those of two setups share their seed.
+    fn in_repeats(
+        &self,
+        setups: &[SetupResult],
+        left: &str,
+        right: Option<&String>,
+    ) -> Option<Vec<f64>> {
+        let repeats = |name: &str| Some(&setups.iter().find(|of| of.name() == name)?.repeats);
+        let value = |repeat: &Repeat| repeat.figures.get(&self.figure);
+        let of = repeats(left)?.iter().map(value);
+        let Some(right) = right else { return Some(of.flatten().collect()) };
+        let pairs = of.zip(repeats(right)?.iter().map(value));
+        let ratios = pairs.filter_map(|(of, than)| Some(of? / than.filter(|than| *than > 0.0)?));
+        Some(ratios.collect())
     }
 
     /// Which of its setups are in another regime than the published ones, by the figures that tell.
@@ -173,7 +221,7 @@ impl Claim {
                 })
             })
             .collect();
-        (!others.is_empty()).then(|| others.join("; "))
+        joined(others)
     }
 
     /// Every setup with each that it is compared with.
@@ -230,7 +278,7 @@ impl Claim {
 mod tests {
     use super::*;
     use crate::figure::{Figures, PublishedFigure, PublishedFigures};
-    use crate::result::{Configuration, FigureDoubt, Repeat};
+    use crate::result::{Configuration, FigureDoubt};
     use loadline_testbed::{ClientKind, HostPlace, RealDisks};
 
     fn setup(name: &str, iops: f64) -> SetupResult {
@@ -354,6 +402,43 @@ mod tests {
         check(&Place::Sim, doubted(None), None, Some("b: it fell behind"));
         check(&Place::Sim, doubted(Some("client/iops")), None, Some("b: it fell behind"));
         check(&Place::Sim, doubted(Some("recovery/seconds")), Some(true), None);
+    }
+
+    /// Three runs of 0.97, 1.10 and 1.03 have a mean of 1.033, and "3 to 5 %" was held by it.
+    #[test]
+    fn repeats_that_differ_by_more_than_a_bound_is_away_decide_nothing() {
+        let claim = |than: &[&str], at_least, at_most| Claim {
+            text: "3 to 5 %".to_owned(),
+            figure: "client/iops".to_owned(),
+            of: vec!["a".to_owned()],
+            than: than.iter().map(|name| (*name).to_owned()).collect(),
+            published: None,
+            at_least: Some(at_least),
+            at_most: Some(at_most),
+        };
+        let repeated = |name, iops: [f64; 3]| {
+            let repeat = |iops| Repeat { seed: 1, figures: setup(name, iops).figures };
+            let mean = iops.iter().sum::<f64>() / 3.0;
+            SetupResult { repeats: iops.map(repeat).into(), ..setup(name, mean) }
+        };
+        let check = |claim: Claim, iops, wanted: Option<bool>, why: Option<&str>| {
+            let found = test(&claim, &[repeated("a", iops), repeated("b", [100.0, 200.0, 300.0])]);
+            assert_eq!((found.holds, found.undecided.as_deref()), (wanted, why));
+        };
+        let ratio = |at_least, at_most| claim(&["b"], at_least, at_most);
+        let apart = [97.0, 220.0, 309.0];
+        let why = "a is 0.87 to 1.19 × b by 3 repeats, and a bound lies within: add repeats";
+        check(ratio(1.025, 1.055), apart, None, Some(why));
+        // Neither is it shown to be wrong.
+        check(ratio(1.1, 1.5), apart, None, Some(why));
+        check(ratio(0.8, 1.3), apart, Some(true), None);
+        check(ratio(1.3, 1.5), apart, Some(false), None);
+        check(ratio(1.025, 1.055), [104.0, 208.0, 312.0], Some(true), None);
+        // What is the same each time is sure at a bound.
+        check(ratio(1.0, 1.5), [100.0, 200.0, 300.0], Some(true), None);
+        let why = "a 7.5 to 12.5 by 3 repeats, and a bound lies within: add repeats";
+        check(claim(&[], 9.0, 20.0), [9.0, 10.0, 11.0], None, Some(why));
+        check(claim(&[], 7.0, 20.0), [9.0, 10.0, 11.0], Some(true), None);
     }
 
     #[test]
