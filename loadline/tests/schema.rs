@@ -84,7 +84,14 @@ fn results_are_what_the_schema_says() {
         &["noisy-neighbour", "--set", "scale=0.002", "--set", "pgs=16", "--setups=alone,promised"],
         &["services-nvme", "--set", "scale=0.1", "--setups=WPQ,balanced (loadline)"],
         &["cdl-classes", "--set", "measured=2s", "--setups=neither,both"],
-        &["checkpoint-full-speed", "--set", "scale=0.002", "--set", "periods=2", "--setups=log"],
+        &[
+            "checkpoint-full-speed",
+            "--set",
+            "scale=0.002",
+            "--set",
+            "periods=2",
+            "--setups=log,checkpoint",
+        ],
     ];
     for study in studies {
         let folder = tempfile::tempdir().unwrap();

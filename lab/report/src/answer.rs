@@ -1,8 +1,9 @@
 //! The answer in a sentence or two: which setup to take for clients, which for what else is wanted of the disks, and what each
 //! costs the other; whether what was expected and promised came; and what does not hold.
 //!
-//! Nobody is recommended who does not keep what it promises clients, or what is asked of it beside services that have a deadline; who promises nothing breaks nothing, and it is said. Where repeats do not show that two setups differ they count as
-//! alike, and the other figure decides between them; where each ran once, so do setups within [`MARGIN`].
+//! Nobody is recommended who does not keep what it promises clients, or what is asked of it beside services that have a deadline;
+//! who promises nothing breaks nothing, and it is said. Where repeats do not show that two setups differ they count as alike, and the
+//! other figure decides between them; where each ran once, so do setups within [`MARGIN`].
 
 use crate::beside::{beside_sentences, is_met};
 use crate::repeats;
@@ -29,12 +30,12 @@ pub(crate) struct StudyAnswer {
 /// What the figures allow to say.
 pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
     let expected = result.expected.iter().filter_map(expectation);
-    let unheld = result.statements.iter().filter(|statement| statement.holds == Some(false));
     let findings = expected
         .chain(beside_sentences(result))
         .chain(promises(result))
         .chain(shipped(result))
-        .chain(unheld.map(not_here))
+        .chain(not_here(result))
+        .chain(in_another_regime(result))
         .chain(undecided(result))
         .collect();
     let choice =
@@ -243,29 +244,55 @@ fn expectation(of: &Statement) -> Option<String> {
     })
 }
 
-fn not_here(statement: &Statement) -> String {
-    match &statement.regime {
-        None => format!("Does not hold here: {}", statement.text),
-        Some(other) => {
-            format!("Does not hold here: {}, in another regime: {other}", statement.text)
-        }
-    }
+/// What others published and does not hold here.
+fn not_here(result: &StudyResult) -> Vec<String> {
+    let unheld = || result.statements.iter().filter(|statement| statement.holds == Some(false));
+    let plain = unheld().filter(|statement| statement.regime.is_empty());
+    let plain = plain.map(|statement| format!("Does not hold here: {}", statement.text));
+    let others = by_reason(unheld(), |statement| &statement.regime);
+    let others = others.into_iter().map(|(regime, texts)| {
+        format!("Does not hold here, in another regime ({regime}): {texts}.")
+    });
+    plain.chain(others).collect()
 }
 
-/// What the figures do not decide, though there are some, by the reason.
+/// What holds, though not of the same thing.
+fn in_another_regime(result: &StudyResult) -> Vec<String> {
+    let held = result.statements.iter().filter(|statement| statement.holds == Some(true));
+    let told = |(regime, texts)| format!("Holds, but in another regime ({regime}): {texts}.");
+    by_reason(held, |statement| &statement.regime).into_iter().map(told).collect()
+}
+
+/// What the figures do not decide, though there are some.
 fn undecided(result: &StudyResult) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for statement in result.statements.iter().chain(&result.expected) {
-        let Some(why) = statement.undecided.as_deref() else { continue };
+    let all = result.statements.iter().chain(&result.expected);
+    let told = |(why, texts)| format!("Undecided ({why}): {texts}.");
+    by_reason(all, |statement| &statement.undecided).into_iter().map(told).collect()
+}
+
+/// Statements by the reasons of something, each reason once, with all that it is the reason of; reasons of the same ones stand together.
+fn by_reason<'a>(
+    statements: impl Iterator<Item = &'a Statement>,
+    reasons: fn(&'a Statement) -> &'a [String],
+) -> Vec<(String, String)> {
+    let mut by_one: Vec<(&str, Vec<&str>)> = Vec::new();
+    for statement in statements {
         let text = statement.text.trim_end_matches('.');
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, texts)) => texts.push(text),
-            None => reasons.push((why, vec![text])),
+        for reason in reasons(statement) {
+            match by_one.iter_mut().find(|(other, _)| other == reason) {
+                Some((_, texts)) => texts.push(text),
+                None => by_one.push((reason, vec![text])),
+            }
         }
     }
-    let told =
-        |(why, texts): (&str, Vec<&str>)| format!("Undecided ({why}): {}.", texts.join("; "));
-    reasons.into_iter().map(told).collect()
+    let mut grouped: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for (reason, texts) in by_one {
+        match grouped.iter_mut().find(|(_, others)| *others == texts) {
+            Some((reasons, _)) => reasons.push(reason),
+            None => grouped.push((vec![reason], texts)),
+        }
+    }
+    grouped.into_iter().map(|(reasons, texts)| (reasons.join("; "), texts.join("; "))).collect()
 }
 
 /// How a setup fares whose options are those that a store has by itself, alone and beside the one with images in the log that does the same work; the
@@ -523,6 +550,7 @@ mod tests {
         );
     }
 
+    /// What was wrong with one setup stood again for each that it was compared with.
     #[test]
     fn what_was_expected_promised_and_published_is_answered() {
         let of = |text: &str, holds, detail: &str| Statement {
@@ -531,6 +559,9 @@ mod tests {
             detail: detail.to_owned(),
             ..Statement::default()
         };
+        let all = |of: &[&str]| of.iter().map(|text| (*text).to_owned()).collect();
+        let regime = |of, regime: &[&str]| Statement { regime: all(regime), ..of };
+        let unsure = |text, why: &[&str]| Statement { undecided: all(why), ..of(text, None, "") };
         let rows = [("a", 5.0, 90.0, Some(true)), ("b", 6.0, 60.0, Some(false))];
         let result = StudyResult {
             setups: rows.map(setup).into(),
@@ -542,9 +573,13 @@ mod tests {
             statements: vec![
                 of("They said.", Some(false), ""),
                 of("Too.", Some(true), ""),
-                Statement { regime: Some("a 9 %".to_owned()), ..of("Fast", Some(false), "") },
-                Statement { undecided: Some("one run".to_owned()), ..of("Close.", None, "") },
-                Statement { undecided: Some("one run".to_owned()), ..of("Closer.", None, "") },
+                regime(of("Fast.", Some(false), ""), &["a 9 %"]),
+                regime(of("Faster", Some(false), ""), &["a 9 %"]),
+                regime(of("Slow", Some(true), ""), &["a 9 %", "b 8 %"]),
+                unsure("Close.", &["one run"]),
+                unsure("Closer.", &["one run"]),
+                unsure("A as B", &["a: 500 of 1000 puts/s", "b: full", "b: 1 checkpoint"]),
+                unsure("A as C", &["a: 500 of 1000 puts/s"]),
             ],
             ..StudyResult::default()
         };
@@ -553,8 +588,11 @@ mod tests {
             "No, this is not so: It is not (a 2; stated: at most 1).",
             "In every second clients got at least 95 % of what they were owed under a, but not under b (7 of 40 s short).",
             "Does not hold here: They said.",
-            "Does not hold here: Fast, in another regime: a 9 %",
+            "Does not hold here, in another regime (a 9 %): Fast; Faster.",
+            "Holds, but in another regime (a 9 %; b 8 %): Slow.",
             "Undecided (one run): Close; Closer.",
+            "Undecided (a: 500 of 1000 puts/s): A as B; A as C.",
+            "Undecided (b: full; b: 1 checkpoint): A as B.",
         ];
         assert_eq!(answer(&result).findings, wanted);
     }

@@ -1,5 +1,6 @@
 //! From records to the study's result. Nothing here runs anything, so it works again from a folder alone.
 
+use crate::claim::Claim;
 use crate::figure::PublishedFigures;
 use crate::figure::{Figure, Figures};
 use crate::job::{Job, RunPurpose};
@@ -7,10 +8,12 @@ use crate::place::Place;
 use crate::plan::{StudyRequest, plan};
 use crate::record::RunRecord;
 use crate::reservation::ReservationResult;
-use crate::result::{PlacementSpread, Repeat, SetupResult, Spread, StudyResult, VERSION, Variant};
+use crate::result::{
+    PlacementSpread, Repeat, SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
+};
 use crate::study::Study;
 use loadline_stats::mean;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The study's result from the records of its runs; `None` while one of them is missing.
 pub fn conclude(
@@ -52,6 +55,11 @@ pub fn conclude(
             study.departs.join(", ")
         ));
     }
+    let tested = |claim: &Claim| claim.test(study.kind, &study.place, &setups);
+    let statements: Vec<Statement> = claims().filter_map(tested).collect();
+    let expectations = study.expectations.iter().filter_map(tested);
+    let expected: Vec<Statement> = expectations.chain(study.script.expected(&setups)).collect();
+    warnings.extend(untold(&setups, statements.iter().chain(&expected)));
     let mut drive = study.script.drive(&chosen);
     if let Some(set) = &study.published {
         drive.facts.push(("Published figures", set.source.as_str()).into());
@@ -70,18 +78,25 @@ pub fn conclude(
         drive,
         fitted: study.script.fitted(),
         ratios: claims().filter_map(|claim| claim.ratio(study.kind, &setups)).collect(),
-        statements: claims()
-            .filter_map(|claim| claim.test(study.kind, &study.place, &setups))
-            .collect(),
-        expected: study
-            .expectations
-            .iter()
-            .filter_map(|claim| claim.test(study.kind, &study.place, &setups))
-            .chain(study.script.expected(&setups))
-            .collect(),
+        statements,
+        expected,
         setups,
         warnings,
     })
+}
+
+/// Why all figures of a setup decide nothing, where no claim is about it that would say so.
+fn untold<'a>(
+    setups: &[SetupResult],
+    statements: impl Iterator<Item = &'a Statement>,
+) -> Vec<String> {
+    let told: BTreeSet<&String> = statements.flat_map(|of| &of.undecided).collect();
+    let of_all = |setup: &SetupResult| -> Vec<String> {
+        let doubts = setup.doubts.iter().filter(|doubt| doubt.figure.is_none());
+        doubts.map(|doubt| doubt.of(setup.name())).collect()
+    };
+    let all = setups.iter().flat_map(of_all).filter(|why| !told.contains(why));
+    all.map(|why| format!("{why}.")).collect()
 }
 
 fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> SetupResult {
@@ -157,4 +172,26 @@ fn spread(study: &Study, runs: &[&RunRecord]) -> Option<PlacementSpread> {
         scale,
         figures: study.kind.chief().filter_map(of).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{Configuration, FigureDoubt};
+
+    /// A reason stood in the claims and again as a note below them; without a claim nothing else tells it.
+    #[test]
+    fn what_a_claim_says_is_no_note_as_well() {
+        let doubt = |figure: Option<&str>, why: &str| {
+            let figure = figure.map(str::to_owned);
+            FigureDoubt { figure, why: why.to_owned() }
+        };
+        let setup = |name: &str| SetupResult {
+            setup: Configuration { name: name.to_owned(), ..Configuration::default() },
+            doubts: vec![doubt(None, "full"), doubt(Some("client/iops"), "few")],
+            ..SetupResult::default()
+        };
+        let statement = Statement { undecided: vec!["a: full".to_owned()], ..Statement::default() };
+        assert_eq!(untold(&["a", "b"].map(setup), [&statement].into_iter()), ["b: full."]);
+    }
 }

@@ -173,6 +173,13 @@ pub struct FigureDoubt {
     pub why: String,
 }
 
+impl FigureDoubt {
+    /// The reason with the setup that it is about.
+    pub(crate) fn of(&self, setup: &str) -> String {
+        format!("{setup}: {}", self.why)
+    }
+}
+
 /// One configuration under test, in words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
@@ -262,12 +269,12 @@ pub struct Statement {
     pub holds: Option<bool>,
     /// The numbers behind the verdict.
     pub detail: String,
-    /// Why they decide nothing, though there are some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undecided: Option<String>,
-    /// Which setups were in another regime than the published ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub regime: Option<String>,
+    /// Why they decide nothing, though there are some: each reason with the setup that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<String>,
+    /// Which setups were in another regime than the published ones, each in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regime: Vec<String>,
 }
 
 /// One setting in force.

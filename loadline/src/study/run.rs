@@ -180,7 +180,7 @@ pub(super) fn in_json(result: &StudyResult, facts: &RunFacts) -> Value {
 const ANSWER_WIDTH: usize = 120;
 
 fn not_decided(statement: &Statement) -> &'static str {
-    if statement.undecided.is_some() { "undecided" } else { "not tested" }
+    if statement.undecided.is_empty() { "not tested" } else { "undecided" }
 }
 
 fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool) -> String {

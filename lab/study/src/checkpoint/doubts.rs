@@ -64,7 +64,7 @@ fn lowest_second(study: &CheckpointStudy, setup: &SetupResult) -> Option<String>
 }
 
 /// That an open loop did not get its rate, with what was left, if that is so.
-pub(super) fn behind_rate(study: &CheckpointStudy, setup: &SetupResult) -> Option<String> {
+fn behind_rate(study: &CheckpointStudy, setup: &SetupResult) -> Option<String> {
     let rate = study.load.rate?;
     let of = |key| setup.figure(key).unwrap_or(0.0);
     // Three deviations of the number of arrivals.

@@ -1,6 +1,6 @@
 //! What this kind answers when a study is run and told of.
 
-use super::doubts::{behind_rate, doubts};
+use super::doubts::doubts;
 use super::embedded;
 use super::run::run;
 use super::study::{CheckpointSetup, CheckpointStudy};
@@ -100,35 +100,15 @@ impl Script for CheckpointStudy {
         }
     }
 
-    fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
-        let mut warnings = match self.place {
+    fn warnings(&self, _: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
+        match self.place {
             Place::Sim => vec![
                 "Drive and processor are modelled: ratios between setups are comparable with published \
                  ones, absolute rates are not; look at the ratios first."
                     .to_owned(),
             ],
             Place::Host(_) => real_runs::doubts(records),
-        };
-        for setup in setups {
-            let (name, of) = (setup.name(), |key| setup.figure(key).unwrap_or(0.0));
-            warnings.extend(behind_rate(self, setup).map(|why| format!("{name}: {why}.")));
-            let failed = of("client/failed").ceil();
-            if failed > 0.0 {
-                warnings.push(format!(
-                    "{name}: {failed} puts ended with an error; give the store more room."
-                ));
-            }
         }
-        let is_short =
-            |setup: &&SetupResult| setup.figure("checkpoint/checkpoints").unwrap_or(0.0) < 3.0;
-        let short: Vec<&str> = setups.iter().filter(is_short).map(SetupResult::name).collect();
-        if !short.is_empty() {
-            let names = short.join(", ");
-            warnings.push(format!(
-                "Fewer than three checkpoints ended under {names}; raise `periods`."
-            ));
-        }
-        warnings
     }
 
     fn on_disks(&self, jobs: &[Job]) -> Option<String> {
