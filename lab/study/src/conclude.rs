@@ -55,6 +55,9 @@ pub fn conclude(
             study.departs.join(", ")
         ));
     }
+    let names: Vec<&str> = setups.iter().map(SetupResult::name).collect();
+    let notes = study.published.iter().flat_map(|set| set.notes_about(&names));
+    warnings.extend(notes.map(str::to_owned));
     let tested = |claim: &Claim| claim.test(study.kind, &study.place, &setups);
     let statements: Vec<Statement> = claims().filter_map(tested).collect();
     let expectations = study.expectations.iter().filter_map(tested);

@@ -25,8 +25,20 @@ pub struct PublishedSet {
     pub curves: Vec<(String, PublishedCurve)>,
     /// What the source says in words.
     pub claims: Vec<Claim>,
+    /// What a reader must know of some of it.
+    notes: Vec<PublishedNote>,
     /// How far equal runs of the source lie apart, as a share, where that can be told.
     pub repeats_differ: Option<f64>,
+}
+
+/// Under which other conditions published figures of some setups stand.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PublishedNote {
+    /// A sentence, ending in advice.
+    text: String,
+    /// The setups.
+    of: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +59,8 @@ struct StudySection {
     curve: Vec<Spanned<CurveSection>>,
     #[serde(default)]
     claim: Vec<Spanned<Claim>>,
+    #[serde(default)]
+    note: Vec<Spanned<PublishedNote>>,
 }
 
 #[derive(Deserialize)]
@@ -137,6 +151,13 @@ impl PublishedSet {
         let of = self.curves.iter().filter(|(setup, _)| setup == name);
         of.map(|(_, curve)| curve.clone()).collect()
     }
+
+    /// What must be known where some of these setups were run.
+    pub(crate) fn notes_about(&self, setups: &[&str]) -> impl Iterator<Item = &str> {
+        let is_about =
+            move |note: &&PublishedNote| note.of.iter().any(|of| setups.contains(&of.as_str()));
+        self.notes.iter().filter(is_about).map(|note| note.text.as_str())
+    }
 }
 
 /// What is wrong, and where in the text.
@@ -160,10 +181,7 @@ fn read_section(
     for curve in section.curve {
         let (at, curve) = (curve.span().start, curve.into_inner());
         let CurveSection { setup, column, mark, points } = curve;
-        if !setups.iter().any(|(other, _)| *other == setup) {
-            let known = setups.iter().map(|(setup, _)| setup.as_str());
-            return Err((at, unknown("setup", &setup, known)));
-        }
+        known(&setups, &setup).map_err(|problem| (at, problem))?;
         if !points.is_sorted_by(|a, b| a.0 <= b.0) {
             return Err((
                 at,
@@ -171,6 +189,13 @@ fn read_section(
             ));
         }
         curves.push((setup, PublishedCurve { column, mark, points }));
+    }
+    let mut notes = Vec::new();
+    for note in section.note {
+        let (at, note) = (note.span().start, note.into_inner());
+        let all_known = note.of.iter().try_for_each(|setup| known(&setups, setup));
+        all_known.map_err(|problem| (at, problem))?;
+        notes.push(note);
     }
     let mut claims = Vec::new();
     for claim in section.claim {
@@ -185,8 +210,17 @@ fn read_section(
         setups,
         curves,
         claims,
+        notes,
         repeats_differ,
     })
+}
+
+/// Refuses a name that no setup has.
+fn known(setups: &[(String, PublishedFigures)], setup: &str) -> Result<(), String> {
+    match setups.iter().any(|(other, _)| other == setup) {
+        true => Ok(()),
+        false => Err(unknown("setup", setup, setups.iter().map(|(setup, _)| setup.as_str()))),
+    }
 }
 
 fn read_setup(
@@ -267,6 +301,25 @@ mod tests {
 
     const HEAD: &str = "source = 's'\n[[study]]\nname = 'a'\nmeasured_on = 'm'\n";
 
+    /// The condition of transactional puts stood in every claim about them.
+    #[test]
+    fn a_condition_is_noted_once_where_its_setups_were_run() {
+        let source = Library::built_in().find(Shelf::Published, "checkpoint").unwrap();
+        let sets = PublishedSet::read(&source, StudyKind::Checkpoint).unwrap();
+        let check = |set: &PublishedSet, setups: &[&str], wanted: usize| {
+            let found: Vec<&str> = set.notes_about(setups).collect();
+            assert_eq!(found.len(), wanted, "{}: {found:?}", set.study);
+            let is_told = |text: &str| text.contains("states are keys in the tree");
+            assert!(found.iter().all(|note| is_told(note)), "{found:?}");
+            assert!(!set.claims.iter().any(|claim| is_told(&claim.text)), "{}", set.study);
+        };
+        let transactional = ["log", "log tx", "checkpoint tx"];
+        check(&sets[0], &transactional, 1);
+        check(&sets[0], &["log", "checkpoint"], 0);
+        check(&sets[1], &transactional, 1);
+        check(&sets[2], &["log exponential"], 0);
+    }
+
     #[test]
     fn wrong_files_are_refused_with_their_line() {
         let refused = |rest: &str, wanted: &str| {
@@ -281,6 +334,10 @@ mod tests {
             "p.toml:7: expected a number such as",
         );
         refused("[[study.setup]]\nname='x'\nclient.iops = -5\n", "p.toml:7: client/iops: -5");
+        refused(
+            "[[study.setup]]\nname='x'\n[[study.note]]\ntext='t'\nof=['y']\n",
+            "p.toml:7: there is no setup `y`",
+        );
         refused(
             "[[study.setup]]\nname='x'\n[[study.setup]]\nname='x'\n",
             "p.toml:7: setup `x` stands twice",
