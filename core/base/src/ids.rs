@@ -95,6 +95,19 @@ impl<I: From<usize> + Into<usize> + Copy, T> IdVec<I, T> {
         self.items.get(id.into())
     }
 
+    /// The item of `id`, to be changed. Where the vector does not reach so far, it is filled up to there.
+    #[inline]
+    pub fn get_or_default(&mut self, id: I) -> &mut T
+    where
+        T: Default,
+    {
+        let at = id.into();
+        if at >= self.items.len() {
+            self.items.resize_with(at + 1, T::default);
+        }
+        &mut self.items[at]
+    }
+
     /// The ids, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
         (0..self.items.len()).map(I::from)
@@ -168,5 +181,13 @@ mod tests {
         assert_eq!((letters[first], letters.get(second)), ('c', Some(&'b')));
         assert!(letters.ids().eq([first, second]));
         assert_eq!(letters.get(SlotId::new(2)), None);
+    }
+
+    #[test]
+    fn a_vector_reaches_as_far_as_it_is_asked() {
+        let mut counts: IdVec<SlotId, u32> = IdVec::new();
+        *counts.get_or_default(SlotId::new(2)) += 7;
+        *counts.get_or_default(SlotId::new(0)) += 1;
+        assert!(counts.values().eq(&[1, 0, 7]));
     }
 }

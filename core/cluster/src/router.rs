@@ -107,9 +107,9 @@ impl Router {
     /// The message that carries an op to its present primary; `None` if nobody serves it now. When its placement
     /// group begins its next interval, it is due again.
     pub(crate) fn route(&mut self, map: &Map, id: OpId) -> Option<Box<Envelope>> {
-        let state = map.pg(self.issued(id).op.pg);
+        let OpenOp { issued, is_on_its_way } = self.ops.at_mut(id.slot);
+        let state = map.pg(issued.op.pg);
         let to = state.serving();
-        let issued = &mut self.ops.at_mut(id.slot).issued;
         if issued.op.resent {
             issued.op.aside.add(AsideFor::Interval);
         }
@@ -118,12 +118,16 @@ impl Router {
         }
         let mut op = issued.op;
         issued.op.resent |= to.is_some();
-        self.note_on_its_way(id, state.members());
+        // One that was sent once may be with an OSD that takes part, whether or not somebody serves the group now.
+        let bytes = room_for(&op);
+        if issued.op.resent && bytes > 0 && !std::mem::replace(is_on_its_way, true) {
+            self.sent.send(op.pg, state.members(), bytes);
+        }
         let to = to?;
         if let Some(given) = self.given.get(&op.image()) {
             op.given = *given;
         }
-        let data = self.issued(id).data.clone();
+        let data = issued.data.clone();
         let (pg, interval, urgency) = (op.pg, state.interval, Urgency::default());
         let message = Message::Op(op);
         let from = None;
@@ -140,15 +144,6 @@ impl Router {
         let OpenOp { issued, is_on_its_way } = self.ops.at_mut(id.slot);
         if std::mem::take(is_on_its_way) {
             self.sent.end(issued.op.pg, room_for(&issued.op));
-        }
-    }
-
-    /// An op that was sent counts on the disks of these OSDs.
-    fn note_on_its_way(&mut self, id: OpId, members: OsdSet) {
-        let OpenOp { issued, is_on_its_way } = self.ops.at_mut(id.slot);
-        let bytes = room_for(&issued.op);
-        if issued.op.resent && bytes > 0 && !std::mem::replace(is_on_its_way, true) {
-            self.sent.send(issued.op.pg, members, bytes);
         }
     }
 

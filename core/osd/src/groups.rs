@@ -37,10 +37,8 @@ impl Groups {
 
     /// Makes room for a copy, empty if it is new, whose work goes through this shard.
     pub(crate) fn place(&mut self, id: PgId, shard: ShardId) {
-        while self.copies.len() <= usize::from(id) {
-            self.copies.push(None);
-        }
-        self.copies[id].get_or_insert_with(|| Box::new(Pg::new(shard))).shard = shard;
+        let copy = self.copies.get_or_default(id);
+        copy.get_or_insert_with(|| Box::new(Pg::new(shard))).shard = shard;
     }
 
     /// The copy is gone.

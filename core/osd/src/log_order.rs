@@ -18,10 +18,7 @@ impl LogOrder {
     /// An entry waits in this slot, behind those of its placement group that wait already.
     #[inline]
     pub(crate) fn came(&mut self, pg: PgId, slot: SlotId) {
-        while self.waiting.len() <= usize::from(pg) {
-            self.waiting.push(VecDeque::new());
-        }
-        self.waiting[pg].push_back(slot);
+        self.waiting.get_or_default(pg).push_back(slot);
     }
 
     /// The entry in this slot has the turn. The answer is the next one that has to go before it, until there is none: then it

@@ -130,10 +130,7 @@ impl<T: Copy> DirectStore<T> {
 
     /// The objects of a collection; an unknown collection is an empty one.
     pub fn objects(&mut self, collection: CollectionId) -> &mut Objects {
-        while self.collections.len() <= usize::from(collection) {
-            self.collections.push(Objects::default());
-        }
-        &mut self.collections[collection]
+        self.collections.get_or_default(collection)
     }
 
     /// How many objects a collection has.

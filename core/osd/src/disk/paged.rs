@@ -174,11 +174,7 @@ impl Paged {
     }
 
     pub(crate) fn objects(&mut self, pg: PgId) -> &mut Objects {
-        let collection = pg.collection();
-        while self.objects.len() <= usize::from(collection) {
-            self.objects.push(Objects::default());
-        }
-        &mut self.objects[collection]
+        self.objects.get_or_default(pg.collection())
     }
 
     pub(crate) fn count(&self, pg: PgId) -> u64 {
