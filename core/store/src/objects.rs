@@ -1,7 +1,7 @@
 //! Which objects a collection holds, and in which version.
 
 use loadline_base::define_id;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::sync::Arc;
@@ -61,15 +61,14 @@ impl ObjectFilling {
         ObjectMeta { version: Version(self.first.0 + at as u64), length: self.length }
     }
 
-    fn place(&self, object: ObjectNo) -> Option<usize> {
-        self.objects.binary_search(&object).ok()
+    fn find(&self, object: ObjectNo) -> Option<ObjectMeta> {
+        self.objects.binary_search(&object).ok().map(|at| self.meta(at))
     }
 
-    /// The objects of a range with their places.
     fn range(
         &self,
         (from, to): (Bound<ObjectNo>, Bound<ObjectNo>),
-    ) -> impl Iterator<Item = (ObjectNo, usize)> {
+    ) -> impl Iterator<Item = (ObjectNo, ObjectMeta)> {
         let before = |bound: Bound<ObjectNo>, is_end: bool| match bound {
             Included(at) => self.objects.partition_point(|it| *it < at || is_end && *it == at),
             Excluded(at) => self.objects.partition_point(|it| *it < at || !is_end && *it == at),
@@ -78,99 +77,17 @@ impl ObjectFilling {
         };
         let start = before(from, false);
         let end = before(to, true).max(start);
-        self.objects[start..end].iter().copied().zip(start..)
-    }
-}
-
-/// What has become of an object that came at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum FilledState {
-    #[default]
-    AsFilled,
-    Gone,
-    Now(ObjectMeta),
-}
-
-/// What has become of those of a filling, by their places in it. Places that never change take a byte each.
-#[derive(Clone, Debug, Default)]
-struct FillingChanges {
-    /// The states of neighbouring places, where one of them has changed.
-    groups: Vec<Option<Box<[FilledState; FillingChanges::GROUP]>>>,
-    /// How many are gone.
-    gone: usize,
-}
-
-impl FillingChanges {
-    /// Few, because writes at random change a place here and a place there.
-    const GROUP: usize = 8;
-
-    fn of(&self, place: usize) -> FilledState {
-        let group = self.groups.get(place / FillingChanges::GROUP).and_then(Option::as_ref);
-        group.map_or(FilledState::AsFilled, |group| group[place % FillingChanges::GROUP])
-    }
-
-    fn get_mut(&mut self, place: usize) -> &mut FilledState {
-        let (group, at) = (place / FillingChanges::GROUP, place % FillingChanges::GROUP);
-        if group >= self.groups.len() {
-            self.groups.resize(group + 1, None);
-        }
-        &mut self.groups[group].get_or_insert_default()[at]
-    }
-
-    fn set(&mut self, place: usize, state: FilledState) {
-        let before = std::mem::replace(self.get_mut(place), state);
-        self.gone -= usize::from(before == FilledState::Gone);
-        self.gone += usize::from(state == FilledState::Gone);
-    }
-}
-
-/// Objects that came at once, as they are now.
-#[derive(Clone, Debug)]
-struct FilledObjects {
-    filling: ObjectFilling,
-    changes: FillingChanges,
-}
-
-impl FilledObjects {
-    /// What is known of the object at this place, if it is still there.
-    fn meta(&self, place: usize) -> Option<ObjectMeta> {
-        match self.changes.of(place) {
-            FilledState::AsFilled => Some(self.filling.meta(place)),
-            FilledState::Gone => None,
-            FilledState::Now(meta) => Some(meta),
-        }
-    }
-
-    /// The same, to be changed.
-    fn meta_mut(&mut self, place: usize) -> Option<&mut ObjectMeta> {
-        let state = self.changes.get_mut(place);
-        if *state == FilledState::AsFilled {
-            *state = FilledState::Now(self.filling.meta(place));
-        }
-        match state {
-            FilledState::Now(meta) => Some(meta),
-            _ => None,
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.filling.objects.len() - self.changes.gone
-    }
-
-    fn range(
-        &self,
-        bounds: (Bound<ObjectNo>, Bound<ObjectNo>),
-    ) -> impl Iterator<Item = (ObjectNo, ObjectMeta)> {
-        let places = self.filling.range(bounds);
-        places.filter_map(|(object, place)| Some((object, self.meta(place)?)))
+        self.objects[start..end].iter().zip(start..).map(|(object, at)| (*object, self.meta(at)))
     }
 }
 
 /// The objects of one collection. Ordered, because backfill walks them in order and equal runs must be equal.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
-    /// What came at once.
-    filled: Option<FilledObjects>,
+    /// What came at once, as it was then.
+    filled: Option<ObjectFilling>,
+    /// Those of it that are otherwise now, or gone.
+    departed: BTreeSet<ObjectNo>,
     /// All others.
     metas: BTreeMap<ObjectNo, ObjectMeta>,
     /// The lengths of all of them.
@@ -190,72 +107,55 @@ impl Eq for Objects {}
 impl Objects {
     /// Records a write that ends at byte `end`, creating the object if need be. Returns whether it is new.
     pub fn write(&mut self, object: ObjectNo, end: u64, version: Version) -> bool {
-        if let Some(meta) = self.meta_mut(object) {
-            let longer = meta.write(end, version);
-            self.bytes += longer;
+        // What is here for itself did not come at once, or has departed long ago: it is looked up once.
+        if let Some(meta) = self.metas.get_mut(&object) {
+            self.bytes += meta.write(end, version);
             return false;
         }
-        let mut meta = ObjectMeta::default();
+        let before = self.depart(object);
+        let mut meta = before.unwrap_or_default();
         self.bytes += meta.write(end, version);
-        self.put(object, meta);
-        true
+        self.metas.insert(object, meta);
+        before.is_none()
     }
 
     /// Makes an object what it is on another disk, whatever it was here.
     pub fn replace(&mut self, object: ObjectNo, meta: ObjectMeta) {
-        self.bytes -= self.meta(object).map_or(0, |meta| meta.length);
+        self.remove(object);
         self.bytes += meta.length;
-        self.put(object, meta);
+        self.metas.insert(object, meta);
     }
 
     /// Adds many at once. Where something came at once before, or is there, they are kept one by one.
     pub fn fill(&mut self, filling: ObjectFilling) {
         if self.is_empty() && self.filled.is_none() {
             self.bytes = filling.length * filling.objects.len() as u64;
-            self.filled = Some(FilledObjects { filling, changes: FillingChanges::default() });
+            self.filled = Some(filling);
             return;
         }
-        for (object, place) in filling.range((Unbounded, Unbounded)) {
-            self.replace(object, filling.meta(place));
+        for (object, meta) in filling.range((Unbounded, Unbounded)) {
+            self.replace(object, meta);
         }
     }
 
     /// Removes an object. Returns whether it was there.
     pub fn remove(&mut self, object: ObjectNo) -> bool {
-        let Some(meta) = self.meta(object) else { return false };
-        self.bytes -= meta.length;
-        match (self.place(object), &mut self.filled) {
-            (Some(place), Some(filled)) => filled.changes.set(place, FilledState::Gone),
-            _ => drop(self.metas.remove(&object)),
-        }
-        true
+        let removed = self.depart(object).or_else(|| self.metas.remove(&object));
+        self.bytes -= removed.map_or(0, |meta| meta.length);
+        removed.is_some()
     }
 
-    /// The place of an object among those that came at once.
-    fn place(&self, object: ObjectNo) -> Option<usize> {
-        self.filled.as_ref()?.filling.place(object)
+    /// An object that came at once is no longer as it was then. The answer is what it was, if it was still so.
+    fn depart(&mut self, object: ObjectNo) -> Option<ObjectMeta> {
+        let meta = self.filled.as_ref()?.find(object)?;
+        self.departed.insert(object).then_some(meta)
     }
 
     /// What is known of an object, if it exists.
     pub fn meta(&self, object: ObjectNo) -> Option<ObjectMeta> {
-        match (&self.filled, self.place(object)) {
-            (Some(filled), Some(place)) => filled.meta(place),
-            _ => self.metas.get(&object).copied(),
-        }
-    }
-
-    fn meta_mut(&mut self, object: ObjectNo) -> Option<&mut ObjectMeta> {
-        match (self.place(object), &mut self.filled) {
-            (Some(place), Some(filled)) => filled.meta_mut(place),
-            _ => self.metas.get_mut(&object),
-        }
-    }
-
-    fn put(&mut self, object: ObjectNo, meta: ObjectMeta) {
-        match (self.place(object), &mut self.filled) {
-            (Some(place), Some(filled)) => filled.changes.set(place, FilledState::Now(meta)),
-            _ => drop(self.metas.insert(object, meta)),
-        }
+        let filled = || self.filled.as_ref()?.find(object);
+        let is_as_filled = || !self.departed.contains(&object);
+        self.metas.get(&object).copied().or_else(|| filled().filter(|_| is_as_filled()))
     }
 
     /// Up to `most` objects after `after` (from the first one for `None`), in order.
@@ -286,7 +186,9 @@ impl Objects {
         bounds: (Bound<ObjectNo>, Bound<ObjectNo>),
     ) -> impl Iterator<Item = (ObjectNo, ObjectMeta)> {
         let filled = self.filled.iter().flat_map(move |filled| filled.range(bounds));
-        let mut filled = filled.peekable();
+        let is_as_filled =
+            |object: &ObjectNo| self.departed.is_empty() || !self.departed.contains(object);
+        let mut filled = filled.filter(move |(object, _)| is_as_filled(object)).peekable();
         let own = self.metas.range(bounds).map(|(object, meta)| (*object, *meta));
         let mut own = own.peekable();
         std::iter::from_fn(move || match (filled.peek(), own.peek()) {
@@ -303,7 +205,8 @@ impl Objects {
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.filled.as_ref().map_or(0, FilledObjects::len) + self.metas.len()
+        let filled = self.filled.as_ref().map_or(0, |filled| filled.objects.len());
+        filled - self.departed.len() + self.metas.len()
     }
 
     /// Whether there are none.
