@@ -5,7 +5,7 @@ use crate::figure::{Figure, Print};
 use crate::input::unknown;
 use crate::kind::StudyKind;
 use crate::place::Place;
-use crate::result::{ComparedRatio, Repeat, SetupResult, Statement};
+use crate::result::{ComparedRatio, Repeat, SetupResult, Statement, find_setup};
 use loadline_stats::mean_interval;
 use serde::Deserialize;
 
@@ -194,7 +194,7 @@ impl Claim {
         left: &str,
         right: Option<&String>,
     ) -> Option<Vec<f64>> {
-        let repeats = |name: &str| Some(&setups.iter().find(|of| of.name() == name)?.repeats);
+        let repeats = |name: &str| Some(&find_setup(setups, name)?.repeats);
         let value = |repeat: &Repeat| repeat.figures.get(&self.figure);
         let of = repeats(left)?.iter().map(value);
         let Some(right) = right else { return Some(of.flatten().collect()) };
@@ -230,8 +230,7 @@ impl Claim {
 
     /// What the bounds are about.
     fn measure(&self, setups: &[SetupResult], left: &str, right: Option<&String>) -> Option<f64> {
-        let value =
-            |name: &str| setups.iter().find(|setup| setup.name() == name)?.figure(&self.figure);
+        let value = |name: &str| find_setup(setups, name)?.figure(&self.figure);
         let of = value(left)?;
         let Some(right) = right else { return Some(of) };
         let than = value(right)?;

@@ -59,10 +59,15 @@ pub struct StudyResult {
     pub warnings: Vec<String>,
 }
 
+/// The results of the setup of this name.
+pub(crate) fn find_setup<'a>(setups: &'a [SetupResult], name: &str) -> Option<&'a SetupResult> {
+    setups.iter().find(|setup| setup.name() == name)
+}
+
 impl StudyResult {
     /// The setup with this name.
     pub fn setup(&self, name: &str) -> Option<&SetupResult> {
-        self.setups.iter().find(|setup| setup.name() == name)
+        find_setup(&self.setups, name)
     }
 
     /// Whether it ran on this machine's disks.
