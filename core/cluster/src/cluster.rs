@@ -206,9 +206,8 @@ impl Cluster {
 
     /// Sends the ops of a placement group that have no reply yet to who serves it now, if somebody does.
     pub(crate) fn route_open_ops(&mut self, pg: PgId, fx: &mut OwnerEffects) {
-        for op in self.router.open_ops(pg) {
-            fx.messages.extend(self.route(op));
-        }
+        let ops = self.router.open_ops(pg);
+        self.route_anew(ops, fx);
     }
 
     /// Whether every placement group is served and has every copy where it should be.

@@ -58,8 +58,8 @@ impl HeldWrites {
         self.0.values().map(BTreeMap::len).sum()
     }
 
-    fn take_all(&mut self) -> Vec<OpId> {
-        std::mem::take(&mut self.0).into_values().flat_map(BTreeMap::into_keys).collect()
+    fn ids(&self) -> Vec<OpId> {
+        self.0.values().flat_map(BTreeMap::keys).copied().collect()
     }
 }
 
@@ -93,10 +93,8 @@ impl Cluster {
         for osd in self.osds.ids() {
             fx.direct(osd, Directive::SetBackfillFull(too_full.contains(osd)));
         }
-        let held = self.fullness.held.take_all();
-        for id in self.router.in_order(held) {
-            fx.messages.extend(self.route(id));
-        }
+        let held = self.router.in_order(self.fullness.held.ids());
+        self.route_anew(held, fx);
     }
 
     /// The OSDs with less than this share of their pages free, in percent; those in `before` need a little more to leave.
@@ -140,13 +138,22 @@ impl Cluster {
         self.fullness.held.get(op).or((!is_served).then_some(AsideFor::Serving))
     }
 
+    /// Sends ops, which are in the order of issue, as if none of them had been sent or had waited before: what an op finds must not hang on those
+    /// behind it.
+    pub(crate) fn route_anew(&mut self, ops: Vec<OpId>, fx: &mut OwnerEffects) {
+        for id in &ops {
+            self.fullness.held.remove(&self.router.issued(*id).op);
+            self.router.call_back(*id);
+        }
+        for id in ops {
+            fx.messages.extend(self.route(id));
+        }
+    }
+
     /// The message that carries an op to its primary, if somebody serves it now and everybody has room for it. Otherwise it
     /// waits here: for the next interval, or for room.
     pub(crate) fn route(&mut self, id: OpId) -> Option<Box<loadline_osd::Envelope>> {
         let op = self.router.issued(id).op;
-        // It counts anew from here on: neither as one that waits nor as one on its way.
-        self.fullness.held.remove(&op);
-        self.router.call_back(id);
         let lack = match op.kind {
             OpKind::Write => self.lack_of_room(&op),
             OpKind::Zero => self.lack_of_room_for_zeros(&op),
@@ -315,6 +322,44 @@ mod tests {
         cluster.finish(first);
         assert_eq!(check(&mut cluster), 2);
         assert!(cluster.full_osds().is_empty(), "the disk was never full");
+    }
+
+    /// The first op waited for the second of its group, which waited for room that there was by then.
+    #[test]
+    fn a_new_interval_takes_no_account_of_what_waited_behind() {
+        let (mut cluster, mut fx) = (cluster(), OwnerEffects::default());
+        let (first, sent) = issue(&mut cluster, OpKind::Write);
+        assert!(sent.is_some());
+        cluster.fullness.full.insert(OSD);
+        let (second, sent) = issue(&mut cluster, OpKind::Write);
+        assert!(sent.is_none());
+        cluster.fullness.full = OsdSet::EMPTY;
+        cluster.route_open_ops(PgId::new(0), &mut fx);
+        assert_eq!(fx.messages.len(), 2);
+        let of = |id: OpId| cluster.router.issued(id).op.aside.to_string();
+        assert_eq!([of(first), of(second)].map(|it| it.contains("earlier")), [false, false]);
+        assert_eq!(cluster.held_writes(), 0);
+    }
+
+    /// Zeros go on where writes wait, down to a share of their own, and wait for those on their way beyond it.
+    #[test]
+    fn zeros_wait_only_where_next_to_nothing_is_free() {
+        let (mut cluster, mut fx) = (cluster(), OwnerEffects::default());
+        let mut tell = |cluster: &mut Cluster, free: u32| {
+            let room =
+                DiskRoom { free_percent: Some(free), bytes: Bytes::new(4 << 20), waiting: 0 };
+            cluster.heard(OSD, 0, Notice::Room(room), &mut fx);
+        };
+        tell(&mut cluster, 3);
+        assert!(issue(&mut cluster, OpKind::Write).1.is_none(), "a write waits");
+        let sent: Vec<bool> =
+            (0..6).map(|_| issue(&mut cluster, OpKind::Zero).1.is_some()).collect();
+        assert_eq!(sent, [true, true, true, true, true, false], "16 KiB each of 84 beyond 1 %");
+        tell(&mut cluster, 0);
+        let (last, sent) = issue(&mut cluster, OpKind::Zero);
+        assert!(sent.is_none());
+        let last = cluster.router.issued(last).op;
+        assert_eq!(cluster.held_for(&last), Some(AsideFor::Room));
     }
 
     /// Clients filled a small disk up to its share, and the map, which was larger than that, found no room when its next change was written.
