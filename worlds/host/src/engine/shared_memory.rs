@@ -128,6 +128,11 @@ impl SharedMemory {
         self.waiting.len() as u32
     }
 
+    /// Whether anybody but this connection waits for memory: for its own it may let another request of its own wait as long as it likes.
+    pub(super) fn others_wait(&self, conn: ConnId) -> bool {
+        self.waiting.iter().any(|(waiting, _)| *waiting != conn)
+    }
+
     /// Those that wait.
     pub(super) fn who_waits(&self) -> Vec<ConnId> {
         self.waiting.iter().map(|(conn, _)| *conn).collect()
@@ -278,6 +283,18 @@ mod tests {
         memory.end(one, 4);
         memory.end(one, 0);
         assert_eq!(memory.accounts.len(), 1, "the other one's");
+    }
+
+    /// A client alone that sent a second long read behind the first, and took its time over the answer, was ended for what nobody else wanted.
+    #[test]
+    fn who_waits_for_itself_keeps_nobody_waiting() {
+        let (mut memory, [one, other]) = of_connections([1, 2]);
+        let wait = |memory: &SharedMemory| [one, other].map(|conn| memory.others_wait(conn));
+        assert_eq!(wait(&memory), [false, false]);
+        memory.wait(one, Time::ZERO);
+        assert_eq!(wait(&memory), [false, true]);
+        memory.wait(other, Time::ZERO);
+        assert_eq!(wait(&memory), [true, true]);
     }
 
     #[test]

@@ -57,7 +57,6 @@ impl Engine {
     /// others wait for the memory that they hold.
     pub(in crate::engine) fn nbd_end_idle(&mut self) {
         let (limits, now) = (self.host.config.doors, self.host.now);
-        let others_wait = self.memory.waiting() > 0;
         let mut ends = Vec::new();
         for (conn, connection) in &self.nbd.connections {
             let still = now.since(connection.moved);
@@ -68,7 +67,10 @@ impl Engine {
                 ends.push((*conn, Complaint::NoChoice, limits.negotiation));
             } else if is_quiet && limits.idle.is_some_and(|idle| still >= idle) {
                 ends.push((*conn, Complaint::Idle, still));
-            } else if others_wait && connection.session.awaits_client() && still >= STALL {
+            } else if still >= STALL
+                && connection.session.awaits_client()
+                && self.memory.others_wait(*conn)
+            {
                 ends.push((*conn, Complaint::Stalled, still));
             }
         }
