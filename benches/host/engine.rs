@@ -14,7 +14,7 @@ use loadline_cluster::settings::{DriveLimits, LevelTarget, Scope, SettingsChange
 use loadline_device::Medium;
 use loadline_host::{
     BackendChoice, Direct, DirectAnswer, DirectAsk, DirectClient, DirectOp, Discards, DiskSpec,
-    DoorLimits, Engine, EngineConfig, ListenAt, Mail, Mailbox, MemoryPlan,
+    DoorLimits, Engine, EngineConfig, ListenAt, Mail, Mailbox, MemoryPlan, NbdSpec,
 };
 use loadline_osd::{ClientId, Data, OpKind, OsdSet};
 use loadline_store::ObjectNo;
@@ -200,7 +200,7 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         object_bytes: Bytes::new(u64::from(OBJECT)),
         placement_seed: 0,
         images: Vec::new(),
-        nbd: Vec::new(),
+        nbd: NbdSpec::default(),
         vhost: Vec::new(),
         admin: ListenAt::Unix(folder.join("admin.sock")),
         medium: Medium::Ssd,

@@ -7,7 +7,7 @@ use crate::notify;
 use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
 use loadline_host::{
-    BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan, PageSpec,
+    BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan, NbdSpec, PageSpec,
     make_folder,
 };
 use loadline_osd::OsdSet;
@@ -105,7 +105,10 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
             .into_iter()
             .map(|image| ImageSpec { name: image.name, size: image.size })
             .collect(),
-        nbd: nbd.chain(config.nbd_tcp.map(ListenAt::Tcp)).collect(),
+        nbd: NbdSpec {
+            at: nbd.chain(config.nbd_tcp.map(ListenAt::Tcp)).collect(),
+            access: config.nbd_access,
+        },
         vhost: config.vhost,
         admin: ListenAt::Unix(config.admin),
         page: config.page.map(|at| PageSpec { at, token_file: config.dir.join("page.json") }),

@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "other processes take their own time")]
 
+mod access;
 mod checker;
 mod client;
 mod connections;

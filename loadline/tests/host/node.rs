@@ -79,6 +79,19 @@ impl Node {
         format!("nbd+unix:///{export}?socket={}", self.socket().display())
     }
 
+    /// The address of an export by TCP, of a node that was told to listen there; `scheme` is `nbd` or `nbds`.
+    pub(crate) fn tcp_uri(&self, scheme: &str, export: &str) -> String {
+        format!("{scheme}://{}/{export}", self.tcp())
+    }
+
+    /// Where it serves NBD by TCP, as its log says.
+    pub(crate) fn tcp(&self) -> String {
+        let log = self.log();
+        let served = log.lines().filter(|line| line.contains(" NBD at="));
+        let mut at = served.filter_map(|line| line.split("NBD at=").nth(1));
+        at.find(|at| !at.starts_with('/')).expect("it serves NBD by TCP").trim().to_owned()
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.dir.join("nbd.sock")
     }

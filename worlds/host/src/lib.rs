@@ -36,8 +36,9 @@ pub use disk::{
 #[cfg(feature = "engine")]
 pub use engine::{
     BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage,
-    DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec,
-    Mail, MemoryPlan, NodeGone, PageSpec, TooLittleMemory, VhostSpec,
+    DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig,
+    ImagePattern, ImageSpec, Mail, MemoryPlan, NbdAccess, NbdSpec, NodeGone, PageSpec,
+    TooLittleMemory, VhostSpec,
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,

@@ -8,7 +8,7 @@ use loadline_base::{Bytes, WallClock};
 use loadline_cluster::settings::DriveLimits;
 use loadline_host::{
     BackendChoice, Direct, DirectAsk, DirectClient, Discards, DiskSpec, DoorLimits, Engine,
-    EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan, write_empty_store,
+    EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan, NbdSpec, write_empty_store,
 };
 use loadline_osd::OsdSet;
 use std::path::Path;
@@ -86,7 +86,10 @@ fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
         object_bytes: spec.object_size,
         placement_seed: spec.placement_seed,
         images: spec.images.iter().filter(|_| over_nbd).map(image).collect(),
-        nbd: over_nbd.then(|| ListenAt::Unix(ground.socket.clone())).into_iter().collect(),
+        nbd: NbdSpec {
+            at: over_nbd.then(|| ListenAt::Unix(ground.socket.clone())).into_iter().collect(),
+            ..NbdSpec::default()
+        },
         vhost: Vec::new(),
         admin: ListenAt::Unix(ground.folder.join("admin.sock")),
         medium: spec.medium,

@@ -148,9 +148,15 @@ impl FromStr for VhostTyped {
 pub(super) struct NbdTyped {
     #[arg(skip)]
     pub(super) unix: Option<PathBuf>,
-    /// Serve NBD on this loopback address too, besides nbd.sock in the folder
+    /// Serve NBD on this address too, besides nbd.sock in the folder; on loopback, unless --nbd-insecure
     #[arg(long = "nbd-tcp", value_name = "ADDRESS:PORT")]
     pub(super) tcp: Option<SocketAddr>,
+    /// Serve NBD to whoever reaches --nbd-tcp from outside, who may read and write every image and is not asked who it is
+    #[arg(long = "nbd-insecure")]
+    pub(super) insecure: bool,
+    /// Let NBD clients read this image and not write it, or `vm-*` for all whose names begin so; may be repeated
+    #[arg(long, value_name = "IMAGE")]
+    pub(super) read_only: Vec<String>,
     /// NBD connections at a time; by default 4096, or what the system has descriptors for
     #[arg(long, value_name = "N")]
     pub(super) connections: Option<u32>,

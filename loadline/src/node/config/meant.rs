@@ -13,7 +13,7 @@ use loadline_cluster::settings::{
 use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
-use loadline_host::{DoorLimits, VhostSpec};
+use loadline_host::{DoorLimits, ImagePattern, NbdAccess, VhostSpec};
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
@@ -103,6 +103,7 @@ impl NodeFile {
             vhost: self.vhost(&dir)?,
             nbd_unix: dir.join(self.nbd.unix.as_deref().unwrap_or(Path::new("nbd.sock"))),
             nbd_tcp: self.nbd.tcp,
+            nbd_access: NbdAccess { read_only: patterns("read_only", &self.nbd.read_only)? },
             page: self.page,
             admin: dir.join(self.admin.as_deref().unwrap_or(Path::new("admin.sock"))),
             doors: doors(&self.nbd)?,
@@ -370,15 +371,30 @@ fn refuse_open_page(page: Option<SocketAddr>) -> Result<(), FieldFault> {
     }
 }
 
-/// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine.
+/// The images that a list names.
+fn patterns(field: &'static str, typed: &[String]) -> Result<Vec<ImagePattern>, FieldFault> {
+    let read = |text: &String| {
+        let fault = |expected| {
+            FieldFault::at(field, text, format!("`{text}` is not understood: {expected}"))
+        };
+        text.parse().map_err(fault)
+    };
+    typed.iter().map(read).collect()
+}
+
+/// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine, unless somebody takes the risk.
 fn refuse_unsafe(nbd: &NbdTyped) -> Result<(), FieldFault> {
     let instead = "this build has no TLS; listen on loopback, and let a tunnel carry it further";
     if nbd.tls.is_some() {
         return Err(FieldFault::new("tls", instead));
     }
     match nbd.tcp {
-        Some(address) if !address.ip().is_loopback() => {
-            Err(FieldFault::new("tcp", format!("{address} can be reached from outside: {instead}")))
+        Some(address) if !address.ip().is_loopback() && !nbd.insecure => {
+            let reason = format!(
+                "{address} can be reached from outside: {instead}, or take the risk that whoever reaches it reads and writes every \
+                 image (`insecure = true`, `--nbd-insecure`)"
+            );
+            Err(FieldFault::new("tcp", reason))
         }
         _ => Ok(()),
     }

@@ -18,7 +18,7 @@ use file::NodeFile;
 use loadline_base::Bytes;
 use loadline_cluster::settings::{DriveLimits, SettingsChange};
 use loadline_device::Medium;
-use loadline_host::{BackendChoice, Direct, Discards, DoorLimits, VhostSpec};
+use loadline_host::{BackendChoice, Direct, Discards, DoorLimits, NbdAccess, VhostSpec};
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 use loadline_study::why;
@@ -42,8 +42,10 @@ pub(crate) struct NodeConfig {
     pub(crate) vhost: Vec<VhostSpec>,
     /// Where NBD clients are served: a Unix socket.
     pub(crate) nbd_unix: PathBuf,
-    /// Where NBD clients are served besides: TCP, on loopback only.
+    /// Where NBD clients are served besides, by TCP.
     pub(crate) nbd_tcp: Option<SocketAddr>,
+    /// What NBD clients may do with images.
+    pub(crate) nbd_access: NbdAccess,
     /// Where the live page and metrics are served; on loopback only.
     pub(crate) page: Option<SocketAddr>,
     /// Where commands are taken.

@@ -40,6 +40,7 @@ connections = 100
 connections_per_peer = 10
 negotiation = "5 s"
 idle = "60 s"
+read_only = ["gold", "vm-*"]
 
 [settings.global]
 osd_recovery_max_single_start = 2
@@ -78,6 +79,8 @@ fn every_field_of_a_file_is_meant() {
     assert_eq!(config.nbd_unix, Path::new("etc/data/clients.sock"));
     assert_eq!(config.nbd_tcp, Some("127.0.0.1:10809".parse().unwrap()));
     assert_eq!(config.admin, Path::new("/run/loadline.sock"));
+    let read_only = ["gold", "vm-*"].map(|text| text.parse().unwrap());
+    assert_eq!(config.nbd_access.read_only, read_only);
     assert_eq!((config.cache, config.medium), (Some(Bytes::from_mib(512)), Medium::Hdd));
     assert_eq!((config.memory, config.socket_mode), (Some(Bytes::from_mib(8 << 10)), 0o660));
     assert_eq!(config.discards, Discards::GiveBack);
@@ -123,7 +126,10 @@ fn flags_and_file_make_one_configuration() {
         "--profile=balanced",
         "--direct=no",
         "--backend=io_uring",
-        "--nbd-tcp=[::1]:10809",
+        "--nbd-tcp=[::]:10809",
+        "--nbd-insecure",
+        "--read-only=gold",
+        "--read-only=vm-*",
         "--set=osd_max_backfills=4",
     ]);
     let by_file = NodeConfig::parse(
@@ -146,7 +152,7 @@ fn flags_and_file_make_one_configuration() {
         profile = "balanced"
         direct = "no"
         backend = "io_uring"
-        nbd = { tcp = "[::1]:10809", connections = 9, connections_per_peer = 3, negotiation = "4 s", idle = "1 min" }
+        nbd = { tcp = "[::]:10809", insecure = true, read_only = ["gold", "vm-*"], connections = 9, connections_per_peer = 3, negotiation = "4 s", idle = "1 min" }
         settings = { osd = { osd_max_backfills = 4 } }"#,
     );
     assert_eq!(format!("{:?}", by_flags.unwrap()), format!("{:?}", by_file.unwrap()));
@@ -236,15 +242,20 @@ fn a_bad_file_is_refused_with_its_place() {
         "0.0.0.0",
         "25: tcp: 0.0.0.0:10809 can be reached from outside: this build has no TLS",
     );
+    check(
+        "\"vm-*\"",
+        "\"vm@1\"",
+        "30: read_only: `vm@1` is not understood: expected an image's name",
+    );
     check("tcp = \"127.0.0.1:10809\"", "tls = { key = \"k\" }", "25: tls: this build has no TLS");
-    check("[settings.global]", "[settings.every]", "31: settings: there is no section `every`");
+    check("[settings.global]", "[settings.every]", "32: settings: there is no section `every`");
     check(
         "osd_recovery_max_single_start = 2",
         "osd_x = 2",
-        "32: settings: there is no option osd_x",
+        "33: settings: there is no option osd_x",
     );
-    check("\"osd.1\"", "\"osd.7\"", "33: settings: there is no osd.7");
-    check("450.5", "\"fast\"", "34: settings: osd_mclock_max_capacity_iops_hdd cannot be `fast`");
+    check("\"osd.1\"", "\"osd.7\"", "34: settings: there is no osd.7");
+    check("450.5", "\"fast\"", "35: settings: osd_mclock_max_capacity_iops_hdd cannot be `fast`");
 }
 
 /// What `cdladm save` writes for a drive with guidelines of 50 and 100 ms for reads.

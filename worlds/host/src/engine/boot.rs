@@ -208,10 +208,15 @@ impl Engine {
     }
 
     fn listen(&mut self) -> Result<(), BootError> {
-        for at in self.host.config.nbd.clone() {
+        for at in self.host.config.nbd.at.clone() {
             let listener = self.host.world.listen(&at)?;
             self.doors.opened(listener, Speaks::Nbd);
+            // With the port that the system chose, where nobody else has.
+            let at = self.host.world.address(listener).map_or(at, ListenAt::Tcp);
             tracing::info!(%at, "NBD");
+            if at.is_outside() {
+                tracing::warn!(%at, "whoever reaches this address may read and write images: nothing asks who it is");
+            }
         }
         self.vhost_listen()?;
         let listener = self.host.world.listen(&self.host.config.admin)?;

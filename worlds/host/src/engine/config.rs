@@ -1,5 +1,6 @@
 //! What a node is made from.
 
+use super::access::NbdAccess;
 use super::doors::DoorLimits;
 use crate::new_store::random_u128;
 use crate::{BackendChoice, Direct, Discards, ListenAt};
@@ -31,8 +32,8 @@ pub struct EngineConfig {
     pub placement_seed: u64,
     /// Images that are made where they are missing.
     pub images: Vec<ImageSpec>,
-    /// Where NBD clients are served.
-    pub nbd: Vec<ListenAt>,
+    /// How NBD clients are served.
+    pub nbd: NbdSpec,
     /// Images that guests find at paths of their own, by vhost-user.
     pub vhost: Vec<VhostSpec>,
     /// Where commands are taken.
@@ -73,6 +74,15 @@ pub struct EngineConfig {
     pub give_up: OsdSet,
     /// What the calendar says when the node begins.
     pub clock: WallClock,
+}
+
+/// How NBD clients are served.
+#[derive(Clone, Debug, Default)]
+pub struct NbdSpec {
+    /// Where.
+    pub at: Vec<ListenAt>,
+    /// What they may do with images.
+    pub access: NbdAccess,
 }
 
 /// The page of a node.

@@ -51,12 +51,13 @@ impl Exports for NodeExports<'_> {
         };
         let name = if name.is_empty() { only()? } else { name.to_owned() };
         let view = images.find(&name).ok()?;
+        let image = name.split('@').next().expect("a text has a first part");
         Some(ExportInfo {
             id: export_id(&view),
             description: String::new(),
             size: view.size,
             preferred_block: 4096,
-            read_only: view.is_read_only(),
+            read_only: view.is_read_only() || self.config.nbd.access.is_read_only(image),
             rotational: self.config.medium == Medium::Hdd,
             multi_conn: true,
             cache: false,

@@ -4,6 +4,7 @@
 //! One thread runs everything. Work that costs only processor time is done at once; whatever waits, waits in the loop.
 
 mod absence;
+mod access;
 mod admin;
 mod bench;
 mod benches;
@@ -42,9 +43,10 @@ mod terms;
 mod vhost;
 mod watches;
 
+pub use access::{ImagePattern, NbdAccess};
 pub use boot::BootError;
 pub use budget::{MemoryPlan, TooLittleMemory};
-pub use config::{DiskSpec, EngineConfig, ImageSpec, PageSpec, VhostSpec};
+pub use config::{DiskSpec, EngineConfig, ImageSpec, NbdSpec, PageSpec, VhostSpec};
 pub use direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage, DirectModes,
     DirectOp, DirectServices, NodeGone,

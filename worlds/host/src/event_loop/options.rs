@@ -101,6 +101,13 @@ pub enum ListenAt {
     Tcp(SocketAddr),
 }
 
+impl ListenAt {
+    /// Whether other machines may reach it.
+    pub fn is_outside(&self) -> bool {
+        matches!(self, ListenAt::Tcp(address) if !address.ip().is_loopback())
+    }
+}
+
 impl fmt::Display for ListenAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
