@@ -1,7 +1,14 @@
-//! What a request on a range takes of its owner's memory where it brings no data: zeros and block status, whichever protocol asks for them.
+//! What a request takes of its owner's memory, whichever protocol it comes by: what any of them goes on with, and what zeros and block status
+//! take, which bring no data.
 //!
 //! Few bytes name many objects, and each of them is an op. An owner carries so many out at a time and the next ones when these have ended, so
 //! that a request of any length takes no more than this.
+
+use crate::nbd::EXTENTS_MAX;
+
+/// What a client alone finds for its next request, whatever others hold: one that takes more is carried out in parts, or with fewer ops at a
+/// time.
+pub const ROOM_MIN: u64 = 16 << 10;
 
 /// Ops of one request that are under way at a time.
 pub const RANGE_OPS_MAX: u64 = 64;
@@ -12,6 +19,37 @@ pub const PIECE_BYTES_MIN: u64 = 64 << 10;
 /// What an op on a piece of an object takes, where it brings nothing.
 const OP_BYTES: u64 = 1 << 10;
 
+/// What an extent takes: in the answer, and twice as a range of the data by which it is found.
+const EXTENT_BYTES: u64 = 8 + 2 * 16;
+
+/// What a request on ranges may take of its owner at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeLimits {
+    /// Ops under way.
+    pub ops: usize,
+    /// Extents in the answer.
+    pub extents: usize,
+}
+
+impl RangeLimits {
+    /// Those of zeros that were given so much room.
+    pub fn of_zeros(room: u64) -> RangeLimits {
+        RangeLimits { ops: (room / OP_BYTES).clamp(1, RANGE_OPS_MAX) as usize, extents: 0 }
+    }
+
+    /// Those of a question about a range of this length that was given so much room: half of it or more is for extents.
+    pub fn of_status(length: u64, room: u64) -> RangeLimits {
+        let for_ops = range_room([length]).min(room / 2);
+        let extents = ((room - for_ops) / EXTENT_BYTES).clamp(1, EXTENTS_MAX as u64);
+        RangeLimits { extents: extents as usize, ..RangeLimits::of_zeros(for_ops) }
+    }
+}
+
+/// What a question about a range of this length takes: ops on what it names, and the longest list of extents.
+pub fn status_room(length: u64) -> u64 {
+    range_room([length]) + EXTENTS_MAX as u64 * EXTENT_BYTES
+}
+
 /// What a request on ranges of these lengths takes until it has ended.
 pub fn range_room(lengths: impl IntoIterator<Item = u64>) -> u64 {
     let pieces = |length: u64| length / PIECE_BYTES_MIN + 2;
@@ -21,6 +59,20 @@ pub fn range_room(lengths: impl IntoIterator<Item = u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_ops_are_under_way_as_there_is_room_for() {
+        let zeros = |room| RangeLimits::of_zeros(room).ops;
+        assert_eq!([0, ROOM_MIN, 64 << 10, u64::MAX].map(zeros), [1, 16, 64, 64]);
+        assert_eq!(zeros(range_room([1])), 2, "a range may lie in two pieces");
+        let status = |length, room| {
+            let RangeLimits { ops, extents } = RangeLimits::of_status(length, room);
+            (ops, extents)
+        };
+        assert_eq!(status(1 << 30, ROOM_MIN), (8, 204));
+        assert_eq!(status(1, ROOM_MIN), (2, 358));
+        assert_eq!([1, 1 << 20].map(|it| status(it, status_room(it))), [(2, 1024), (18, 1024)]);
+    }
 
     /// They bring no byte, and each piece is an op all the same.
     #[test]

@@ -96,8 +96,11 @@ impl Guest {
         self.begin();
     }
 
-    /// Lets the node go without a word, and takes no notice of what it still writes.
-    pub(crate) fn hang_up(self) {}
+    /// Lets the node go without a word, and takes no notice of what it still writes. It hears of that at once, even while a process that another
+    /// test begins has the socket's number, too, until it becomes another program.
+    pub(crate) fn hang_up(self) {
+        self.stream.shutdown(std::net::Shutdown::Both).unwrap();
+    }
 
     fn begin(&mut self) {
         let patience = Some(std::time::Duration::from_secs(120));

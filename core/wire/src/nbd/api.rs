@@ -114,6 +114,23 @@ pub enum ReplyPayload {
     Extents(Vec<StatusExtent>),
 }
 
+impl ReplyPayload {
+    /// The data of a read; `None` of anything else.
+    pub(super) fn into_data(self) -> Option<Vec<u8>> {
+        let ReplyPayload::Pieces(pieces) = self else {
+            return match self {
+                ReplyPayload::Data(data) => Some(data),
+                _ => None,
+            };
+        };
+        let bytes = pieces.into_iter().map(|piece| match piece {
+            ReadPiece::Data(data) => data,
+            ReadPiece::Hole(length) => vec![0; length as usize],
+        });
+        Some(bytes.collect::<Vec<_>>().concat())
+    }
+}
+
 /// A part of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReadPiece {

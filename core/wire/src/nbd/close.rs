@@ -1,5 +1,6 @@
 //! Why a connection ends.
 
+use super::NbdFailure;
 use std::fmt;
 
 /// Why the owner shall close the connection, once the queued buffers have gone out.
@@ -9,6 +10,8 @@ pub enum Close {
     Asked,
     /// The client broke the protocol in a way that no reply can mend.
     Violated(Violation),
+    /// A read failed whose first part had gone out as good, in a form of answer that has no place for an error behind it.
+    CutShort(NbdFailure),
 }
 
 /// What a client did that ends its connection. Displays as a sentence for the log.

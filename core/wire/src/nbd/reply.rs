@@ -42,6 +42,25 @@ impl Replier<'_> {
         }
     }
 
+    /// Answers with a part of what a read brings, behind so many bytes that were answered before.
+    pub(super) fn part(&mut self, done: u32, data: Vec<u8>) {
+        let NbdRequest { offset, length, .. } = *self.request;
+        let end = done + data.len() as u32;
+        assert!(done < end && end <= length, "a part lies inside its read");
+        if self.tells_failures_late() {
+            let last = if end == length { chunk::DONE } else { 0 };
+            self.data_chunk(offset + u64::from(done), data.len() as u32, last);
+        } else if done == 0 {
+            self.whole();
+        }
+        self.out.put_payload(data);
+    }
+
+    /// Whether a read may still fail when a part of it was answered.
+    pub(super) fn tells_failures_late(&self) -> bool {
+        self.structured && !self.request.has(flag::DF)
+    }
+
     fn data(&mut self, data: Vec<u8>) {
         assert_eq!(data.len() as u64, u64::from(self.request.length), "a read is answered whole");
         self.whole();
@@ -61,8 +80,7 @@ impl Replier<'_> {
     fn pieces(&mut self, pieces: Vec<ReadPiece>) {
         let total: u64 = pieces.iter().map(|piece| u64::from(piece.length())).sum();
         assert_eq!(total, u64::from(self.request.length), "a read is answered whole");
-        let apart = self.structured && !self.request.has(flag::DF) && pieces.len() <= EXTENTS_MAX;
-        if apart {
+        if self.tells_failures_late() && pieces.len() <= EXTENTS_MAX {
             return self.chunks(pieces);
         }
         self.whole();

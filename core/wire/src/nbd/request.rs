@@ -3,12 +3,12 @@
 use super::bytes::Fields;
 use super::numbers::{REQUEST_MAGIC, cmd, flag};
 use super::terms::Agreed;
-use super::{CommandKind, EXTENTS_MAX, NbdError, NbdFailure, PAYLOAD_MAX, Violation};
-use crate::range_room::range_room;
+use super::{CommandKind, NbdError, NbdFailure, PAYLOAD_MAX, Violation};
+use crate::range_room::{ROOM_MIN, range_room, status_room};
 use std::borrow::Cow;
 
-/// What an extent takes: in the answer, and twice as a range of the data by which it is found.
-const EXTENT_BYTES: u64 = 8 + 2 * 16;
+/// Where a part of a request ends, unless the request does: blocks that clients and disks know.
+const BLOCK: u64 = 4096;
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +47,29 @@ impl NbdRequest {
 
     /// How much memory it takes until it is answered: its data, or ops on what it names; and the longest list of extents.
     pub(super) fn room(&self) -> u64 {
-        let ops = range_room([u64::from(self.length)]);
+        let length = u64::from(self.length);
         match self.command {
-            cmd::BLOCK_STATUS => ops + EXTENTS_MAX as u64 * EXTENT_BYTES,
-            cmd::TRIM | cmd::WRITE_ZEROES => ops,
+            cmd::BLOCK_STATUS => status_room(length),
+            cmd::TRIM | cmd::WRITE_ZEROES => range_room([length]),
             _ => u64::from(self.transfer()),
         }
+    }
+
+    /// What is carried out of it in so much room, which is not less than [`ROOM_MIN`], and how much that takes: of data the first part of it,
+    /// and anything else as a whole.
+    pub(super) fn within(&self, room: u64) -> (NbdRequest, u64) {
+        debug_assert!(room >= ROOM_MIN);
+        if self.transfer() == 0 || self.room() <= room {
+            return (*self, self.room().min(room));
+        }
+        let border = (self.offset + room) / BLOCK * BLOCK;
+        let length = (border - self.offset) as u32;
+        (NbdRequest { length, ..*self }, u64::from(length))
+    }
+
+    /// What is left of it behind so many bytes.
+    pub(super) fn behind(&self, done: u32) -> NbdRequest {
+        NbdRequest { offset: self.offset + u64::from(done), length: self.length - done, ..*self }
     }
 
     pub(super) fn has(&self, flag: u16) -> bool {

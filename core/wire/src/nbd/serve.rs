@@ -5,7 +5,11 @@ use super::numbers::{cmd, flag};
 use super::reply::Replier;
 use super::request::NbdRequest;
 use super::terms::Agreed;
-use super::{ConnectionLimits, ExportCommand, NbdFailure, NbdReply, SessionOutbox, Violation};
+use super::{
+    Close, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, ReplyPayload, SessionOutbox,
+    Violation,
+};
+use crate::range_room::ROOM_MIN;
 use loadline_base::Slots;
 
 /// A connection that has chosen its export.
@@ -13,19 +17,38 @@ use loadline_base::Slots;
 pub(super) struct ExportService {
     agreed: Agreed,
     stage: ServeStage,
-    in_flight: Slots<NbdRequest>,
+    in_flight: Slots<ChargedRequest>,
     /// Bytes that the commands in flight hold, and the one that is being received.
     held: u64,
     /// Bytes that further requests may take.
     room: u64,
+    parts: Option<RequestInParts>,
+}
+
+/// A request, or a part of one, that is carried out, and how many bytes it takes.
+#[derive(Clone, Copy, Debug)]
+struct ChargedRequest {
+    request: NbdRequest,
+    holds: u64,
+}
+
+/// A read or write for which there was never room, and that is carried out in parts, one after the other. Nothing of its connection is under
+/// way beside it, so that its answer may stand in one piece.
+#[derive(Clone, Copy, Debug)]
+struct RequestInParts {
+    whole: NbdRequest,
+    /// Bytes of it that have been read or written.
+    done: u32,
 }
 
 #[derive(Debug)]
 enum ServeStage {
     Request(HeadBuffer<28>),
-    /// A request that makes sense and has no room yet.
+    /// A request that makes sense, or what is left of one, and has no room yet.
     Waiting(NbdRequest),
-    Payload(NbdRequest, BodyBuffer),
+    Payload(ChargedRequest, BodyBuffer),
+    /// A part of a request is under way.
+    Part,
     Refused(NbdRequest, NbdFailure, Skip),
     /// The client has said goodbye.
     Leaving,
@@ -34,25 +57,25 @@ enum ServeStage {
 impl ExportService {
     pub(super) fn new(agreed: Agreed, room: u64) -> ExportService {
         let (stage, in_flight) = (ServeStage::Request(HeadBuffer::new()), Slots::new());
-        ExportService { agreed, stage, in_flight, held: 0, room }
+        ExportService { agreed, stage, in_flight, held: 0, room, parts: None }
     }
 
     /// Gives further requests so much room; one that waits for it goes on.
     pub(super) fn set_room(&mut self, bytes: u64, out: &mut SessionOutbox) {
         self.room = bytes;
-        if let ServeStage::Waiting(request) = self.stage
-            && request.room() <= bytes
-        {
-            self.begin(request, out);
+        if let ServeStage::Waiting(request) = self.stage {
+            self.go_on(request, out);
         }
     }
 
-    /// How much room the request lacks that waits for it.
-    pub(super) fn waits_for(&self) -> Option<u64> {
-        match self.stage {
-            ServeStage::Waiting(request) => Some(request.room()),
-            _ => None,
-        }
+    /// Whether a request, or what is left of one, waits for room.
+    pub(super) fn waits_for_room(&self) -> bool {
+        matches!(self.stage, ServeStage::Waiting(_))
+    }
+
+    /// Whether a request has less room than it asks for.
+    pub(super) fn lacks_room(&self) -> bool {
+        self.waits_for_room() || self.parts.is_some()
     }
 
     /// Whether a payload is on its way.
@@ -63,7 +86,7 @@ impl ExportService {
     /// Bytes that the request holds whose payload is on its way.
     pub(super) fn receives(&self) -> u64 {
         match self.stage {
-            ServeStage::Payload(request, _) => request.room(),
+            ServeStage::Payload(begun, _) => begun.holds,
             _ => 0,
         }
     }
@@ -74,7 +97,7 @@ impl ExportService {
             ServeStage::Request(head) => head.missing(),
             ServeStage::Payload(_, body) => body.missing(),
             ServeStage::Refused(_, _, skip) => skip.0 as usize,
-            ServeStage::Waiting(_) | ServeStage::Leaving => 0,
+            ServeStage::Waiting(_) | ServeStage::Part | ServeStage::Leaving => 0,
         }
     }
 
@@ -107,10 +130,10 @@ impl ExportService {
                     self.begin(NbdRequest::decode(head)?, out);
                 }
             }
-            ServeStage::Payload(request, body) => {
+            ServeStage::Payload(begun, body) => {
                 if let Some(data) = body.fill(input) {
-                    let request = *request;
-                    self.hand_out(request, data, out);
+                    let begun = *begun;
+                    self.hand_out(begun, data, out);
                 }
             }
             ServeStage::Refused(request, failure, skip) => {
@@ -119,8 +142,8 @@ impl ExportService {
                     self.stage = ServeStage::Request(HeadBuffer::new());
                 }
             }
-            ServeStage::Waiting(_) => {
-                unreachable!("nothing is wanted while a request waits for room")
+            ServeStage::Waiting(_) | ServeStage::Part => {
+                unreachable!("nothing is wanted before room or an answer has come")
             }
             ServeStage::Leaving => *input = &[],
         }
@@ -134,15 +157,7 @@ impl ExportService {
         }
         self.stage = ServeStage::Request(HeadBuffer::new());
         match (request.check(&self.agreed), request.payload()) {
-            (Ok(()), _) if request.room() > self.room => self.stage = ServeStage::Waiting(request),
-            (Ok(()), length) => {
-                self.room -= request.room();
-                self.held += request.room();
-                match length {
-                    0 => self.hand_out(request, Vec::new(), out),
-                    _ => self.stage = ServeStage::Payload(request, BodyBuffer::new(length)),
-                }
-            }
+            (Ok(()), _) => self.go_on(request, out),
             (Err(failure), 0) => {
                 let request = &request;
                 Replier { request, structured: self.agreed.structured, out }.failure(&failure);
@@ -153,27 +168,91 @@ impl ExportService {
         }
     }
 
-    fn hand_out(&mut self, request: NbdRequest, data: Vec<u8>, out: &mut SessionOutbox) {
-        self.stage = ServeStage::Request(HeadBuffer::new());
+    /// Carries out a request, or what is left of one, as far as there is room for it; what finds none while others are under way, which give
+    /// back theirs, waits for that.
+    fn go_on(&mut self, request: NbdRequest, out: &mut SessionOutbox) {
+        let (part, holds) = match request.room() <= self.room {
+            true => (request, request.room()),
+            false if self.in_flight.is_empty() && self.room >= ROOM_MIN => {
+                request.within(self.room)
+            }
+            false => return self.stage = ServeStage::Waiting(request),
+        };
+        if part.length < request.length && self.parts.is_none() {
+            self.parts = Some(RequestInParts { whole: request, done: 0 });
+        }
+        self.room -= holds;
+        self.held += holds;
+        let begun = ChargedRequest { request: part, holds };
+        match part.payload() {
+            0 => self.hand_out(begun, Vec::new(), out),
+            length => self.stage = ServeStage::Payload(begun, BodyBuffer::new(length)),
+        }
+    }
+
+    fn hand_out(&mut self, begun: ChargedRequest, data: Vec<u8>, out: &mut SessionOutbox) {
+        self.stage = match self.parts {
+            Some(_) => ServeStage::Part,
+            None => ServeStage::Request(HeadBuffer::new()),
+        };
+        let ChargedRequest { request, holds } = begun;
         out.commands.push(ExportCommand {
-            id: self.in_flight.acquire(request),
+            id: self.in_flight.acquire(begun),
             export: self.agreed.export,
             kind: request.kind(data),
             offset: request.offset,
             length: request.length,
             fua: request.has(flag::FUA),
-            holds: request.room(),
+            holds,
         });
     }
 
-    /// Answers a command.
-    pub(super) fn finish(&mut self, reply: NbdReply, out: &mut SessionOutbox) {
-        let request = self.in_flight.release(reply.id);
-        self.held -= request.room();
+    /// Answers a command. An error is one that the client cannot be told of.
+    pub(super) fn finish(&mut self, reply: NbdReply, out: &mut SessionOutbox) -> Result<(), Close> {
+        let ChargedRequest { request, holds } = self.in_flight.release(reply.id);
+        self.held -= holds;
+        if let Some(parts) = self.parts.take() {
+            return self.part_ended(parts, request.length, reply.result, out);
+        }
         let mut answer = Replier { request: &request, structured: self.agreed.structured, out };
         match reply.result {
             Ok(payload) => answer.success(payload),
             Err(failure) => answer.failure(&failure),
         }
+        Ok(())
+    }
+
+    /// A part of so many bytes has ended. The first that fails is the last.
+    fn part_ended(
+        &mut self,
+        RequestInParts { whole, done }: RequestInParts,
+        length: u32,
+        result: Result<ReplyPayload, NbdFailure>,
+        out: &mut SessionOutbox,
+    ) -> Result<(), Close> {
+        let rest = whole.behind(done + length);
+        let mut answer = Replier { request: &whole, structured: self.agreed.structured, out };
+        self.stage = ServeStage::Request(HeadBuffer::new());
+        match result {
+            Err(failure) if rest.payload() > 0 => {
+                self.stage = ServeStage::Refused(whole, failure, Skip(rest.payload()));
+            }
+            Err(failure) if whole.payload() > 0 || done == 0 || answer.tells_failures_late() => {
+                answer.failure(&failure);
+            }
+            Err(failure) => return Err(Close::CutShort(failure)),
+            Ok(payload) => {
+                match payload.into_data() {
+                    Some(data) => answer.part(done, data),
+                    None if rest.length == 0 => answer.success(ReplyPayload::Done),
+                    None => {}
+                }
+                if rest.length > 0 {
+                    self.parts = Some(RequestInParts { whole, done: done + length });
+                    self.stage = ServeStage::Waiting(rest);
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -40,7 +40,7 @@ impl NbdSession {
     }
 
     /// How many bytes the message that is being received still lacks: its head, or what follows it. 0 if nothing
-    /// may be received now, because the session [`is_full`](NbdSession::is_full) or [waits for room](NbdSession::waits_for), because
+    /// may be received now, because the session [`is_full`](NbdSession::is_full) or [waits for room](NbdSession::waits_for_room), because
     /// the client has said goodbye or because the connection is to be closed.
     ///
     /// An owner may receive more than that at a time; it serves to size a buffer for a long payload.
@@ -64,7 +64,8 @@ impl NbdSession {
     }
 
     /// Gives the requests that begin from now on so many bytes for what they bring or are answered with: an owner shares out
-    /// what all its connections may take together. A request that has no room waits until it is given some. Without a word from
+    /// what all its connections may take together. A request that has no room waits until it is given some; with nothing under way
+    /// beside it [`ROOM_MIN`](crate::range_room::ROOM_MIN) will do, in which a read or write is carried out in parts. Without a word from
     /// the owner only [`ConnectionLimits`] count.
     pub fn set_room(&mut self, bytes: u64, out: &mut SessionOutbox) {
         self.room = bytes;
@@ -75,12 +76,14 @@ impl NbdSession {
         }
     }
 
-    /// How many bytes the request takes that waits for room, if one does.
-    pub fn waits_for(&self) -> Option<u64> {
-        match &self.phase {
-            SessionPhase::Serving(service) => service.waits_for(),
-            SessionPhase::Negotiating(_) | SessionPhase::Closed => None,
-        }
+    /// Whether a request, or what is left of one, waits for room.
+    pub fn waits_for_room(&self) -> bool {
+        matches!(&self.phase, SessionPhase::Serving(service) if service.waits_for_room())
+    }
+
+    /// Whether a request waits for room, or is carried out in parts for want of it.
+    pub fn lacks_room(&self) -> bool {
+        matches!(&self.phase, SessionPhase::Serving(service) if service.lacks_room())
     }
 
     /// How many bytes the session itself holds for the client: the request whose payload is on its way, and what the client has not been
@@ -155,10 +158,13 @@ impl NbdSession {
             return;
         };
         let before = out.queued();
-        service.finish(reply, out);
+        let answered = service.finish(reply, out);
+        let is_over = service.is_over();
         self.unsent += out.queued() - before;
-        if service.is_over() {
-            self.close(Close::Asked, out);
+        match answered {
+            Err(close) => self.close(close, out),
+            Ok(()) if is_over => self.close(Close::Asked, out),
+            Ok(()) => {}
         }
     }
 

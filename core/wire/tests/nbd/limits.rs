@@ -96,13 +96,15 @@ fn a_request_waits_until_the_owner_has_room_for_it() {
     let read = talk.command(&request(0, 0, 1, 0, 600));
     let write = [request(0, 1, 2, 0, 500), vec![7; 500]].concat();
     assert_eq!(talk.session.receive(&write, &Shop, &mut talk.out), 28, "its payload is not taken");
-    assert_eq!((talk.session.waits_for(), talk.session.want()), (Some(500), 0));
+    assert_eq!((talk.session.waits_for_room(), talk.session.want()), (true, 0));
     assert_eq!((talk.session.held(), read.holds), (none, 600), "what is handed out is the owner's");
     talk.session.set_room(499, &mut talk.out);
-    assert_eq!(talk.session.waits_for(), Some(500), "still too little");
+    assert!(talk.session.waits_for_room(), "still too little");
     talk.finish(&read, ReplyPayload::Data(vec![0; 600]));
+    talk.session.set_room(499, &mut talk.out);
+    assert!(talk.session.waits_for_room(), "too little to begin with a part of it");
     talk.session.set_room(500, &mut talk.out);
-    assert_eq!((talk.session.waits_for(), talk.session.want()), (None, 500));
+    assert_eq!((talk.session.waits_for_room(), talk.session.want()), (false, 500));
     assert_eq!(talk.session.held(), none + 500, "its payload is on its way");
     let write = talk.command(&write[28..]);
     assert_eq!((talk.session.held(), write.holds), (none, 500));
@@ -112,7 +114,7 @@ fn a_request_waits_until_the_owner_has_room_for_it() {
     talk.command(&request(0, 3, 3, 0, 0));
     let past = request(0, 0, 4, u64::MAX - 9, 600);
     assert_eq!(talk.session.receive(&past, &Shop, &mut talk.out), 28);
-    assert_eq!(talk.session.waits_for(), None);
+    assert!(!talk.session.waits_for_room());
 }
 
 /// A client that says everything at once, its choice of an export and its requests, had all the room that there is.
@@ -124,5 +126,5 @@ fn the_first_requests_behind_the_handshake_have_no_more_room_than_others() {
     let choice = [hello(MODERN), option(7, &choice("huge", &[]))].concat();
     let all = [choice.clone(), request(0, 0, 1, 0, 600), request(0, 0, 2, 0, 600)].concat();
     assert_eq!(talk.session.receive(&all, &Shop, &mut talk.out), all.len());
-    assert_eq!((talk.out.commands.len(), talk.session.waits_for()), (1, Some(600)));
+    assert_eq!((talk.out.commands.len(), talk.session.waits_for_room()), (1, true));
 }

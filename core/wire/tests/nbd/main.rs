@@ -8,5 +8,6 @@ mod disk;
 mod feed;
 mod limits;
 mod options;
+mod parts;
 mod refusals;
 mod talk;

@@ -14,13 +14,14 @@
 //! **Nobody stays outside.** A quarter of the connections' part is for what each takes without requests, so that requests never
 //! keep a new connection out.
 //!
-//! **Nobody starves.** A request that is longer than such a share, and has waited for a second, gets the express part, one
-//! after the other. That part is beside what the others share: what is held of it makes their shares no smaller.
+//! **Nobody starves.** A request that is longer than its connection's share waits for what the connection's other requests hold, and
+//! is then carried out within the share there is, in parts: the small one at least.
 
 use super::host_node::HostNode;
 use crate::memory::ProgramMemory;
 use loadline_base::{Bytes, Span};
-use loadline_wire::nbd::{OPTION_MAX, PAYLOAD_MAX};
+use loadline_wire::nbd::OPTION_MAX;
+use loadline_wire::range_room::ROOM_MIN;
 use std::fs;
 
 /// The program, the map, what is known of objects, the admin connections.
@@ -28,13 +29,11 @@ const NODE: Bytes = Bytes::from_mib(96);
 /// What an OSD takes beside pages: memory for requests in flight (16 MiB), the window's ops with their log records, pushes of
 /// recovery and scans.
 const OSD_WORK: Bytes = Bytes::from_mib(48);
-/// Of the connections' part, what one request takes that has waited for long: the longest one there is.
-pub(super) const EXPRESS: Bytes = Bytes::new(PAYLOAD_MAX as u64);
-/// How long it has to have waited.
-pub(super) const EXPRESS_AFTER: Span = Span::from_secs(1);
-/// What a connection may always have for requests, if it holds no more than that: a guest's pages, or where a few objects hold data.
-pub(super) const SMALL: u64 = 16 << 10;
-/// With less than this for connections, few would be let in, and only the express part would serve long requests.
+/// How often it is looked for memory for those that wait, if none was given back meanwhile.
+pub(super) const LOOK: Span = Span::from_secs(1);
+/// What a connection may always have for requests, if it holds no more than that.
+const SMALL: u64 = ROOM_MIN;
+/// With less than this for connections, few would be let in, and long requests would have many parts.
 const CONNECTIONS_MIN: Bytes = Bytes::from_mib(96);
 /// What a connection takes without a request: its state and a short receive buffer.
 pub(super) const CONNECTION: u64 = 24 << 10;
@@ -140,7 +139,7 @@ fn machine() -> Bytes {
     ProgramMemory::here().total.unwrap_or(Bytes::from_mib(1024))
 }
 
-/// What requests may hold together, the express part aside.
+/// What requests may hold together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestsPart {
     /// All of them.
@@ -191,10 +190,10 @@ impl HeldMemory {
         self.peak = self.peak.max(self.connections());
     }
 
-    /// How much more the requests may take of a connection that is charged for this already, while so much is held of the express part: it
-    /// may hold what is left after it, and something small in any case.
-    pub(super) fn room(&self, part: RequestsPart, in_express: u64, own: ConnectionCharge) -> u64 {
-        let free = part.all.saturating_sub(self.data - in_express);
+    /// How much more the requests may take of a connection that is charged for this already: it may hold what is left after it, and
+    /// something small in any case.
+    pub(super) fn room(&self, part: RequestsPart, own: ConnectionCharge) -> u64 {
+        let free = part.all.saturating_sub(self.data);
         let share = free.saturating_sub(part.for_small).saturating_sub(own.data()) / 2;
         share.max(SMALL.saturating_sub(own.requests).min(free))
     }
@@ -228,9 +227,9 @@ impl HostNode {
         self.connections_most() / 4
     }
 
-    /// What they may hold for requests, the express part aside.
+    /// What they may hold for requests.
     pub(super) fn requests_part(&self) -> RequestsPart {
-        let all = (self.connections_most() - self.states_most()).saturating_sub(EXPRESS.get());
+        let all = self.connections_most() - self.states_most();
         let places =
             (self.states_most() / CONNECTION).min(u64::from(self.config.doors.connections));
         RequestsPart { all, for_small: places * SMALL }
@@ -330,7 +329,7 @@ mod tests {
         let mut held = HeldMemory::default();
         let charge = |requests| ConnectionCharge { states: CONNECTION, buffers: 0, requests };
         let part = RequestsPart { all: MIB, for_small: 0 };
-        let room = |held: &HeldMemory, own| held.room(part, 0, charge(own));
+        let room = |held: &HeldMemory, own| held.room(part, charge(own));
         held.change(ConnectionCharge::default(), charge(600 << 10));
         let kib = |own: u64| room(&held, own << 10) >> 10;
         assert_eq!([0, 100, 400, 424, 600].map(kib), [212, 162, 12, 0, 0]);
@@ -349,7 +348,7 @@ mod tests {
         for turn in 0..3 * PLACES {
             let one = turn % PLACES;
             // Some take what they can, some all that is small, some little by little.
-            let room = held.room(part, 0, charge(own[one]));
+            let room = held.room(part, charge(own[one]));
             let taken = [room, room.min(SMALL), room.min(4096)][one % 3];
             assert!(own[one] > 0 || taken >= 4096, "place {one} finds {taken}");
             held.change(charge(own[one]), charge(own[one] + taken));
@@ -357,20 +356,8 @@ mod tests {
             assert!(held.data <= part.all);
         }
         assert!(own.iter().all(|own| *own >= 3 * 4096));
-        let shared = held.room(RequestsPart { all: 2 * part.all, ..part }, 0, charge(0));
+        let shared = held.room(RequestsPart { all: 2 * part.all, ..part }, charge(0));
         assert!(shared > SMALL, "who asks for more has a share as before: {shared}");
-    }
-
-    #[test]
-    fn what_is_held_of_the_express_part_makes_no_share_smaller() {
-        let charge = |requests| ConnectionCharge { states: CONNECTION, buffers: 0, requests };
-        let part = RequestsPart { all: 40 * MIB, for_small: 8 * MIB };
-        let mut held = HeldMemory::default();
-        held.change(charge(0), charge(10 * MIB));
-        let room = held.room(part, 0, charge(0));
-        held.change(charge(0), charge(32 * MIB));
-        assert_eq!(held.room(part, 32 * MIB, charge(0)), room);
-        assert_eq!(room, 11 * MIB);
     }
 
     #[test]

@@ -205,7 +205,8 @@ impl ClientOps {
                 Some(ranges) => {
                     let from = u64::from(issued.op.offset);
                     let held = ranges.data.iter();
-                    here.held.extend(held.map(|r| at + r.start - from..at + r.end - from));
+                    let most = here.work.as_ref().map_or(0, RangeWork::extents_most);
+                    here.held.extend(most, held.map(|r| at + r.start - from..at + r.end - from));
                 }
                 None if here.length > 0 => here.take(at as usize, length as usize, data.into_vec()),
                 None => {}

@@ -15,9 +15,10 @@ use crate::ConnId;
 use connections::{Brings, NbdConnection};
 use loadline_osd::{ClientId, OpKind};
 use loadline_wire::nbd::{
-    CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, NbdSession, ReplyPayload,
-    SessionOutbox, StatusExtent,
+    Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, NbdSession,
+    ReplyPayload, SessionOutbox, StatusExtent,
 };
+use loadline_wire::range_room::RangeLimits;
 use std::ops::Range;
 
 /// Bytes asked of a busy connection at a time: what the system's buffer of a Unix socket holds.
@@ -122,12 +123,14 @@ impl Engine {
             }
             CommandKind::Write(bytes) => self.host.ops_of(&view, range, OpKind::Write, bytes),
             CommandKind::Trim | CommandKind::WriteZeroes { .. } => {
-                let work = RangeWork::new(&view, RangeAsk::Zero, vec![range]);
+                let limits = RangeLimits::of_zeros(holds);
+                let work = RangeWork::new(&view, RangeAsk::Zero, vec![range], limits);
                 return self.begin_steps(Waiter::Nbd(command), client, work, fua);
             }
             CommandKind::BlockStatus { .. } => {
                 command.brings = Brings::Status;
-                let work = RangeWork::new(&view, RangeAsk::Held, vec![range]);
+                let limits = RangeLimits::of_status(range.1, holds);
+                let work = RangeWork::new(&view, RangeAsk::Held, vec![range], limits);
                 return self.begin_steps(Waiter::Nbd(command), client, work, false);
             }
             CommandKind::Flush | CommandKind::Cache => Vec::new(),
@@ -191,8 +194,19 @@ impl Engine {
         {
             connection.closing = true;
             let client = connection.client;
-            if let loadline_wire::nbd::Close::Violated(violation) = close {
-                let says = format!("an NBD client broke the protocol: {violation}");
+            let says = match close {
+                Close::Violated(violation) => {
+                    Some(format!("an NBD client broke the protocol: {violation}"))
+                }
+                Close::CutShort(failure) => {
+                    let why = &failure.message;
+                    Some(format!(
+                        "a read of an NBD client failed in the midst of its answer: {why}"
+                    ))
+                }
+                Close::Asked => None,
+            };
+            if let Some(says) = says {
                 self.doors.complain(self.host.now, Complaint::Violation, || says);
             }
             self.give_up_steps(client);

@@ -5,8 +5,7 @@ use super::image_ops::{NewOp, op_on};
 use loadline_base::SlotId;
 use loadline_cluster::images::{ImageId, OBJECT_BYTES_MIN, Piece, SnapshotId, View, split};
 use loadline_osd::{Data, OpKind, SnapshotNo};
-use loadline_wire::nbd::EXTENTS_MAX;
-use loadline_wire::range_room::{PIECE_BYTES_MIN, RANGE_OPS_MAX};
+use loadline_wire::range_room::{PIECE_BYTES_MIN, RangeLimits};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -44,6 +43,7 @@ pub(super) struct RangeWork {
     ask: RangeAsk,
     /// Offset and length of each.
     ranges: VecDeque<(u64, u64)>,
+    limits: RangeLimits,
     /// Bytes of them that have been looked at.
     pub covered: u64,
     is_given_up: bool,
@@ -57,9 +57,19 @@ pub(super) struct RangeStep {
 }
 
 impl RangeWork {
-    pub(super) fn new(view: &View, ask: RangeAsk, ranges: Vec<(u64, u64)>) -> RangeWork {
-        let (image, snapshot) = (view.image, view.read_at);
-        RangeWork { image, snapshot, ask, ranges: ranges.into(), covered: 0, is_given_up: false }
+    pub(super) fn new(
+        view: &View,
+        ask: RangeAsk,
+        ranges: Vec<(u64, u64)>,
+        limits: RangeLimits,
+    ) -> RangeWork {
+        let (image, snapshot, ranges) = (view.image, view.read_at, ranges.into());
+        RangeWork { image, snapshot, ask, ranges, limits, covered: 0, is_given_up: false }
+    }
+
+    /// How many extents the answer has room for.
+    pub(super) fn extents_most(&self) -> usize {
+        self.limits.extents
     }
 
     /// Takes a step on the image as it is now: ops for the next pieces that may hold data.
@@ -79,7 +89,7 @@ impl RangeWork {
                 return Err(CommandFailure::PastEnd);
             }
             for piece in split(view, offset, length) {
-                let is_full = step.ops.len() as u64 == RANGE_OPS_MAX;
+                let is_full = step.ops.len() == self.limits.ops;
                 if is_full || step.looked_at == LOOKED_AT_MAX {
                     self.ranges.push_front((offset + piece.at, length - piece.at));
                     self.ends_here();
@@ -124,14 +134,14 @@ pub(super) struct HeldRanges {
 }
 
 impl HeldRanges {
-    /// Takes those of one object, which come in any order of objects.
-    pub(super) fn extend(&mut self, more: impl Iterator<Item = Range<u64>>) {
+    /// Takes those of one object, which come in any order of objects, for an answer with room for so many.
+    pub(super) fn extend(&mut self, most: usize, more: impl Iterator<Item = Range<u64>>) {
         self.ranges.extend(more);
-        if self.ranges.len() > 2 * EXTENTS_MAX {
+        if self.ranges.len() > 2 * most {
             self.ranges.sort_unstable_by_key(|range| range.start);
-            let dropped = self.ranges[EXTENTS_MAX].start;
+            let dropped = self.ranges[most].start;
             self.known_to = Some(self.known_to.map_or(dropped, |known_to| known_to.min(dropped)));
-            self.ranges.truncate(EXTENTS_MAX);
+            self.ranges.truncate(most);
         }
     }
 
@@ -187,6 +197,9 @@ impl RangeTurns {
 mod tests {
     use super::*;
     use loadline_cluster::PoolId;
+    use loadline_wire::range_room::RANGE_OPS_MAX;
+
+    const LIMITS: RangeLimits = RangeLimits { ops: 64, extents: 1024 };
 
     const KIB_64: u64 = OBJECT_BYTES_MIN;
 
@@ -218,7 +231,7 @@ mod tests {
     #[test]
     fn a_step_has_few_ops_and_all_steps_together_meet_each_piece_once() {
         let view = view(4 << 30);
-        let mut work = RangeWork::new(&view, RangeAsk::Zero, vec![(0, 4 << 30)]);
+        let mut work = RangeWork::new(&view, RangeAsk::Zero, vec![(0, 4 << 30)], LIMITS);
         let all = steps(&mut work, &view, |_| true);
         assert!(all.iter().all(|(_, blocks)| blocks.len() as u64 <= RANGE_OPS_MAX));
         assert!(all.iter().flat_map(|(_, blocks)| blocks).copied().eq(0..65_536));
@@ -228,7 +241,7 @@ mod tests {
     fn what_holds_nothing_takes_steps_too() {
         let view = view(4 << 30);
         let ranges = vec![(KIB_64 / 2, KIB_64), (0, 3000 * KIB_64)];
-        let mut work = RangeWork::new(&view, RangeAsk::Zero, ranges);
+        let mut work = RangeWork::new(&view, RangeAsk::Zero, ranges, LIMITS);
         let all = steps(&mut work, &view, |block| block == 2500);
         let looked_at: Vec<usize> = all.iter().map(|(looked_at, _)| *looked_at).collect();
         assert_eq!(looked_at, [1024, 1024, 954]);
@@ -240,7 +253,8 @@ mod tests {
     fn a_question_has_one_step_and_says_how_far_it_came() {
         let view = view(4 << 30);
         for (holds, covered) in [((|_| false) as fn(u32) -> bool, 1024), (|_| true, 64)] {
-            let mut work = RangeWork::new(&view, RangeAsk::Held, vec![(KIB_64 / 2, 2 << 30)]);
+            let mut work =
+                RangeWork::new(&view, RangeAsk::Held, vec![(KIB_64 / 2, 2 << 30)], LIMITS);
             assert_eq!(steps(&mut work, &view, holds).len(), 1);
             assert_eq!(work.covered, covered * KIB_64 - KIB_64 / 2);
         }
@@ -258,23 +272,23 @@ mod tests {
         for order in [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [3, 0, 5, 2, 4, 1]] {
             let mut held = HeldRanges::default();
             for number in order {
-                held.extend(object(number));
-                assert!(held.ranges.len() <= 2 * EXTENTS_MAX);
+                held.extend(LIMITS.extents, object(number));
+                assert!(held.ranges.len() <= 2 * LIMITS.extents);
             }
             let (ranges, covered) = held.told(60_000);
-            assert!(ranges.len() >= EXTENTS_MAX && covered <= 60_000, "{}", ranges.len());
+            assert!(ranges.len() >= LIMITS.extents && covered <= 60_000, "{}", ranges.len());
             let all = (0..6).flat_map(object);
             assert!(ranges.into_iter().eq(all.take_while(|range| range.start < covered)));
         }
         let mut few = HeldRanges::default();
-        few.extend([5..7, 0..2].into_iter());
+        few.extend(9, [5..7, 0..2].into_iter());
         assert_eq!(few.told(9), (vec![0..2, 5..7], 9));
     }
 
     #[test]
     fn each_step_meets_the_image_as_it_is_by_then() {
         let (long, short) = (view(4 << 30), view(1 << 30));
-        let work = || RangeWork::new(&long, RangeAsk::Zero, vec![(0, 2 << 30)]);
+        let work = || RangeWork::new(&long, RangeAsk::Zero, vec![(0, 2 << 30)], LIMITS);
         let mut shrunk = work();
         assert!(shrunk.step(Some(&long), |_| true).is_ok());
         assert_eq!(shrunk.step(Some(&short), |_| true).unwrap_err(), CommandFailure::PastEnd);
@@ -291,8 +305,9 @@ mod tests {
     #[test]
     fn a_turn_has_few_steps_whoever_asks() {
         let view = view(4 << 30);
-        let mut works: Vec<_> =
-            (0..3).map(|_| RangeWork::new(&view, RangeAsk::Zero, vec![(0, 1 << 30)])).collect();
+        let mut works: Vec<_> = (0..3)
+            .map(|_| RangeWork::new(&view, RangeAsk::Zero, vec![(0, 1 << 30)], LIMITS))
+            .collect();
         let mut turns = RangeTurns::default();
         (0..3).for_each(|command| turns.push(SlotId::new(command)));
         let mut order = Vec::new();

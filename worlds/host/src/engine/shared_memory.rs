@@ -1,10 +1,10 @@
-//! The memory that connections share, whatever they speak: what they and their requests hold, who waits for some, and who has the express
-//! part (`budget.rs` has the rules).
+//! The memory that connections share, whatever they speak: what they and their requests hold, and who waits for some (`budget.rs` has the
+//! rules).
 
-use super::budget::{ConnectionCharge, EXPRESS, EXPRESS_AFTER, HeldMemory, RequestsPart};
+use super::budget::{ConnectionCharge, HeldMemory, LOOK, RequestsPart};
 use crate::{ConnId, Peer};
 use loadline_base::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The connections' part of the node's memory.
 #[derive(Debug, Default)]
@@ -16,15 +16,8 @@ pub(super) struct SharedMemory {
     /// Whether memory was given back since it was looked for some for them, and when that was.
     was_freed: bool,
     looked: Time,
-    /// The one that has the express part.
-    express: Option<ExpressHolder>,
-}
-
-/// Who has the express part, and how much of it the one request takes that it is for: nothing until it begins.
-#[derive(Clone, Copy, Debug)]
-struct ExpressHolder {
-    conn: ConnId,
-    bytes: u64,
+    /// Those with a request that waits for memory, or that is carried out in parts for want of it.
+    short: BTreeSet<ConnId>,
 }
 
 /// What one connection holds. Its requests hold their bytes until they end, whether or not the connection is there by then: the account
@@ -73,7 +66,7 @@ impl SharedMemory {
         }
     }
 
-    /// Charges a connection for what it holds itself, and for its requests under way. The express part comes back where requests hold nothing.
+    /// Charges a connection for what it holds itself, and for its requests under way.
     pub(super) fn charge(&mut self, conn: ConnId, own: ConnectionCharge) {
         let account = self.account(conn);
         let requests = own.requests + account.under_way;
@@ -84,32 +77,24 @@ impl SharedMemory {
         }
         self.was_freed |= now.data() < before.data();
         self.held.change(before, now);
-        if requests == 0 && self.has_express(conn) {
-            self.express = None;
-        }
     }
 
-    /// A connection is gone and waits for nothing any more, while what it began may still hold memory, the express part too.
+    /// A connection is gone and waits for nothing any more, while what it began may still hold memory.
     pub(super) fn leave(&mut self, conn: ConnId) {
         self.waiting.retain(|(waiting, _)| *waiting != conn);
+        self.short.remove(&conn);
         self.account(conn).is_gone = true;
         self.charge(conn, ConnectionCharge::default());
     }
 
     /// How much more the requests of a connection may take of what all share.
     pub(super) fn room(&self, conn: ConnId, part: RequestsPart) -> u64 {
-        self.held.room(part, self.in_express(), self.charged(conn))
+        self.held.room(part, self.charged(conn))
     }
 
     /// What a connection is charged for.
     fn charged(&self, conn: ConnId) -> ConnectionCharge {
         self.accounts.get(&conn).map_or_else(ConnectionCharge::default, |account| account.charged)
-    }
-
-    /// How much is held of the express part. Who has it holds less where the answer is partly sent.
-    fn in_express(&self) -> u64 {
-        self.express
-            .map_or(0, |ExpressHolder { conn, bytes }| bytes.min(self.charged(conn).requests))
     }
 
     /// Bytes that requests of a connection hold whose ops are under way.
@@ -128,9 +113,17 @@ impl SharedMemory {
         self.waiting.len() as u32
     }
 
-    /// Whether anybody but this connection waits for memory: for its own it may let another request of its own wait as long as it likes.
-    pub(super) fn others_wait(&self, conn: ConnId) -> bool {
-        self.waiting.iter().any(|(waiting, _)| *waiting != conn)
+    /// Whether a connection's request waits for memory, or is carried out in parts for want of it.
+    pub(super) fn set_short(&mut self, conn: ConnId, is_short: bool) {
+        match is_short {
+            true => self.short.insert(conn),
+            false => self.short.remove(&conn),
+        };
+    }
+
+    /// Whether anybody but this connection has less memory than its request asks for: its own may wait as long as it likes.
+    pub(super) fn others_are_short(&self, conn: ConnId) -> bool {
+        self.short.iter().any(|short| *short != conn)
     }
 
     /// Those that wait.
@@ -146,7 +139,7 @@ impl SharedMemory {
     /// Takes those that wait, if some memory was given back or a second has passed. Whose peer holds least comes first, so that a crowd of
     /// one peer holds up nobody but itself, and gains nothing where it comes and goes.
     pub(super) fn take_waiting(&mut self, now: Time) -> Vec<(ConnId, Time)> {
-        let is_time = now.since(self.looked) >= EXPRESS_AFTER;
+        let is_time = now.since(self.looked) >= LOOK;
         if self.waiting.is_empty() || !(std::mem::take(&mut self.was_freed) || is_time) {
             return Vec::new();
         }
@@ -158,29 +151,6 @@ impl SharedMemory {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by_key(|(conn, since)| (of_peer[&self.accounts[conn].peer], *since));
         waiting
-    }
-
-    /// Whoever has waited for long gets the express part, if nobody has it; whether this one does.
-    pub(super) fn offer_express(&mut self, conn: ConnId, since: Time, now: Time) -> bool {
-        let is_given = self.express.is_none() && now.since(since) >= EXPRESS_AFTER;
-        if is_given {
-            self.express = Some(ExpressHolder { conn, bytes: 0 });
-        }
-        is_given
-    }
-
-    /// A request of so many bytes wants to begin in the express part; whether it may: its connection has it, and no other request has begun
-    /// there.
-    pub(super) fn take_express(&mut self, conn: ConnId, bytes: u64) -> bool {
-        let is_free = |express: &&mut ExpressHolder| express.conn == conn && express.bytes == 0;
-        let Some(express) = self.express.as_mut().filter(is_free) else { return false };
-        express.bytes = bytes.min(EXPRESS.get());
-        true
-    }
-
-    /// Whether a connection has the express part: for one request, and nothing behind it.
-    pub(super) fn has_express(&self, conn: ConnId) -> bool {
-        self.express.is_some_and(|express| express.conn == conn)
     }
 }
 
@@ -201,55 +171,6 @@ mod tests {
             memory.charge(conn, own(0));
         }
         (memory, conns)
-    }
-
-    #[test]
-    fn the_express_part_is_for_one_and_comes_back_with_what_it_was_for() {
-        let (mut memory, [one, other]) = of_connections([1, 2]);
-        let (soon, later) = (Time::ZERO, Time::ZERO + EXPRESS_AFTER);
-        memory.offer_express(one, soon, soon);
-        assert!(!memory.has_express(one), "it has not waited");
-        memory.offer_express(one, soon, later);
-        memory.offer_express(other, soon, later);
-        assert_eq!([one, other].map(|conn| memory.has_express(conn)), [true, false]);
-        memory.charge(one, own(5));
-        memory.begin(one, 5);
-        memory.leave(one);
-        memory.charge(other, own(0));
-        memory.offer_express(other, soon, later);
-        assert!(!memory.has_express(other), "what the first one began still holds it");
-        memory.end(one, 5);
-        memory.offer_express(other, soon, later);
-        assert!(memory.has_express(other));
-        memory.charge(other, ConnectionCharge { buffers: 7, ..own(0) });
-        assert!(!memory.has_express(other), "buffers are for no request");
-        memory.offer_express(other, soon, later);
-        memory.leave(other);
-        assert!(!memory.has_express(other));
-    }
-
-    /// The request behind the one that it was for took it again, and what both held counted as if it were everybody's: nobody else had room for
-    /// one byte until their client was ended, and then for the next one.
-    #[test]
-    fn the_express_part_is_for_one_request_and_leaves_others_what_they_share() {
-        let (mut memory, [one, other]) = of_connections([1, 2]);
-        let (long, part) = (EXPRESS.get(), RequestsPart { all: 40 << 20, for_small: 8 << 20 });
-        let share = memory.room(other, part);
-        assert_eq!(share, 16 << 20);
-        assert!(!memory.take_express(one, long), "nobody has it");
-        assert!(memory.offer_express(one, Time::ZERO, Time::ZERO + EXPRESS_AFTER));
-        assert!(!memory.take_express(other, long), "it is the other one's");
-        assert!(memory.take_express(one, long));
-        for held in [long, long / 3] {
-            memory.charge(one, own(held));
-            assert_eq!(memory.room(other, part), share, "{held} bytes are held of it");
-            assert!(!memory.take_express(one, 1), "nothing comes behind it");
-        }
-        memory.charge(one, own(long + (4 << 20)));
-        assert_eq!(memory.room(other, part), share - (2 << 20), "what it holds beside counts");
-        memory.charge(one, own(0));
-        assert!(memory.offer_express(other, Time::ZERO, Time::ZERO + EXPRESS_AFTER));
-        assert!(memory.take_express(other, long));
     }
 
     /// A client that came, asked for the most and went, again and again, held as much each time and was charged for none.
@@ -289,12 +210,16 @@ mod tests {
     #[test]
     fn who_waits_for_itself_keeps_nobody_waiting() {
         let (mut memory, [one, other]) = of_connections([1, 2]);
-        let wait = |memory: &SharedMemory| [one, other].map(|conn| memory.others_wait(conn));
-        assert_eq!(wait(&memory), [false, false]);
-        memory.wait(one, Time::ZERO);
-        assert_eq!(wait(&memory), [false, true]);
-        memory.wait(other, Time::ZERO);
-        assert_eq!(wait(&memory), [true, true]);
+        let short = |memory: &SharedMemory| [one, other].map(|conn| memory.others_are_short(conn));
+        assert_eq!(short(&memory), [false, false]);
+        memory.set_short(one, true);
+        assert_eq!(short(&memory), [false, true]);
+        memory.set_short(other, true);
+        assert_eq!(short(&memory), [true, true]);
+        memory.set_short(one, false);
+        assert_eq!(short(&memory), [true, false]);
+        memory.leave(other);
+        assert_eq!(short(&memory), [false, false]);
     }
 
     #[test]
@@ -306,7 +231,7 @@ mod tests {
         let peer = memory.accounts[&one].peer;
         memory.leave(one);
         memory.enter(again, peer);
-        let later = Time::ZERO + EXPRESS_AFTER;
+        let later = Time::ZERO + LOOK;
         memory.wait(again, Time::ZERO);
         memory.wait(other, later);
         assert_eq!(memory.take_waiting(later), [(other, later), (again, Time::ZERO)]);

@@ -5,14 +5,11 @@ use super::doors::Speaks;
 use crate::ConnId;
 
 impl Engine {
-    /// Looks whether some of those that wait for memory can go on, if some was given back or a second has passed. Who can do so by what all
-    /// share leaves the express part to others.
+    /// Looks whether some of those that wait for memory can go on, if some was given back or a second has passed.
     pub(super) fn give_memory(&mut self) {
         let now = self.host.now;
         for (conn, since) in self.memory.take_waiting(now) {
-            let goes_on = self.goes_on(conn)
-                || (self.memory.offer_express(conn, since, now) && self.goes_on(conn));
-            if !goes_on {
+            if !self.goes_on(conn) {
                 self.memory.wait(conn, since);
             }
         }

@@ -14,10 +14,12 @@ use super::budget::{CONNECTION, ConnectionCharge};
 use super::client_ops::{Ended, Waiter};
 use super::doors::{Complaint, Speaks};
 use super::host_node::Alarm;
-use super::image_ops::read_of;
+use super::image_ops::{NewOp, read_of};
 use super::range_work::{RangeAsk, RangeWork};
 use crate::{ConnId, ListenAt, ListenerId, ReadinessId};
-use faces::{GuestRequest, GuestSession, RINGS, RingTurns, SessionWakes, VhostFace, Wake};
+use faces::{
+    GuestPart, GuestRequest, GuestSession, RINGS, RingTurns, SessionWakes, VhostFace, Wake,
+};
 use loadline_cluster::images::View;
 use loadline_osd::OpKind;
 use loadline_vhost::{
@@ -25,7 +27,7 @@ use loadline_vhost::{
     ServedRings, SocketError, TalkError,
 };
 use loadline_wire::nbd::{ConnectionLimits, PAYLOAD_MAX};
-use loadline_wire::range_room::range_room;
+use loadline_wire::range_room::{ROOM_MIN, RangeLimits, range_room};
 use loadline_wire::vhost::{
     BLK_HEADER_BYTES, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange, BlkShape, BlkStatus,
     VhostRequest,
@@ -85,6 +87,12 @@ enum RequestStart {
     Waits,
 }
 
+/// What a request asks of an image.
+enum GuestAsk {
+    Ops(Vec<NewOp>),
+    Steps(RangeWork),
+}
+
 impl Engine {
     /// Listens at each image's path.
     pub(super) fn vhost_listen(&mut self) -> Result<(), BootError> {
@@ -138,6 +146,7 @@ impl Engine {
             bytes: view.size,
             wakes: SessionWakes { socket: Some(wake), ..SessionWakes::default() },
             waiting: None,
+            is_in_parts: false,
             stops: None,
             turns: RingTurns::default(),
         });
@@ -226,7 +235,7 @@ impl Engine {
     /// Takes what the rings offer, and answers what has ended, once per round.
     pub(super) fn vhost_flush(&mut self) {
         while let Some(face) = self.vhost.next_touched() {
-            // What has ended gives back its memory, the express part too, before something new is taken.
+            // What has ended gives back its memory before something new is taken.
             if let Some(conn) = self.vhost.session(face).map(|session| session.conn) {
                 self.vhost_charge(conn);
             }
@@ -271,11 +280,8 @@ impl Engine {
             let (is_old, had_its_turn) = (here.has_old(), here.had_its_turn());
             let Some(session) = here.session.as_mut() else { return Ok(()) };
             let is_full = is_many || self.memory.under_way(session.conn) >= limits.bytes;
-            if is_full || is_old || session.stops.is_some() || session.waiting.is_some() {
-                return Ok(());
-            }
-            // It is for one request, and nothing behind it.
-            if self.memory.has_express(session.conn) {
+            let is_alone = session.waiting.is_some() || session.is_in_parts;
+            if is_full || is_old || session.stops.is_some() || is_alone {
                 return Ok(());
             }
             if had_its_turn {
@@ -313,106 +319,168 @@ impl Engine {
         request: RingRequest,
         memory: MachineMemory,
     ) -> Result<RequestStart, TalkError> {
-        let here = &mut self.vhost.faces[face];
-        let Some(session) = here.session.as_mut() else { return Ok(RequestStart::Begun) };
-        let (image, snapshot) = session.image;
-        let view = self.host.node.cluster().view_of(image, snapshot);
-        let command = match &view {
-            Some(view) => understood(&request, &memory, view),
+        let here = &self.vhost.faces[face];
+        let Some(session) = &here.session else { return Ok(RequestStart::Begun) };
+        let (conn, (image, snapshot)) = (session.conn, session.image);
+        let command = match self.host.node.cluster().view_of(image, snapshot) {
+            Some(view) => understood(&request, &memory, &view),
             None => Err(BlkStatus::Failed),
         };
-        let (view, command) = match (view, command) {
-            (Some(view), Ok(command)) => (view, command),
-            (_, status) => {
-                let status = status.err().unwrap_or(BlkStatus::Failed);
-                self.vhost_answer(face, ring, &request, &memory, status, 0)?;
-                return Ok(RequestStart::Begun);
-            }
-        };
-        let (holds, counts) = cost(&command);
-        let conn = session.conn;
-        let room = self.memory.room(conn, self.host.requests_part());
-        if holds > room && !self.memory.take_express(conn, holds) {
-            session.waiting = Some((ring, request));
-            return Ok(RequestStart::Waits);
-        }
-        here.takes(counts);
-        let Some(session) = here.session.as_mut() else { return Ok(RequestStart::Begun) };
-        // A guest that never asks for a flush expects what is answered to be durable.
-        let is_durable = !session.talk.has(BlkConfig::FLUSH);
-        let reads = matches!(command, BlkCommand::Read(_));
-        let client = session.client;
-        let (ops, then_sync) = match command {
-            BlkCommand::Zero(ranges) => {
-                let ranges = ranges.iter().map(|range| (range.offset, range.length)).collect();
-                let work = RangeWork::new(&view, RangeAsk::Zero, ranges);
-                let waiter = self
-                    .vhost_waiter(face, GuestRequest { conn, holds, ring, request, memory, reads });
-                self.begin_steps(waiter, client, work, is_durable);
-                return Ok(RequestStart::Begun);
-            }
-            BlkCommand::Read(BlkRange { offset, length }) => {
-                let kind = read_of(&view);
-                (self.host.ops_of(&view, (offset, length), kind, Vec::new()), false)
-            }
-            BlkCommand::Write(BlkRange { offset, length }) => {
-                let mut bytes = vec![0; length as usize];
-                if request.readable.read(&memory, BLK_HEADER_BYTES as u64, &mut bytes).is_err() {
-                    self.vhost_answer(face, ring, &request, &memory, BlkStatus::Failed, 0)?;
-                    return Ok(RequestStart::Begun);
-                }
-                let ops = self.host.ops_of(&view, (offset, length), OpKind::Write, bytes);
-                (ops, is_durable)
-            }
-            BlkCommand::Flush => (Vec::new(), true),
-            BlkCommand::Id => {
+        let (status, data) = match command {
+            Ok(BlkCommand::Id) => {
                 let mut id = [0; ID_BYTES];
                 let name = here.image.as_bytes();
                 let length = name.len().min(ID_BYTES);
                 id[..length].copy_from_slice(&name[..length]);
-                let status = match request.writable.write(&memory, 0, &id) {
-                    Ok(()) => BlkStatus::Done,
-                    Err(_) => BlkStatus::Failed,
-                };
-                self.vhost_answer(face, ring, &request, &memory, status, ID_BYTES as u32)?;
-                return Ok(RequestStart::Begun);
+                match request.writable.write(&memory, 0, &id) {
+                    Ok(()) => (BlkStatus::Done, ID_BYTES as u32),
+                    Err(_) => (BlkStatus::Failed, 0),
+                }
             }
+            Ok(command) => {
+                let request = GuestRequest { conn, ring, request, memory, command, done: 0 };
+                return self.vhost_go_on(face, request);
+            }
+            Err(status) => (status, 0),
         };
-        let waiter =
-            self.vhost_waiter(face, GuestRequest { conn, holds, ring, request, memory, reads });
-        self.begin_command(waiter, client, ops, then_sync);
+        self.vhost_answer(face, ring, &request, &memory, status, data)?;
         Ok(RequestStart::Begun)
     }
 
-    /// A request is under way from now on; who waits for its ops.
-    fn vhost_waiter(&mut self, face: usize, request: GuestRequest) -> Waiter {
-        let GuestRequest { conn, holds, .. } = request;
+    /// Carries out a request, or what is left of one, as far as there is memory for it; what finds none while others of its guest are under way,
+    /// which give back theirs, waits for that.
+    fn vhost_go_on(
+        &mut self,
+        face: usize,
+        request: GuestRequest,
+    ) -> Result<RequestStart, TalkError> {
+        let here = &mut self.vhost.faces[face];
+        let is_alone = here.requests() == 0;
+        let Some(session) = here.session.as_mut() else { return Ok(RequestStart::Begun) };
+        let conn = request.conn;
+        let room = self.memory.room(conn, self.host.requests_part());
+        let wants = cost(&request.command);
+        let is_short = wants > room;
+        self.memory.set_short(conn, is_short || session.is_in_parts);
+        if is_short && !(is_alone && room >= ROOM_MIN) {
+            session.waiting = Some(request);
+            return Ok(RequestStart::Waits);
+        }
+        let part = part(&request.command, room);
+        session.is_in_parts |= is_short && part.is_some();
+        // A guest that never asks for a flush expects what is answered to be durable.
+        let is_durable = !session.talk.has(BlkConfig::FLUSH);
+        let (client, (image, snapshot)) = (session.client, session.image);
+        here.takes(part.map_or(0, |part| part.length / TURN_BYTES));
+        let holds = wants.min(room);
+        let view = self.host.node.cluster().view_of(image, snapshot);
+        let Some(ask) = view.and_then(|view| self.vhost_ask(&request, &view, part, holds)) else {
+            self.vhost_ends(face, &request, BlkStatus::Failed)?;
+            return Ok(RequestStart::Begun);
+        };
+        let then_sync = match &request.command {
+            BlkCommand::Read(_) | BlkCommand::Id => false,
+            BlkCommand::Flush => true,
+            BlkCommand::Write(_) | BlkCommand::Zero(_) => is_durable,
+        };
         self.memory.begin(conn, holds);
         self.vhost_charge(conn);
-        Waiter::Vhost(VhostCommand { face, id: self.vhost.faces[face].begin(request) })
+        let length = part.map_or(0, |part| part.length);
+        let id = self.vhost.faces[face].begin(GuestPart { request, holds, length });
+        let waiter = Waiter::Vhost(VhostCommand { face, id });
+        match ask {
+            GuestAsk::Steps(work) => self.begin_steps(waiter, client, work, then_sync),
+            GuestAsk::Ops(ops) => self.begin_command(waiter, client, ops, then_sync),
+        }
+        Ok(RequestStart::Begun)
+    }
+
+    /// What a request, or a part of its data, asks of the image as it is now; `None` if that ends past the image or brings nothing.
+    fn vhost_ask(
+        &self,
+        request: &GuestRequest,
+        view: &View,
+        part: Option<BlkRange>,
+        holds: u64,
+    ) -> Option<GuestAsk> {
+        let range = part.map_or((0, 0), |part| (part.offset, part.length));
+        if range.0 + range.1 > view.size {
+            return None;
+        }
+        let (kind, mut bytes) = match &request.command {
+            BlkCommand::Zero(ranges) => {
+                let ranges = ranges.iter().map(|range| (range.offset, range.length)).collect();
+                let limits = RangeLimits::of_zeros(holds);
+                let work = RangeWork::new(view, RangeAsk::Zero, ranges, limits);
+                return Some(GuestAsk::Steps(work));
+            }
+            BlkCommand::Flush | BlkCommand::Id => return Some(GuestAsk::Ops(Vec::new())),
+            BlkCommand::Read(_) => (read_of(view), Vec::new()),
+            BlkCommand::Write(_) => (OpKind::Write, vec![0; range.1 as usize]),
+        };
+        let at = BLK_HEADER_BYTES as u64 + request.done;
+        request.request.readable.read(&request.memory, at, &mut bytes).ok()?;
+        Some(GuestAsk::Ops(self.host.ops_of(view, range, kind, bytes)))
     }
 
     pub(super) fn vhost_command_ended(&mut self, command: VhostCommand, ended: Ended) {
         let VhostCommand { face, id } = command;
         let here = &mut self.vhost.faces[face];
-        let GuestRequest { conn, holds, ring, request, memory, reads } = here.end(id);
-        let is_there = here.is_of(conn);
+        let GuestPart { mut request, holds, length } = here.end(id);
+        let (conn, is_there) = (request.conn, here.is_of(request.conn));
         self.memory.end(conn, holds);
         self.vhost.touch(face);
         if !is_there {
             return;
         }
-        let (status, data) = match ended.data {
-            Ok(data) if reads => match request.writable.write(&memory, 0, &data) {
-                Ok(()) => (BlkStatus::Done, data.len() as u32),
-                Err(_) => (BlkStatus::Failed, 0),
-            },
-            Ok(_) => (BlkStatus::Done, 0),
-            Err(_) => (BlkStatus::Failed, 0),
+        self.vhost_charge(conn);
+        let is_done = match (&request.command, ended.data) {
+            (BlkCommand::Read(_), Ok(data)) => {
+                request.request.writable.write(&request.memory, request.done, &data).is_ok()
+            }
+            (_, data) => data.is_ok(),
         };
-        if let Err(why) = self.vhost_answer(face, ring, &request, &memory, status, data) {
+        request.done += length;
+        let is_over = match &mut request.command {
+            BlkCommand::Read(range) | BlkCommand::Write(range) => {
+                (range.offset, range.length) = (range.offset + length, range.length - length);
+                range.length == 0
+            }
+            _ => true,
+        };
+        let ended = match is_done {
+            true if !is_over => match self.vhost_go_on(face, request) {
+                Ok(RequestStart::Waits) => {
+                    self.memory.wait(conn, self.host.now);
+                    Ok(())
+                }
+                other => other.map(|_| ()),
+            },
+            true => self.vhost_ends(face, &request, BlkStatus::Done),
+            false => self.vhost_ends(face, &request, BlkStatus::Failed),
+        };
+        if let Err(why) = ended {
             self.vhost_over(face, &why);
         }
+    }
+
+    /// A request is over, and answered.
+    fn vhost_ends(
+        &mut self,
+        face: usize,
+        ended: &GuestRequest,
+        status: BlkStatus,
+    ) -> Result<(), TalkError> {
+        let GuestRequest { conn, ring, request, memory, command, done } = ended;
+        if let Some(session) = self.vhost.session(face) {
+            session.is_in_parts = false;
+            self.memory.set_short(*conn, false);
+        }
+        let data = match (command, status) {
+            (BlkCommand::Read(_), BlkStatus::Done) => *done as u32,
+            _ => 0,
+        };
+        self.vhost_answer(face, *ring, request, memory, status, data)
     }
 
     /// Answers a request by its status, behind so many bytes of data. One that has no room for a status is answered by nothing.
@@ -442,11 +510,9 @@ impl Engine {
     pub(super) fn vhost_goes_on(&mut self, conn: ConnId) -> bool {
         let Some(face) = self.vhost.of_conn(conn) else { return true };
         let Some(session) = self.vhost.session(face) else { return true };
-        let Some((ring, request)) = session.waiting.take() else { return true };
-        let Some(ServedRings { memory, .. }) = session.talk.served() else { return true };
-        let memory = memory.clone();
+        let Some(request) = session.waiting.take() else { return true };
         self.vhost.touch(face);
-        match self.vhost_request(face, ring, request, memory) {
+        match self.vhost_go_on(face, request) {
             Ok(RequestStart::Begun) => true,
             Ok(RequestStart::Waits) => false,
             Err(why) => {
@@ -518,15 +584,24 @@ impl Engine {
     }
 }
 
-/// How many bytes a command holds of the node's memory, and what it counts in a turn beside itself. Zeros have their own turns.
-fn cost(command: &BlkCommand) -> (u64, u64) {
+/// How many bytes of the node's memory a command asks for.
+fn cost(command: &BlkCommand) -> u64 {
     match command {
-        BlkCommand::Read(range) | BlkCommand::Write(range) => {
-            (range.length, range.length / TURN_BYTES)
-        }
-        BlkCommand::Zero(ranges) => (range_room(ranges.iter().map(|range| range.length)), 0),
-        BlkCommand::Flush | BlkCommand::Id => (0, 0),
+        BlkCommand::Read(range) | BlkCommand::Write(range) => range.length,
+        BlkCommand::Zero(ranges) => range_room(ranges.iter().map(|range| range.length)),
+        BlkCommand::Flush | BlkCommand::Id => 0,
     }
+}
+
+/// What is read or written in so much memory: all of it, or a part that ends at a block's border.
+fn part(command: &BlkCommand, room: u64) -> Option<BlkRange> {
+    let (BlkCommand::Read(range) | BlkCommand::Write(range)) = command else { return None };
+    if range.length <= room {
+        return Some(*range);
+    }
+    let border = (range.offset + room) / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
+    let length = border - range.offset;
+    Some(BlkRange { length, ..*range })
 }
 
 /// What a request wants of the image.
@@ -560,8 +635,18 @@ mod tests {
     #[test]
     fn a_request_is_charged_for_its_data_or_for_its_ops() {
         let range = |length| BlkRange { offset: 0, length };
-        assert_eq!(cost(&BlkCommand::Write(range(1 << 20))), (1 << 20, 16));
-        assert_eq!(cost(&BlkCommand::Zero(vec![range(64 << 20); 16])), (64 << 10, 0));
-        assert_eq!(cost(&BlkCommand::Flush), (0, 0));
+        assert_eq!(cost(&BlkCommand::Write(range(1 << 20))), 1 << 20);
+        assert_eq!(cost(&BlkCommand::Zero(vec![range(64 << 20); 16])), 64 << 10);
+        assert_eq!(cost(&BlkCommand::Flush), 0);
+    }
+
+    #[test]
+    fn a_part_ends_where_a_block_does_unless_the_request_does() {
+        let part = |length, room| {
+            part(&BlkCommand::Read(BlkRange { offset: 512, length }), room).map(|part| part.length)
+        };
+        assert_eq!(part(40_000, ROOM_MIN), Some(ROOM_MIN - 512));
+        assert_eq!([part(ROOM_MIN, ROOM_MIN), part(100, u64::MAX)], [Some(ROOM_MIN), Some(100)]);
+        assert_eq!(super::part(&BlkCommand::Flush, ROOM_MIN), None);
     }
 }

@@ -73,7 +73,7 @@ pub(in crate::engine) struct NbdConnections {
 impl NbdConnection {
     /// Whether the client has said all and has all its answers.
     pub(super) fn is_over(&self) -> bool {
-        let is_waiting = self.session.waits_for().is_some();
+        let is_waiting = self.session.waits_for_room();
         let is_answered = self.unread.is_empty() && self.session.in_flight() == 0 && !is_waiting;
         self.ended && is_answered && !self.closing
     }

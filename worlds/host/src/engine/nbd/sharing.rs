@@ -15,15 +15,8 @@ impl Engine {
 
     /// Tells a session how much its next requests may take.
     pub(super) fn nbd_give_room(&mut self, conn: ConnId) {
-        let Some(connection) = self.nbd.connections.get(&conn) else { return };
-        let waits_for = connection.session.waits_for();
-        let room = match waits_for {
-            Some(bytes) if self.memory.take_express(conn, bytes) => bytes,
-            // One request, and nothing behind it.
-            _ if self.memory.has_express(conn) => 0,
-            _ => self.nbd_room(conn),
-        };
-        let connection = self.nbd.connections.get_mut(&conn).expect("it is there");
+        let room = self.nbd_room(conn);
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.session.set_room(room, &mut connection.out);
     }
 
@@ -35,7 +28,8 @@ impl Engine {
         let option = if connection.session.is_negotiating() { OPTION_MAX as u64 } else { 0 };
         let (states, requests) = (CONNECTION + option, connection.session.held());
         self.memory.charge(conn, ConnectionCharge { states, buffers, requests });
-        if connection.session.waits_for().is_some() && !connection.is_waiting {
+        self.memory.set_short(conn, connection.session.lacks_room());
+        if connection.session.waits_for_room() && !connection.is_waiting {
             connection.is_waiting = true;
             self.memory.wait(conn, self.host.now);
         }
@@ -45,7 +39,7 @@ impl Engine {
     pub(in crate::engine) fn nbd_goes_on(&mut self, conn: ConnId) -> bool {
         self.nbd_give_room(conn);
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return true };
-        if connection.session.waits_for().is_some() {
+        if connection.session.waits_for_room() {
             return false;
         }
         connection.is_waiting = false;
@@ -69,7 +63,7 @@ impl Engine {
                 ends.push((*conn, Complaint::Idle, still));
             } else if still >= STALL
                 && connection.session.awaits_client()
-                && self.memory.others_wait(*conn)
+                && self.memory.others_are_short(*conn)
             {
                 ends.push((*conn, Complaint::Stalled, still));
             }

@@ -5,6 +5,7 @@ use loadline_base::{SlotId, Slots};
 use loadline_cluster::images::{ImageId, SnapshotId};
 use loadline_osd::ClientId;
 use loadline_vhost::{ControlSocket, DeviceTalk, MachineMemory, ReceivedMessage, RingRequest};
+use loadline_wire::vhost::BlkCommand;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(super) struct VhostFace {
     /// `image` or `image@snapshot`.
     pub(super) image: String,
     pub(super) session: Option<GuestSession>,
-    under_way: Slots<GuestRequest>,
+    under_way: Slots<GuestPart>,
     /// How many of these are of a session that is over: they end for nobody, and the next one is served when they have.
     old: usize,
     /// What was taken from its rings in this turn of the loop ([`TAKEN_MAX`]).
@@ -58,8 +59,10 @@ pub(super) struct GuestSession {
     /// How many bytes of it the guest has been told.
     pub(super) bytes: u64,
     pub(super) wakes: SessionWakes,
-    /// A request that waits for memory, and its ring.
-    pub(super) waiting: Option<(usize, RingRequest)>,
+    /// A request, or what is left of one, that waits for memory.
+    pub(super) waiting: Option<GuestRequest>,
+    /// Whether a request is carried out in parts, for want of memory for all of it: nothing else is then.
+    pub(super) is_in_parts: bool,
     /// A message that is carried out when nothing is under way any more: it stops a ring, whose memory is the guest's again then, or
     /// gives other memory.
     pub(super) stops: Option<ReceivedMessage>,
@@ -101,18 +104,27 @@ pub(super) struct SessionWakes {
     pub(super) kicks: BTreeMap<usize, (ReadinessId, Arc<OwnedFd>)>,
 }
 
-/// A request whose ops are under way.
+/// A request that was taken from a ring.
 pub(super) struct GuestRequest {
     /// Whose it is.
     pub(super) conn: ConnId,
-    /// How many bytes of the connections' memory it holds.
-    pub(super) holds: u64,
     pub(super) ring: usize,
     pub(super) request: RingRequest,
     /// Where it lies.
     pub(super) memory: MachineMemory,
-    /// Whether it is answered by what was read.
-    pub(super) reads: bool,
+    /// What is left to be done, of which a part may be under way. The guest may have written other words over those it was read from.
+    pub(super) command: BlkCommand,
+    /// Bytes of its data that have been read or written.
+    pub(super) done: u64,
+}
+
+/// A request whose ops are under way, or those of a part of it.
+pub(super) struct GuestPart {
+    pub(super) request: GuestRequest,
+    /// How many bytes of the connections' memory it holds.
+    pub(super) holds: u64,
+    /// Bytes that are read or written.
+    pub(super) length: u64,
 }
 
 /// All of them.
@@ -190,15 +202,15 @@ impl VhostFace {
     }
 
     /// A request of the session is under way from now on.
-    pub(super) fn begin(&mut self, request: GuestRequest) -> SlotId {
+    pub(super) fn begin(&mut self, request: GuestPart) -> SlotId {
         self.under_way.acquire(request)
     }
 
     /// A request has ended, of the session or of one that is over.
-    pub(super) fn end(&mut self, id: SlotId) -> GuestRequest {
-        let request = self.under_way.release(id);
-        self.old -= usize::from(!self.is_of(request.conn));
-        request
+    pub(super) fn end(&mut self, id: SlotId) -> GuestPart {
+        let begun = self.under_way.release(id);
+        self.old -= usize::from(!self.is_of(begun.request.conn));
+        begun
     }
 
     /// Whether this is the connection of the session that there is.
@@ -227,9 +239,9 @@ impl VhostFace {
     pub(super) fn is_busy(&self, ring: Option<usize>) -> bool {
         let Some(session) = &self.session else { return false };
         let is_meant = |of: usize| ring.is_none_or(|ring| ring == of);
-        let waits = session.waiting.as_ref().is_some_and(|(of, _)| is_meant(*of));
-        let mut own = self.under_way.iter().filter(|(_, it)| it.conn == session.conn);
-        waits || own.any(|(_, request)| is_meant(request.ring))
+        let under_way = self.under_way.iter().map(|(_, begun)| &begun.request);
+        let own = under_way.filter(|request| request.conn == session.conn);
+        own.chain(&session.waiting).any(|request| is_meant(request.ring))
     }
 }
 
