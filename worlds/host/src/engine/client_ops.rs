@@ -115,7 +115,7 @@ impl ClientOps {
     ) {
         let command = ClientCommand { work: Some(work), then_sync, ..new(waiter, client) };
         let command = self.commands.acquire(command);
-        self.turns.push(command);
+        self.turns.push(client, command);
     }
 
     /// A turn of the loop begins, which has time for so many steps.
@@ -168,8 +168,9 @@ impl ClientOps {
             here.failed = here.failed.or(Some(CommandFailure::Gone));
         }
         let goes_on = has_more && here.failed.is_none();
+        let client = here.client;
         if goes_on {
-            self.turns.push(command);
+            self.turns.push(client, command);
         }
         goes_on
     }

@@ -4,9 +4,9 @@
 use super::image_ops::{NewOp, op_on};
 use loadline_base::SlotId;
 use loadline_cluster::images::{ImageId, OBJECT_BYTES_MIN, Piece, SnapshotId, View, split};
-use loadline_osd::{Data, OpKind, SnapshotNo};
+use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
 use loadline_wire::range_room::{PIECE_BYTES_MIN, RangeLimits};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 const _: () = assert!(PIECE_BYTES_MIN == OBJECT_BYTES_MIN, "what is charged is what there is");
@@ -154,10 +154,13 @@ impl HeldRanges {
     }
 }
 
-/// Commands with a step to take, and how much of this turn of the loop is left for steps.
+/// Commands with a step to take, and how much of this turn of the loop is left for steps. Clients take steps in turn, each for its own commands:
+/// who has many gains nothing by it.
 #[derive(Debug, Default)]
 pub(super) struct RangeTurns {
-    due: VecDeque<SlotId>,
+    due: BTreeMap<ClientId, VecDeque<SlotId>>,
+    /// Those of them in the order of their turns.
+    clients: VecDeque<ClientId>,
     looked_at: usize,
 }
 
@@ -167,14 +170,25 @@ impl RangeTurns {
         self.looked_at = 0;
     }
 
-    /// A command has a step to take.
-    pub(super) fn push(&mut self, command: SlotId) {
-        self.due.push_back(command);
+    /// A command of a client has a step to take.
+    pub(super) fn push(&mut self, client: ClientId, command: SlotId) {
+        let due = self.due.entry(client).or_default();
+        if due.is_empty() {
+            self.clients.push_back(client);
+        }
+        due.push_back(command);
     }
 
     /// The next one that may take a step in this turn.
     pub(super) fn next(&mut self) -> Option<SlotId> {
-        if self.may_go_on() { self.due.pop_front() } else { None }
+        let client = if self.may_go_on() { self.clients.pop_front()? } else { return None };
+        let due = self.due.get_mut(&client)?;
+        let next = due.pop_front();
+        match due.is_empty() {
+            true => drop(self.due.remove(&client)),
+            false => self.clients.push_back(client),
+        }
+        next
     }
 
     /// A step was taken.
@@ -309,17 +323,38 @@ mod tests {
             .map(|_| RangeWork::new(&view, RangeAsk::Zero, vec![(0, 1 << 30)], LIMITS))
             .collect();
         let mut turns = RangeTurns::default();
-        (0..3).for_each(|command| turns.push(SlotId::new(command)));
+        let push = |turns: &mut RangeTurns, command| {
+            turns.push(ClientId::new(0), SlotId::new(command));
+        };
+        (0..3).for_each(|command| push(&mut turns, command));
         let mut order = Vec::new();
         for _ in 0..4 {
             turns.begin_turn();
             while let Some(command) = turns.next() {
                 turns.took(&works[usize::from(command)].step(Some(&view), |_| false).unwrap());
-                turns.push(command);
+                push(&mut turns, command.get());
                 order.push(command.get());
             }
             assert!(turns.are_left());
         }
         assert_eq!(order, [0, 1, 2, 0]);
+    }
+
+    /// One had 256 zeros of 4 GiB under way, and each of them a step as often as the only one of another.
+    #[test]
+    fn clients_take_steps_in_turn_however_many_commands_they_have() {
+        let mut turns = RangeTurns::default();
+        let [many, one] = [7, 3].map(ClientId::new);
+        (0..5).for_each(|command| turns.push(many, SlotId::new(command)));
+        turns.push(one, SlotId::new(9));
+        let mut order = Vec::new();
+        while let Some(command) = turns.next() {
+            order.push(command.get());
+            if command.get() == 9 && order.len() < 6 {
+                turns.push(one, command);
+            }
+        }
+        assert_eq!(order, [0, 9, 1, 9, 2, 9, 3, 4]);
+        assert!(!turns.are_left());
     }
 }
