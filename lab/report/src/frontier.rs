@@ -223,6 +223,7 @@ mod tests {
         let of =
             |setups: &[SetupResult]| StudyResult { setups: setups.into(), ..Default::default() };
         assert!(answer_chart(&of(&[setup(1.0)])).is_none());
+        assert_eq!(trade_charts(&of(&[setup(1.0)])).len(), 0);
         assert!(answer_chart(&of(&[setup(1.0), setup(2.0)])).is_some());
     }
 
