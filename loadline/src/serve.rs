@@ -107,6 +107,7 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
             .collect(),
         nbd: NbdSpec {
             at: nbd.chain(config.nbd_tcp.map(ListenAt::Tcp)).collect(),
+            tls: config.nbd_tls,
             access: config.nbd_access,
         },
         vhost: config.vhost,

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 30] = [
+const FLOORS: [&str; 31] = [
     "core/base",
     "core/device",
     "core/scsi",
@@ -23,6 +23,7 @@ const FLOORS: [&str; 30] = [
     "core/node",
     "core/wire",
     "worlds/sim",
+    "worlds/tls",
     "worlds/vhost",
     "worlds/drive",
     "worlds/host",

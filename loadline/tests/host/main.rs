@@ -4,6 +4,9 @@
 #![expect(clippy::disallowed_methods, reason = "other processes take their own time")]
 
 mod access;
+#[cfg(feature = "tls")]
+#[path = "../../../worlds/tls/tests/talk/authority.rs"]
+mod authority;
 mod checker;
 mod client;
 mod connections;
@@ -20,6 +23,8 @@ mod refusals;
 mod room;
 mod snapshots;
 mod stopping;
+#[cfg(feature = "tls")]
+mod tls;
 mod tools;
 mod vhost;
 mod zeros;

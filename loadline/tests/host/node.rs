@@ -43,6 +43,14 @@ impl Node {
         Node::await_ready(spawn(dir, flags), dir, watch)
     }
 
+    /// Starts the node that a file tells of, whose folder is `dir`.
+    #[cfg(feature = "tls")]
+    pub(crate) fn start_by(file: &Path, dir: &Path) -> Node {
+        let mut command = Command::new(PROGRAM);
+        command.arg("serve").arg("--config").arg(file);
+        Node::await_ready(spawned(command), dir, |_| {})
+    }
+
     /// The same under a program that sets something for it, such as `prlimit` with its flags.
     pub(crate) fn start_under(program: &[&str], dir: &Path, flags: &[&str]) -> Node {
         let mut command = Command::new(program[0]);
@@ -89,7 +97,12 @@ impl Node {
         let log = self.log();
         let served = log.lines().filter(|line| line.contains(" NBD at="));
         let mut at = served.filter_map(|line| line.split("NBD at=").nth(1));
-        at.find(|at| !at.starts_with('/')).expect("it serves NBD by TCP").trim().to_owned()
+        at.find(|at| !at.starts_with('/'))
+            .expect("it serves NBD by TCP")
+            .split(' ')
+            .next()
+            .unwrap()
+            .to_owned()
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -197,7 +210,12 @@ fn spawn(dir: &Path, flags: &[&str]) -> Child {
 }
 
 fn spawn_as(mut command: Command, dir: &Path, flags: &[&str]) -> Child {
-    command.arg("serve").arg("--dir").arg(dir).args(flags).env_remove("RUST_LOG");
+    command.arg("serve").arg("--dir").arg(dir).args(flags);
+    spawned(command)
+}
+
+fn spawned(mut command: Command) -> Child {
+    command.env_remove("RUST_LOG");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().expect("the program starts")
 }

@@ -35,8 +35,8 @@ pub use disk::{
 };
 #[cfg(feature = "engine")]
 pub use engine::{
-    BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage,
-    DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig,
+    BootError, ClientImages, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd,
+    DirectImage, DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig,
     ImagePattern, ImageSpec, Mail, MemoryPlan, NbdAccess, NbdSpec, NodeGone, PageSpec,
     TooLittleMemory, VhostSpec,
 };

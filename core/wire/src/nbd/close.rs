@@ -27,6 +27,8 @@ pub enum Violation {
     UnknownExport(String),
     /// The same, with a name that is no string of the protocol.
     ExportName,
+    /// The old way of choosing an export, before TLS where that comes first.
+    BeforeTls,
     /// What should be a request does not begin as one.
     RequestMagic(u32),
 }
@@ -48,6 +50,12 @@ impl fmt::Display for Violation {
             }
             Violation::ExportName => {
                 write!(f, "an export's name was no UTF-8 without NUL of at most 4096 bytes")
+            }
+            Violation::BeforeTls => {
+                write!(
+                    f,
+                    "the client chose an export in the old way before TLS, which comes first here"
+                )
             }
             Violation::RequestMagic(magic) => {
                 write!(f, "a request began with {magic:#010x} instead of 0x25609513")

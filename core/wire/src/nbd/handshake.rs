@@ -3,7 +3,7 @@
 use super::bytes::{BodyBuffer, Fields, HeadBuffer, Skip};
 use super::numbers::{INIT_PASSWD, OPTION_MAGIC, handshake, opt, rep};
 use super::option_reply::Replies;
-use super::terms::{NextHandshake, Terms};
+use super::terms::{NextHandshake, Terms, TlsStand};
 use super::{Exports, OPTION_MAX, STRING_MAX, SessionOutbox, Violation};
 
 /// A connection on which no export is chosen yet.
@@ -22,12 +22,20 @@ enum HandshakeStage {
 }
 
 impl Handshake {
-    /// Greets.
-    pub(super) fn new(out: &mut SessionOutbox) -> Handshake {
+    /// Greets a client that goes on as it comes, or one that has to begin with TLS.
+    pub(super) fn new(tls: TlsStand, out: &mut SessionOutbox) -> Handshake {
         out.put(&INIT_PASSWD.to_be_bytes());
         out.put(&OPTION_MAGIC.to_be_bytes());
         out.put(&(handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES).to_be_bytes());
-        Handshake { stage: HandshakeStage::Flags(HeadBuffer::new()), terms: Terms::default() }
+        Handshake { stage: HandshakeStage::Flags(HeadBuffer::new()), terms: Terms::new(tls) }
+    }
+
+    /// The same client behind TLS. What it asked for before does not count, but for its flags.
+    pub(super) fn secured(&self) -> Handshake {
+        let Terms { fixed, no_zeroes, .. } = self.terms;
+        let mut terms = Terms::new(TlsStand::Secured);
+        (terms.fixed, terms.no_zeroes) = (fixed, no_zeroes);
+        Handshake { stage: HandshakeStage::Option(HeadBuffer::new()), terms }
     }
 
     /// How many bytes the next message, or its body, still lacks.

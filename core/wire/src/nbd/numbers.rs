@@ -43,6 +43,7 @@ pub(super) mod rep {
     const ERROR: u32 = 1 << 31;
     pub(crate) const ERR_UNSUP: u32 = ERROR + 1;
     pub(crate) const ERR_INVALID: u32 = ERROR + 3;
+    pub(crate) const ERR_TLS_REQD: u32 = ERROR + 5;
     pub(crate) const ERR_UNKNOWN: u32 = ERROR + 6;
     pub(crate) const ERR_TOO_BIG: u32 = ERROR + 9;
 }

@@ -2,7 +2,7 @@
 
 use super::handshake::Handshake;
 use super::serve::ExportService;
-use super::terms::NextHandshake;
+use super::terms::{NextHandshake, TlsStand};
 use super::{Close, ConnectionLimits, Exports, NbdReply, SessionOutbox};
 
 /// Answers to options that a client leaves standing, in bytes: nobody has to ask for so much before choosing an export.
@@ -26,6 +26,8 @@ pub struct NbdSession {
 #[derive(Debug)]
 enum SessionPhase {
     Negotiating(Handshake),
+    /// What comes now is TLS, until its owner says that it stands; with what goes on then.
+    Securing(Handshake),
     Serving(ExportService),
     Closed,
 }
@@ -33,9 +35,20 @@ enum SessionPhase {
 impl NbdSession {
     /// A new connection; the greeting stands in `out`.
     pub fn new(limits: ConnectionLimits, out: &mut SessionOutbox) -> NbdSession {
+        NbdSession::greeting(limits, TlsStand::NotOffered, out)
+    }
+
+    /// A new connection whose client is answered nothing before it has begun with TLS, which is its owner's: when the session
+    /// [`is_securing`](NbdSession::is_securing), what it has not taken is the beginning of TLS, and what it takes after
+    /// [`secured`](NbdSession::secured) came through it.
+    pub fn behind_tls(limits: ConnectionLimits, out: &mut SessionOutbox) -> NbdSession {
+        NbdSession::greeting(limits, TlsStand::Required, out)
+    }
+
+    fn greeting(limits: ConnectionLimits, tls: TlsStand, out: &mut SessionOutbox) -> NbdSession {
         assert!(limits.commands > 0 && limits.bytes > 0, "the limits must let something in");
         let before = out.queued();
-        let phase = SessionPhase::Negotiating(Handshake::new(out));
+        let phase = SessionPhase::Negotiating(Handshake::new(tls, out));
         NbdSession { limits, phase, room: u64::MAX, unsent: out.queued() - before }
     }
 
@@ -46,7 +59,7 @@ impl NbdSession {
     /// An owner may receive more than that at a time; it serves to size a buffer for a long payload.
     pub fn want(&self) -> usize {
         match &self.phase {
-            SessionPhase::Closed => 0,
+            SessionPhase::Closed | SessionPhase::Securing(_) => 0,
             _ if self.is_full() => 0,
             SessionPhase::Negotiating(handshake) => handshake.want(),
             SessionPhase::Serving(service) => service.want(),
@@ -59,7 +72,7 @@ impl NbdSession {
         match &self.phase {
             SessionPhase::Negotiating(_) => self.unsent >= self.limits.bytes.min(UNSENT_MAX),
             SessionPhase::Serving(service) => service.is_full(&self.limits, self.unsent),
-            SessionPhase::Closed => false,
+            SessionPhase::Securing(_) | SessionPhase::Closed => false,
         }
     }
 
@@ -92,7 +105,7 @@ impl NbdSession {
     pub fn held(&self) -> u64 {
         let begun = match &self.phase {
             SessionPhase::Serving(service) => service.receives(),
-            SessionPhase::Negotiating(_) | SessionPhase::Closed => 0,
+            _ => 0,
         };
         begun + self.unsent
     }
@@ -105,14 +118,27 @@ impl NbdSession {
 
     /// Whether the client has not chosen an export yet. The owner may set a time for that.
     pub fn is_negotiating(&self) -> bool {
-        matches!(self.phase, SessionPhase::Negotiating(_))
+        matches!(self.phase, SessionPhase::Negotiating(_) | SessionPhase::Securing(_))
+    }
+
+    /// Whether the client has been told to begin with TLS, and it does not stand yet. Nothing is received meanwhile.
+    pub fn is_securing(&self) -> bool {
+        matches!(self.phase, SessionPhase::Securing(_))
+    }
+
+    /// TLS stands: the client negotiates anew, and what is received from now on has come through it.
+    pub fn secured(&mut self) {
+        match std::mem::replace(&mut self.phase, SessionPhase::Closed) {
+            SessionPhase::Securing(behind) => self.phase = SessionPhase::Negotiating(behind),
+            _ => panic!("only who was told to begin with TLS has it"),
+        }
     }
 
     /// How many commands are handed out and not answered.
     pub fn in_flight(&self) -> usize {
         match &self.phase {
             SessionPhase::Serving(service) => service.in_flight(),
-            SessionPhase::Negotiating(_) | SessionPhase::Closed => 0,
+            _ => 0,
         }
     }
 
@@ -137,6 +163,7 @@ impl NbdSession {
         match &mut self.phase {
             SessionPhase::Negotiating(handshake) => match handshake.step(input, exports, out) {
                 NextHandshake::Stay => {}
+                NextHandshake::Secure => self.phase = SessionPhase::Securing(handshake.secured()),
                 NextHandshake::Serve(agreed) => {
                     self.phase = SessionPhase::Serving(ExportService::new(agreed, self.room));
                 }
@@ -147,7 +174,7 @@ impl NbdSession {
                 Ok(()) => {}
                 Err(violation) => self.close(Close::Violated(violation), out),
             },
-            SessionPhase::Closed => {}
+            SessionPhase::Securing(_) | SessionPhase::Closed => {}
         }
     }
 

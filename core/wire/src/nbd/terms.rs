@@ -5,9 +5,22 @@ use super::numbers::{BASE, BASE_ALLOCATION, CONTEXT_ID, info, opt, rep, transmis
 use super::option_reply::Replies;
 use super::{Close, ExportId, ExportInfo, Exports, SessionOutbox, Violation};
 
+/// Whether the connection is one that needs TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TlsStand {
+    /// It goes as it is.
+    #[default]
+    NotOffered,
+    /// Nothing else is answered before.
+    Required,
+    /// It goes through TLS.
+    Secured,
+}
+
 /// What was agreed on so far.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
+    tls: TlsStand,
     /// Whether the client is of the fixed newstyle.
     pub(super) fixed: bool,
     pub(super) no_zeroes: bool,
@@ -33,6 +46,8 @@ pub(super) struct Agreed {
 pub(super) enum NextHandshake {
     Stay,
     Serve(Agreed),
+    /// The client begins with TLS now.
+    Secure,
     Close(Close),
 }
 
@@ -43,6 +58,10 @@ impl From<Violation> for NextHandshake {
 }
 
 impl Terms {
+    pub(super) fn new(tls: TlsStand) -> Terms {
+        Terms { tls, ..Terms::default() }
+    }
+
     /// Answers a whole option.
     pub(super) fn answer(
         &mut self,
@@ -51,6 +70,9 @@ impl Terms {
         exports: &dyn Exports,
         out: &mut SessionOutbox,
     ) -> NextHandshake {
+        if self.tls == TlsStand::Required {
+            return before_tls(option, data, out);
+        }
         if option == opt::EXPORT_NAME {
             return self.export_name(data, exports, out);
         }
@@ -71,6 +93,9 @@ impl Terms {
             }
             opt::LIST_META_CONTEXT | opt::SET_META_CONTEXT => {
                 self.contexts(data, exports, &mut replies);
+            }
+            opt::STARTTLS if self.tls == TlsStand::Secured => {
+                replies.error(rep::ERR_INVALID, "the connection goes through TLS already");
             }
             opt::STARTTLS => replies.error(rep::ERR_UNSUP, "TLS is not offered here"),
             _ => replies.error(rep::ERR_UNSUP, "this option is not known here"),
@@ -175,6 +200,27 @@ impl Terms {
             context: self.context == Some(export.id),
         }
     }
+}
+
+/// Answers an option of a client that has to begin with TLS, and learns nothing before.
+fn before_tls(option: u32, data: &[u8], out: &mut SessionOutbox) -> NextHandshake {
+    if option == opt::EXPORT_NAME {
+        return Violation::BeforeTls.into();
+    }
+    let mut replies = Replies { option, out };
+    match option {
+        opt::STARTTLS if data.is_empty() => {
+            replies.ack();
+            return NextHandshake::Secure;
+        }
+        opt::STARTTLS => replies.error(rep::ERR_INVALID, "this option has no data"),
+        opt::ABORT => {
+            replies.ack();
+            return NextHandshake::Close(Close::Asked);
+        }
+        _ => replies.error(rep::ERR_TLS_REQD, "TLS comes first here"),
+    }
+    NextHandshake::Stay
 }
 
 fn list(exports: &dyn Exports, replies: &mut Replies) {

@@ -39,18 +39,27 @@ fn script(bytes: &[u8]) -> (Vec<u8>, Vec<usize>) {
     (said, reads)
 }
 
+/// The same of a client that has to begin with TLS, whose TLS changes nothing.
+fn through_tls(opening: Vec<u8>) -> Vec<u8> {
+    match opening.split_at_checked(4) {
+        Some((hello, rest)) => [hello, &option(5, &[]), rest].concat(),
+        None => opening,
+    }
+}
+
 /// A client that says `opening`, then `bytes` as they are or as a script, in pieces of one size.
 pub(crate) fn client(bytes: &[u8]) {
     let [mode, piece, rest @ ..] = bytes else { return };
-    let opening = opening(*mode);
+    let tls = mode & 8 != 0;
+    let opening = if tls { through_tls(opening(*mode)) } else { opening(*mode) };
     let piece = usize::from(*piece) + 1;
     if mode & 4 == 0 {
-        converse(&[&opening, rest].concat(), piece);
+        converse(&[&opening, rest].concat(), piece, tls);
         return;
     }
     let (said, reads) = script(rest);
-    let all = converse(&[&opening[..], &said].concat(), piece);
-    let heard_before = converse(&opening, opening.len().max(1)).len();
+    let all = converse(&[&opening[..], &said].concat(), piece, tls);
+    let heard_before = converse(&opening, opening.len().max(1), tls).len();
     if mode % 4 != 0 {
         check_answers(&all[heard_before..], &reads);
     }
@@ -68,9 +77,12 @@ fn check_answers(heard: &[u8], reads: &[usize]) {
 
 /// Says everything in pieces to a session whose owner answers, latest command first, only when it must. Returns
 /// what was heard.
-fn converse(said: &[u8], piece: usize) -> Vec<u8> {
+fn converse(said: &[u8], piece: usize, tls: bool) -> Vec<u8> {
     let mut out = SessionOutbox::default();
-    let mut session = NbdSession::new(LIMITS, &mut out);
+    let mut session = match tls {
+        true => NbdSession::behind_tls(LIMITS, &mut out),
+        false => NbdSession::new(LIMITS, &mut out),
+    };
     let mut disk = Disk::new();
     let mut commands = Vec::new();
     let mut heard = Vec::new();
@@ -78,6 +90,9 @@ fn converse(said: &[u8], piece: usize) -> Vec<u8> {
     loop {
         let next = &rest[..rest.len().min(piece)];
         rest = &rest[session.receive(next, &Shop, &mut out)..];
+        if session.is_securing() {
+            session.secured();
+        }
         commands.append(&mut out.commands);
         check_bounds(&session, &out, &commands);
         if !rest.is_empty() && session.want() > 0 {

@@ -11,3 +11,4 @@ mod options;
 mod parts;
 mod refusals;
 mod talk;
+mod tls;

@@ -18,6 +18,16 @@ impl Talk {
         Talk { session: NbdSession::new(limits, &mut out), out, disk: Disk::new() }
     }
 
+    /// A connection whose client has to begin with TLS; its greeting was heard and its client flags were sent.
+    pub(crate) fn before_tls(flags: u32) -> Talk {
+        let mut out = SessionOutbox::default();
+        let session = NbdSession::behind_tls(ConnectionLimits::default(), &mut out);
+        let mut talk = Talk { session, out, disk: Disk::new() };
+        talk.heard();
+        assert_eq!(talk.say(&hello(flags)), []);
+        talk
+    }
+
     /// A connection whose greeting was heard and whose client flags were sent.
     pub(crate) fn greeted(flags: u32) -> Talk {
         let mut talk = Talk::with(ConnectionLimits::default());

@@ -148,7 +148,7 @@ impl FromStr for VhostTyped {
 pub(super) struct NbdTyped {
     #[arg(skip)]
     pub(super) unix: Option<PathBuf>,
-    /// Serve NBD on this address too, besides nbd.sock in the folder; on loopback, unless --nbd-insecure
+    /// Serve NBD on this address too, besides nbd.sock in the folder; off loopback with --tls-client-ca, or --nbd-insecure
     #[arg(long = "nbd-tcp", value_name = "ADDRESS:PORT")]
     pub(super) tcp: Option<SocketAddr>,
     /// Serve NBD to whoever reaches --nbd-tcp from outside, who may read and write every image and is not asked who it is
@@ -171,9 +171,34 @@ pub(super) struct NbdTyped {
     #[arg(long, value_name = "TIME")]
     #[serde(deserialize_with = "from_text")]
     pub(super) idle: Option<Span>,
-    // Known, so that it is refused with a reason.
     #[arg(skip)]
-    pub(super) tls: Option<toml::Value>,
+    pub(super) tls: TlsTyped,
+    // By a name in the client's certificate.
+    #[arg(skip)]
+    pub(super) clients: BTreeMap<String, ClientTyped>,
+}
+
+/// The files by which TLS goes.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TlsTyped {
+    /// Let NBD clients come by --nbd-tcp through TLS alone: the node's certificate in PEM, with those between it and its CA behind it
+    #[arg(long = "tls-certificate", value_name = "FILE")]
+    pub(super) certificate: Option<PathBuf>,
+    /// The key of that certificate, which not everybody may read
+    #[arg(long = "tls-key", value_name = "FILE")]
+    pub(super) key: Option<PathBuf>,
+    /// Let those in alone whose certificates are by one of these CAs
+    #[arg(long = "tls-client-ca", value_name = "FILE")]
+    pub(super) client_ca: Option<PathBuf>,
+}
+
+/// The images of a client that TLS knows by its certificate.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ClientTyped {
+    pub(super) read: Vec<String>,
+    pub(super) write: Vec<String>,
 }
 
 /// The files of duration limit descriptors that were uploaded to every disk.

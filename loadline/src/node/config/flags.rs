@@ -1,6 +1,6 @@
 //! `loadline serve` as it is typed without a file.
 
-use super::file::{FileValue, NbdTyped, NodeFile, OsdTyped};
+use super::file::{FileValue, NbdTyped, NodeFile, OsdTyped, TlsTyped};
 use super::meant::{FieldFault, check_count};
 use crate::failure::Failure;
 use crate::node::reach::default_dir;
@@ -17,7 +17,7 @@ use std::str::FromStr;
 const SIZE: Bytes = Bytes::from_mib(10 << 10);
 
 /// All flags but `--config` itself, those that are fields of the file too by their structs: a node is described in one place.
-const INSTEAD_OF_FILE: [&str; 5] = ["osds", "size", "settings", "NodeFile", "NbdTyped"];
+const INSTEAD_OF_FILE: [&str; 6] = ["osds", "size", "settings", "NodeFile", "NbdTyped", "TlsTyped"];
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -34,6 +34,8 @@ pub(crate) struct ServeArgs {
     node: NodeFile,
     #[command(flatten)]
     nbd: NbdTyped,
+    #[command(flatten)]
+    tls: TlsTyped,
     /// Set an option of every OSD
     #[arg(long = "set", value_name = "OPTION=VALUE")]
     settings: Vec<SettingFlag>,
@@ -84,7 +86,7 @@ impl ServeArgs {
 
 impl From<ServeArgs> for NodeFile {
     fn from(args: ServeArgs) -> NodeFile {
-        let ServeArgs { osds: asked, size, mut node, nbd, settings, .. } = args;
+        let ServeArgs { osds: asked, size, mut node, nbd, tls, settings, .. } = args;
         let dir = node.dir.get_or_insert_with(default_dir);
         node.osds = osds(dir, asked, size);
         for typed in &mut node.vhost {
@@ -93,7 +95,7 @@ impl From<ServeArgs> for NodeFile {
         }
         let settings =
             settings.into_iter().map(|flag| (flag.option, FileValue::Text(flag.value))).collect();
-        node.nbd = nbd;
+        node.nbd = NbdTyped { tls, ..nbd };
         node.settings = BTreeMap::from([("osd".to_owned(), settings)]);
         node
     }

@@ -1,6 +1,6 @@
 //! From what was typed to what was meant: defaults, and the rules that concern more than one field.
 
-use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, VhostTyped};
+use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, TlsTyped, VhostTyped};
 use super::words::Typed;
 use super::{ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
@@ -13,11 +13,12 @@ use loadline_cluster::settings::{
 use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
-use loadline_host::{DoorLimits, ImagePattern, NbdAccess, VhostSpec};
+use loadline_host::{ClientImages, DoorLimits, ImagePattern, NbdAccess, VhostSpec};
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
 use loadline_study::{unknown, why};
+use loadline_tls::{TlsFiles, TlsServer};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,7 @@ impl FieldFault {
             "images" => "image".to_owned(),
             "settings" => "set".to_owned(),
             "tcp" => "nbd-tcp".to_owned(),
+            "certificate" | "key" | "client_ca" => format!("tls-{}", self.field.replace('_', "-")),
             field => field.replace('_', "-"),
         };
         format!("--{flag}: {}", self.reason)
@@ -93,7 +95,8 @@ impl NodeFile {
                 format!("takes a number from 1 to {pgs_max}, {PGS_PER_OSD_MAX} for each OSD");
             return Err(FieldFault::new("pgs", wanted));
         }
-        refuse_unsafe(&self.nbd)?;
+        let nbd_tls = tls(&self.nbd.tls, folder)?;
+        refuse_unsafe(&self.nbd, nbd_tls.as_ref())?;
         refuse_open_page(self.page)?;
         Ok(NodeConfig {
             osds,
@@ -103,7 +106,8 @@ impl NodeFile {
             vhost: self.vhost(&dir)?,
             nbd_unix: dir.join(self.nbd.unix.as_deref().unwrap_or(Path::new("nbd.sock"))),
             nbd_tcp: self.nbd.tcp,
-            nbd_access: NbdAccess { read_only: patterns("read_only", &self.nbd.read_only)? },
+            nbd_tls,
+            nbd_access: access(&self.nbd)?,
             page: self.page,
             admin: dir.join(self.admin.as_deref().unwrap_or(Path::new("admin.sock"))),
             doors: doors(&self.nbd)?,
@@ -382,17 +386,52 @@ fn patterns(field: &'static str, typed: &[String]) -> Result<Vec<ImagePattern>, 
     typed.iter().map(read).collect()
 }
 
-/// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine, unless somebody takes the risk.
-fn refuse_unsafe(nbd: &NbdTyped) -> Result<(), FieldFault> {
-    let instead = "this build has no TLS; listen on loopback, and let a tunnel carry it further";
-    if nbd.tls.is_some() {
-        return Err(FieldFault::new("tls", instead));
+/// What clients may do with images. Who they are is known by their certificates alone.
+fn access(nbd: &NbdTyped) -> Result<NbdAccess, FieldFault> {
+    let mut access =
+        NbdAccess { read_only: patterns("read_only", &nbd.read_only)?, ..NbdAccess::default() };
+    for (name, typed) in &nbd.clients {
+        if nbd.tls.client_ca.is_none() {
+            let reason =
+                format!("nobody is asked whether it is `{name}`: that takes `tls.client_ca`");
+            return Err(FieldFault::at("clients", name, reason));
+        }
+        let read = patterns("read", &typed.read)?;
+        let write = patterns("write", &typed.write)?;
+        access.clients.insert(name.clone(), ClientImages { read, write });
     }
+    Ok(access)
+}
+
+/// The server that the files make.
+fn tls(typed: &TlsTyped, folder: &Path) -> Result<Option<TlsServer>, FieldFault> {
+    let TlsTyped { certificate, key, client_ca } = typed;
+    let (certificate, key) = match (certificate, key) {
+        (Some(certificate), Some(key)) => (folder.join(certificate), folder.join(key)),
+        (None, None) if client_ca.is_none() => return Ok(None),
+        (None, _) => return Err(FieldFault::new("certificate", "TLS takes a certificate")),
+        (_, None) => return Err(FieldFault::new("key", "TLS takes the key of its certificate")),
+    };
+    let client_ca = client_ca.as_ref().map(|path| folder.join(path));
+    let files = TlsFiles { certificate, key, client_ca };
+    TlsServer::open(&files)
+        .map(Some)
+        .map_err(|problem| FieldFault::new("certificate", problem.to_string()))
+}
+
+/// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine, unless TLS asks who comes, or somebody
+/// takes the risk.
+fn refuse_unsafe(nbd: &NbdTyped, tls: Option<&TlsServer>) -> Result<(), FieldFault> {
+    let asks = tls.is_some_and(TlsServer::asks_clients);
     match nbd.tcp {
-        Some(address) if !address.ip().is_loopback() && !nbd.insecure => {
+        None if tls.is_some() => {
+            Err(FieldFault::new("certificate", "TLS is for `tcp` (--nbd-tcp), and there is none"))
+        }
+        Some(address) if !address.ip().is_loopback() && !asks && !nbd.insecure => {
             let reason = format!(
-                "{address} can be reached from outside: {instead}, or take the risk that whoever reaches it reads and writes every \
-                 image (`insecure = true`, `--nbd-insecure`)"
+                "{address} can be reached from outside, where nothing asks who comes: let TLS ask for a certificate (`tls.client_ca`, \
+                 --tls-client-ca), listen on loopback and let a tunnel carry it further, or take the risk that whoever reaches it reads \
+                 and writes every image (`insecure = true`, --nbd-insecure)"
             );
             Err(FieldFault::new("tcp", reason))
         }

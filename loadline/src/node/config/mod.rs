@@ -22,6 +22,7 @@ use loadline_host::{BackendChoice, Direct, Discards, DoorLimits, NbdAccess, Vhos
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 use loadline_study::why;
+use loadline_tls::TlsServer;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,8 @@ pub(crate) struct NodeConfig {
     pub(crate) nbd_unix: PathBuf,
     /// Where NBD clients are served besides, by TCP.
     pub(crate) nbd_tcp: Option<SocketAddr>,
+    /// What those begin with, if they have to.
+    pub(crate) nbd_tls: Option<TlsServer>,
     /// What NBD clients may do with images.
     pub(crate) nbd_access: NbdAccess,
     /// Where the live page and metrics are served; on loopback only.

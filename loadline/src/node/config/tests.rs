@@ -240,14 +240,18 @@ fn a_bad_file_is_refused_with_its_place() {
     check(
         "127.0.0.1",
         "0.0.0.0",
-        "25: tcp: 0.0.0.0:10809 can be reached from outside: this build has no TLS",
+        "25: tcp: 0.0.0.0:10809 can be reached from outside, where nothing asks who comes: let TLS",
     );
     check(
         "\"vm-*\"",
         "\"vm@1\"",
         "30: read_only: `vm@1` is not understood: expected an image's name",
     );
-    check("tcp = \"127.0.0.1:10809\"", "tls = { key = \"k\" }", "25: tls: this build has no TLS");
+    let tls = |typed: &str, says: &str| check("idle = \"60 s\"", typed, says);
+    tls("tls.key = \"k\"", " certificate: TLS takes a certificate");
+    tls("tls.certificate = \"c\"", " key: TLS takes the key of its certificate");
+    tls("tls = { key = \"k\", cert = \"c\" }", "29: unknown field `cert`");
+    tls("clients.vm7.read = [\"*\"]", "29: clients: nobody is asked whether it is `vm7`");
     check("[settings.global]", "[settings.every]", "32: settings: there is no section `every`");
     check(
         "osd_recovery_max_single_start = 2",
@@ -334,4 +338,17 @@ fn bad_flags_are_refused_by_name() {
     check(&["--log-mode=sync"], "expected one of `fsync`, `log-only`, `background`, `none`");
     check(&["--set=osd_max_backfils=1"], "--set: there is no option osd_max_backfils");
     check(&["--config=node.toml"], "cannot be used with");
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn files_of_certificates_are_read_before_anything_is_opened() {
+    let check = |flags_of: &[&str], says: &str| {
+        let refused = flags(&[&["--dir=nowhere", "--osds=1"], flags_of].concat()).unwrap_err();
+        assert!(refused.contains(says), "{refused}");
+    };
+    let tls = ["--tls-certificate=nowhere.pem", "--tls-key=nowhere.pem"];
+    check(&tls, "--tls-certificate: nowhere.pem: cannot be read: ");
+    check(&tls[..1], "--tls-key: TLS takes the key of its certificate");
+    check(&["--tls-client-ca=ca.pem"], "--tls-certificate: TLS takes a certificate");
 }

@@ -213,8 +213,12 @@ impl Engine {
             self.doors.opened(listener, Speaks::Nbd);
             // With the port that the system chose, where nobody else has.
             let at = self.host.world.address(listener).map_or(at, ListenAt::Tcp);
-            tracing::info!(%at, "NBD");
-            if at.is_outside() {
+            let tls = self.host.config.nbd.tls.clone().filter(|_| matches!(at, ListenAt::Tcp(_)));
+            if tls.is_some() {
+                self.nbd_needs_tls_at(listener);
+            }
+            tracing::info!(%at, tls = tls.is_some(), "NBD");
+            if at.is_outside() && !tls.is_some_and(|tls| tls.asks_clients()) {
                 tracing::warn!(%at, "whoever reaches this address may read and write images: nothing asks who it is");
             }
         }

@@ -10,6 +10,7 @@ use loadline_device::Medium;
 use loadline_osd::OsdSet;
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
+use loadline_tls::TlsServer;
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -81,6 +82,8 @@ pub struct EngineConfig {
 pub struct NbdSpec {
     /// Where.
     pub at: Vec<ListenAt>,
+    /// What those begin with who come by TCP, if they have to.
+    pub tls: Option<TlsServer>,
     /// What they may do with images.
     pub access: NbdAccess,
 }

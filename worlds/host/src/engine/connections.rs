@@ -14,7 +14,7 @@ impl Engine {
         match self.doors.spoken_at(listener) {
             None => self.host.world.close(conn),
             Some(speaks) if !self.let_in(conn, speaks, peer) => {}
-            Some(Speaks::Nbd) => self.nbd_accepted(conn),
+            Some(Speaks::Nbd) => self.nbd_accepted(listener, conn),
             Some(Speaks::Vhost) => self.vhost_accepted(listener, conn),
             Some(Speaks::Admin) => self.admin_accepted(conn, Audience::Operator),
             Some(Speaks::Page) => {

@@ -79,6 +79,8 @@ pub(super) enum Complaint {
     Refused,
     /// A client broke the protocol.
     Violation,
+    /// TLS with a client came to nothing.
+    Tls,
     /// A client chose no export in time.
     NoChoice,
     /// A connection was silent for too long.
@@ -290,6 +292,7 @@ impl Complaint {
         match self {
             Complaint::Refused => "connections were refused",
             Complaint::Violation => "clients broke the protocol",
+            Complaint::Tls => "clients failed at TLS",
             Complaint::NoChoice => "NBD clients chose no export in time",
             Complaint::Idle => "idle connections were ended",
             Complaint::Stalled => "stalled connections were ended",

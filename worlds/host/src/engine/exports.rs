@@ -1,28 +1,41 @@
 //! What NBD clients are offered: each image by its name, each snapshot as `image@snapshot`.
 
+use super::access::ImageRight;
 use super::config::EngineConfig;
 use loadline_cluster::Cluster;
 use loadline_cluster::images::{ImageId, SnapshotId, View};
 use loadline_device::Medium;
+use loadline_tls::ClientNames;
 use loadline_wire::nbd::{ExportId, ExportInfo, ExportName, Exports};
 
 /// The cluster's images as exports.
 pub(super) struct NodeExports<'a> {
     cluster: &'a Cluster,
     config: &'a EngineConfig,
+    /// Who asks, where that was asked for.
+    client: Option<&'a ClientNames>,
 }
 
 impl<'a> NodeExports<'a> {
-    pub(super) fn new(cluster: &'a Cluster, config: &'a EngineConfig) -> NodeExports<'a> {
-        NodeExports { cluster, config }
+    pub(super) fn new(
+        cluster: &'a Cluster,
+        config: &'a EngineConfig,
+        client: Option<&'a ClientNames>,
+    ) -> NodeExports<'a> {
+        NodeExports { cluster, config, client }
     }
 
-    /// The image or snapshot behind an export; `None` if it has been removed since.
-    pub(super) fn view(&self, export: ExportId) -> Option<View> {
-        let (image, snapshot) = ((export.0 >> 32) as u32, SnapshotId(export.0 as u32));
-        let id = ImageId { family: (image >> 16) as u16, member: image as u16 };
-        self.cluster.view_of(id, snapshot)
+    /// What the client may do with the image of this name.
+    fn right(&self, image: &str) -> Option<ImageRight> {
+        self.config.nbd.access.right(self.client, image)
     }
+}
+
+/// The image or snapshot behind an export that a client has chosen; `None` if it has been removed since.
+pub(super) fn view_of(cluster: &Cluster, export: ExportId) -> Option<View> {
+    let (image, snapshot) = ((export.0 >> 32) as u32, SnapshotId(export.0 as u32));
+    let id = ImageId { family: (image >> 16) as u16, member: image as u16 };
+    cluster.view_of(id, snapshot)
 }
 
 fn export_id(view: &View) -> ExportId {
@@ -32,7 +45,8 @@ fn export_id(view: &View) -> ExportId {
 impl Exports for NodeExports<'_> {
     fn list(&self) -> Vec<ExportName> {
         let mut names = Vec::new();
-        for image in self.cluster.kept_images().list() {
+        let all = self.cluster.kept_images().list();
+        for image in all.filter(|image| self.right(&image.name).is_some()) {
             names.push(ExportName { name: image.name.clone(), description: String::new() });
             names.extend(image.snapshots.iter().map(|snapshot| ExportName {
                 name: format!("{}@{}", image.name, snapshot.name),
@@ -42,22 +56,22 @@ impl Exports for NodeExports<'_> {
         names
     }
 
-    /// The empty name is the only image, if there is one only.
+    /// The empty name is the only image, if there is one only for this client. One that it may not see is not there.
     fn find(&self, name: &str) -> Option<ExportInfo> {
         let images = self.cluster.kept_images();
         let only = || {
-            let mut list = images.list();
+            let mut list = images.list().filter(|image| self.right(&image.name).is_some());
             list.next().filter(|_| list.next().is_none()).map(|image| image.name.clone())
         };
         let name = if name.is_empty() { only()? } else { name.to_owned() };
         let view = images.find(&name).ok()?;
-        let image = name.split('@').next().expect("a text has a first part");
+        let right = self.right(name.split('@').next().expect("a text has a first part"))?;
         Some(ExportInfo {
             id: export_id(&view),
             description: String::new(),
             size: view.size,
             preferred_block: 4096,
-            read_only: view.is_read_only() || self.config.nbd.access.is_read_only(image),
+            read_only: view.is_read_only() || right == ImageRight::Read,
             rotational: self.config.medium == Medium::Hdd,
             multi_conn: true,
             cache: false,

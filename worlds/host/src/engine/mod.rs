@@ -43,7 +43,7 @@ mod terms;
 mod vhost;
 mod watches;
 
-pub use access::{ImagePattern, NbdAccess};
+pub use access::{ClientImages, ImagePattern, NbdAccess};
 pub use boot::BootError;
 pub use budget::{MemoryPlan, TooLittleMemory};
 pub use config::{DiskSpec, EngineConfig, ImageSpec, NbdSpec, PageSpec, VhostSpec};

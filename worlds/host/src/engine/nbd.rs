@@ -1,17 +1,20 @@
 //! NBD connections: bytes to commands, commands to ops on objects, ends of ops to bytes.
 
+mod channel;
 mod connections;
 mod sharing;
+mod tls;
 
 pub(super) use connections::{NbdCommand, NbdConnections};
 
 use super::Engine;
 use super::client_ops::{Ended, Waiter};
 use super::doors::Complaint;
-use super::exports::NodeExports;
+use super::exports::{NodeExports, view_of};
 use super::image_ops::read_of;
 use super::range_work::{CommandFailure, RangeAsk, RangeWork};
-use crate::ConnId;
+use crate::{ConnId, ListenerId};
+use channel::NbdChannel;
 use connections::{Brings, NbdConnection};
 use loadline_osd::{ClientId, OpKind};
 use loadline_wire::nbd::{
@@ -27,13 +30,18 @@ const RECEIVE: usize = 256 << 10;
 const RECEIVE_IDLE: usize = 16 << 10;
 
 impl Engine {
-    pub(super) fn nbd_accepted(&mut self, conn: ConnId) {
+    pub(super) fn nbd_accepted(&mut self, listener: ListenerId, conn: ConnId) {
         let mut out = SessionOutbox::default();
-        let session = NbdSession::new(ConnectionLimits::default(), &mut out);
+        let limits = ConnectionLimits::default();
+        let (session, channel) = match self.nbd.behind_tls.contains(&listener) {
+            true => (NbdSession::behind_tls(limits, &mut out), NbdChannel::before_tls()),
+            false => (NbdSession::new(limits, &mut out), NbdChannel::default()),
+        };
         let client = self.doors.new_client();
         let connection = NbdConnection {
             session,
             out,
+            channel,
             client,
             unread: Vec::new(),
             asked: 0,
@@ -55,18 +63,28 @@ impl Engine {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.is_busy = bytes.len() >= connection.asked;
         (connection.asked, connection.moved) = (0, self.host.now);
+        let is_tls = connection.channel.is_tls();
         if self.is_stopping() {
             // Whoever still talks is heard out, so that its connection can end without losing answers.
             self.nbd.touched.push(conn);
             return self.heard_while_stopping();
         }
+        match is_tls {
+            true => self.nbd_unseal(conn, bytes),
+            false => self.nbd_take(conn, bytes),
+        }
+    }
+
+    /// Gives a session what its client has said, and keeps what it cannot take.
+    fn nbd_take(&mut self, conn: ConnId, bytes: &[u8]) {
         self.nbd_give_room(conn);
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         if !connection.unread.is_empty() {
             connection.unread.extend_from_slice(bytes);
             return self.nbd_read_on(conn);
         }
-        let exports = NodeExports::new(self.host.node.cluster(), &self.host.config);
+        let client = connection.channel.client();
+        let exports = NodeExports::new(self.host.node.cluster(), &self.host.config, client);
         let taken = connection.session.receive(bytes, &exports, &mut connection.out);
         connection.unread.extend_from_slice(&bytes[taken..]);
         self.nbd_commands(conn);
@@ -85,15 +103,19 @@ impl Engine {
     /// Gives the session what it can take of what it could not before.
     fn nbd_read_on(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        let exports = NodeExports::new(self.host.node.cluster(), &self.host.config);
+        let client = connection.channel.client();
+        let exports = NodeExports::new(self.host.node.cluster(), &self.host.config, client);
         let taken = connection.session.receive(&connection.unread, &exports, &mut connection.out);
         connection.unread.drain(..taken);
         self.nbd_commands(conn);
     }
 
-    /// Carries out the commands that a session has taken in.
+    /// Carries out the commands that a session has taken in, or begins with TLS where that is what its client has asked for.
     fn nbd_commands(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        if connection.session.is_securing() && !connection.channel.is_tls() {
+            return self.nbd_begin_tls(conn);
+        }
         let client = connection.client;
         let commands = std::mem::take(&mut connection.out.commands);
         self.nbd.touched.push(conn);
@@ -108,8 +130,7 @@ impl Engine {
         self.memory.begin(conn, holds);
         let (past_end, is_flush) = (kind.past_end(), kind == CommandKind::Flush);
         let mut command = NbdCommand { conn, id, holds, past_end, brings: Brings::Nothing };
-        let Some(view) = NodeExports::new(self.host.node.cluster(), &self.host.config).view(export)
-        else {
+        let Some(view) = view_of(self.host.node.cluster(), export) else {
             return self.nbd_answer(command, Err(command.failure(CommandFailure::Gone)));
         };
         let range = (offset, u64::from(length));
@@ -160,7 +181,7 @@ impl Engine {
     pub(super) fn nbd_sent(&mut self, conn: ConnId, bytes: usize) {
         let now = self.host.now;
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        connection.session.sent(bytes as u64);
+        connection.session.sent(connection.channel.sent(bytes));
         connection.moved = now;
         self.nbd.touched.push(conn);
     }
@@ -186,12 +207,18 @@ impl Engine {
         let stopping = self.is_stopping();
         let has_room = self.nbd_room(conn) >= RECEIVE as u64;
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        for buffer in connection.out.send.drain(..) {
-            self.host.world.send(conn, buffer);
+        if connection.closing {
+            return connection.out.send.clear();
         }
-        if let Some(close) = &connection.out.close
-            && !connection.closing
-        {
+        if connection.channel.is_plain() {
+            for buffer in connection.out.send.drain(..) {
+                self.host.world.send(conn, buffer);
+            }
+        } else if !self.nbd_send_sealed(conn) {
+            return;
+        }
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        if let Some(close) = &connection.out.close {
             connection.closing = true;
             let client = connection.client;
             let says = match close {
@@ -210,13 +237,14 @@ impl Engine {
                 self.doors.complain(self.host.now, Complaint::Violation, || says);
             }
             self.give_up_steps(client);
-            return self.host.world.close_when_sent(conn);
+            return self.nbd_close_when_sent(conn);
         }
         if connection.is_over() {
             connection.closing = true;
-            return self.host.world.close_when_sent(conn);
+            return self.nbd_close_when_sent(conn);
         }
-        let want = if stopping { RECEIVE_IDLE } else { connection.session.want() };
+        let is_short = stopping || connection.session.is_securing();
+        let want = if is_short { RECEIVE_IDLE } else { connection.session.want() };
         if want > 0 && connection.may_be_asked() {
             let is_busy = connection.is_busy || connection.session.in_flight() > 0;
             let is_long = (is_busy || want > RECEIVE_IDLE) && has_room;

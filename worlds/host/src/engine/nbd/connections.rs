@@ -1,11 +1,12 @@
 //! What is known of each NBD connection.
 
-use crate::ConnId;
+use super::channel::NbdChannel;
 use crate::engine::range_work::CommandFailure;
+use crate::{ConnId, ListenerId};
 use loadline_base::{SlotId, Time};
 use loadline_osd::ClientId;
 use loadline_wire::nbd::{NbdError, NbdFailure, NbdSession, SessionOutbox};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A command of a connection, as its ops remember it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub(super) enum Brings {
 pub(super) struct NbdConnection {
     pub(super) session: NbdSession,
     pub(super) out: SessionOutbox,
+    /// What lies between them and the socket.
+    pub(super) channel: NbdChannel,
     pub(super) client: ClientId,
     /// What came while the session could take no more.
     pub(super) unread: Vec<u8>,
@@ -66,6 +69,8 @@ pub(super) struct NbdConnection {
 #[derive(Default)]
 pub(in crate::engine) struct NbdConnections {
     pub(super) connections: BTreeMap<ConnId, NbdConnection>,
+    /// Where clients have to begin with TLS.
+    pub(super) behind_tls: BTreeSet<ListenerId>,
     /// Those with something to send or to ask for.
     pub(super) touched: Vec<ConnId>,
 }
@@ -80,6 +85,7 @@ impl NbdConnection {
 
     /// Whether the loop may be asked for more of it.
     pub(super) fn may_be_asked(&self) -> bool {
-        self.asked == 0 && !self.ended && !self.closing && self.unread.is_empty()
+        let has_end = self.ended || self.closing || self.channel.is_clogged();
+        self.asked == 0 && !has_end && self.unread.is_empty()
     }
 }

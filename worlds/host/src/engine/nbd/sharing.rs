@@ -7,6 +7,9 @@ use crate::engine::budget::{CONNECTION, ConnectionCharge, STALL};
 use crate::engine::doors::Complaint;
 use loadline_wire::nbd::OPTION_MAX;
 
+/// What TLS takes beside what it says that it holds: keys, the client's certificates, and the handshake's words until they are summed up.
+const TLS: u64 = 16 << 10;
+
 impl Engine {
     /// How much more the requests of a connection may take of what all share.
     pub(super) fn nbd_room(&self, conn: ConnId) -> u64 {
@@ -23,10 +26,12 @@ impl Engine {
     /// Charges a connection for what it holds now.
     pub(super) fn nbd_charge(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        let buffers = (connection.asked + connection.unread.len()) as u64;
+        let unread = (connection.asked + connection.unread.len()) as u64;
+        let buffers = unread + connection.channel.held();
         let buffers = buffers.saturating_sub(RECEIVE_IDLE as u64);
         let option = if connection.session.is_negotiating() { OPTION_MAX as u64 } else { 0 };
-        let (states, requests) = (CONNECTION + option, connection.session.held());
+        let tls = if connection.channel.is_tls() { TLS } else { 0 };
+        let (states, requests) = (CONNECTION + option + tls, connection.session.held());
         self.memory.charge(conn, ConnectionCharge { states, buffers, requests });
         self.memory.set_short(conn, connection.session.lacks_room());
         if connection.session.waits_for_room() && !connection.is_waiting {

@@ -1,0 +1,68 @@
+//! The same door where TLS is not built in: nobody has a server, and so nobody a talk.
+
+use crate::{ClientNames, TlsFault, TlsFiles, TlsProblem};
+use std::convert::Infallible;
+
+/// There is none.
+#[derive(Clone, Debug)]
+pub struct NoServer(Infallible);
+
+impl NoServer {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// [`TlsProblem::NotBuilt`].
+    pub fn open(_files: &TlsFiles) -> Result<NoServer, TlsProblem> {
+        Err(TlsProblem::NotBuilt)
+    }
+
+    /// Nobody has one to ask.
+    pub fn asks_clients(&self) -> bool {
+        match self.0 {}
+    }
+
+    /// Nobody has one to ask.
+    pub fn begin(&self) -> NoTalk {
+        match self.0 {}
+    }
+}
+
+/// There is none.
+#[derive(Debug)]
+pub struct NoTalk(Infallible);
+
+#[expect(missing_docs, reason = "nobody has one to ask")]
+impl NoTalk {
+    pub fn receive(
+        &mut self,
+        _bytes: &[u8],
+        _plain: &mut Vec<u8>,
+        _out: &mut Vec<u8>,
+    ) -> Result<(), TlsFault> {
+        match self.0 {}
+    }
+
+    pub fn seal(&mut self, _plain: &[u8], _out: &mut Vec<u8>) -> Result<(), TlsFault> {
+        match self.0 {}
+    }
+
+    pub fn close(&mut self, _out: &mut Vec<u8>) {
+        match self.0 {}
+    }
+
+    pub fn is_open(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn has_ended(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn client(&self) -> &ClientNames {
+        match self.0 {}
+    }
+
+    pub fn held(&self) -> usize {
+        match self.0 {}
+    }
+}

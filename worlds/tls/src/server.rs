@@ -1,0 +1,101 @@
+//! A server as its files make it.
+
+use crate::{TlsFiles, TlsProblem, TlsTalk};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Who the server is, and whose clients it lets in. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct TlsServer {
+    config: Arc<ServerConfig>,
+    asks_clients: bool,
+}
+
+impl TlsServer {
+    /// Reads the files, which must fit each other.
+    ///
+    /// # Errors
+    /// [`TlsProblem`], which names the file.
+    pub fn open(files: &TlsFiles) -> Result<TlsServer, TlsProblem> {
+        let provider = Arc::new(default_provider());
+        let unusable = |path: &Path, why: String| TlsProblem::Unusable { path: path.into(), why };
+        let chain = certificates(&files.certificate)?;
+        let key = private_key(&files.key)?;
+        let versions = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(&files.certificate, error.to_string()))?;
+        let asking = match &files.client_ca {
+            None => versions.with_no_client_auth(),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for root in certificates(path)? {
+                    roots.add(root).map_err(|error| unusable(path, error.to_string()))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+                let verifier =
+                    verifier.build().map_err(|error| unusable(path, error.to_string()))?;
+                versions.with_client_cert_verifier(verifier)
+            }
+        };
+        let mut config = asking.with_single_cert(chain, key).map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                let whose = files.certificate.display();
+                unusable(&files.key, format!("it is not the key of {whose}"))
+            }
+            other => unusable(&files.certificate, other.to_string()),
+        })?;
+        // Clients come for long: nothing is kept of one for the next time.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(TlsServer { config: Arc::new(config), asks_clients: files.client_ca.is_some() })
+    }
+
+    /// Whether clients are let in by their certificates alone.
+    pub fn asks_clients(&self) -> bool {
+        self.asks_clients
+    }
+
+    /// A connection on which the client begins.
+    pub fn begin(&self) -> TlsTalk {
+        TlsTalk::new(self.config.clone())
+    }
+}
+
+/// At least one certificate.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsProblem> {
+    let unreadable = |error| TlsProblem::Unreadable { path: path.into(), error };
+    let text = fs::read(path).map_err(unreadable)?;
+    let read: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&text).collect();
+    match read {
+        Ok(certificates) if certificates.is_empty() => {
+            Err(TlsProblem::Without { path: path.into(), what: "certificate" })
+        }
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(TlsProblem::Unusable { path: path.into(), why: error.to_string() }),
+    }
+}
+
+/// A key that not everybody may read. What is asked and what is read is the same file.
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsProblem> {
+    let unreadable = |error| TlsProblem::Unreadable { path: path.into(), error };
+    let mut file = File::open(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.permissions().mode() & 0o004 != 0 {
+        return Err(TlsProblem::OpenKey { path: path.into() });
+    }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(unreadable)?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
+        pem::Error::NoItemsFound => {
+            TlsProblem::Without { path: path.into(), what: "private key without a password" }
+        }
+        other => TlsProblem::Unusable { path: path.into(), why: other.to_string() },
+    })
+}
