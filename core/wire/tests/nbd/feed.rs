@@ -5,6 +5,7 @@ use crate::disk::{Disk, Shop};
 use loadline_wire::nbd::{
     CommandKind, ConnectionLimits, ExportCommand, NbdReply, NbdSession, SessionOutbox,
 };
+use loadline_wire::range_room::ROOM_MIN;
 
 const LIMITS: ConnectionLimits = ConnectionLimits { commands: 4, bytes: 64 << 10 };
 
@@ -47,19 +48,26 @@ fn through_tls(opening: Vec<u8>) -> Vec<u8> {
     }
 }
 
+/// What there is between a client and its session, and whether that has room for little.
+#[derive(Clone, Copy)]
+struct Way {
+    tls: bool,
+    is_short: bool,
+}
+
 /// A client that says `opening`, then `bytes` as they are or as a script, in pieces of one size.
 pub(crate) fn client(bytes: &[u8]) {
     let [mode, piece, rest @ ..] = bytes else { return };
-    let tls = mode & 8 != 0;
-    let opening = if tls { through_tls(opening(*mode)) } else { opening(*mode) };
+    let way = Way { tls: mode & 8 != 0, is_short: mode & 16 != 0 };
+    let opening = if way.tls { through_tls(opening(*mode)) } else { opening(*mode) };
     let piece = usize::from(*piece) + 1;
     if mode & 4 == 0 {
-        converse(&[&opening, rest].concat(), piece, tls);
+        converse(&[&opening, rest].concat(), piece, way);
         return;
     }
     let (said, reads) = script(rest);
-    let all = converse(&[&opening[..], &said].concat(), piece, tls);
-    let heard_before = converse(&opening, opening.len().max(1), tls).len();
+    let all = converse(&[&opening[..], &said].concat(), piece, way);
+    let heard_before = converse(&opening, opening.len().max(1), way).len();
     if mode % 4 != 0 {
         check_answers(&all[heard_before..], &reads);
     }
@@ -77,9 +85,9 @@ fn check_answers(heard: &[u8], reads: &[usize]) {
 
 /// Says everything in pieces to a session whose owner answers, latest command first, only when it must. Returns
 /// what was heard.
-fn converse(said: &[u8], piece: usize, tls: bool) -> Vec<u8> {
+fn converse(said: &[u8], piece: usize, way: Way) -> Vec<u8> {
     let mut out = SessionOutbox::default();
-    let mut session = match tls {
+    let mut session = match way.tls {
         true => NbdSession::behind_tls(LIMITS, &mut out),
         false => NbdSession::new(LIMITS, &mut out),
     };
@@ -88,6 +96,10 @@ fn converse(said: &[u8], piece: usize, tls: bool) -> Vec<u8> {
     let mut heard = Vec::new();
     let mut rest = said;
     loop {
+        if way.is_short {
+            let held: u64 = commands.iter().map(|command: &ExportCommand| command.holds).sum();
+            session.set_room(ROOM_MIN.saturating_sub(held + session.held()), &mut out);
+        }
         let next = &rest[..rest.len().min(piece)];
         rest = &rest[session.receive(next, &Shop, &mut out)..];
         if session.is_securing() {
@@ -102,11 +114,12 @@ fn converse(said: &[u8], piece: usize, tls: bool) -> Vec<u8> {
             let queued = std::mem::take(&mut out.send).concat();
             session.sent(queued.len() as u64);
             heard.extend(queued);
-            if rest.is_empty() || out.close.is_some() {
+            let waits = session.waits_for_room();
+            if rest.is_empty() && !waits || out.close.is_some() {
                 return heard;
             }
             assert!(
-                session.want() > 0,
+                session.want() > 0 || waits && way.is_short,
                 "nothing in flight, nothing unsent, and yet it takes nothing"
             );
             continue;
