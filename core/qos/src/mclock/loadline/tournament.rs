@@ -78,17 +78,22 @@ impl KeyedIndex {
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
     winner: KeyedIndex,
+    /// The nodes, after none or one that is left out.
     nodes: Vec<KeyedIndex>,
+    /// How many are left out, so that two siblings never lie in two lines of cache: allocators align to 16 bytes.
+    left_out: usize,
     /// Leaves without an entry, the one that was left last at the end.
     free: Vec<u32>,
 }
+
+const ENTRY_BYTES: usize = size_of::<KeyedIndex>();
 
 /// The leaves of a tournament that has had an entry.
 const LEAVES_MIN: usize = 4;
 
 impl Tournament {
     pub(super) const fn new() -> Tournament {
-        Tournament { winner: KeyedIndex::BLANK, nodes: Vec::new(), free: Vec::new() }
+        Tournament { winner: KeyedIndex::BLANK, nodes: Vec::new(), left_out: 0, free: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -120,7 +125,7 @@ impl Tournament {
         let Some(leaf) = self.free.pop() else { return };
         let entry = entry.in_leaf(leaf);
         let leaves = self.leaves();
-        let nodes = &mut self.nodes[..];
+        let nodes = &mut self.nodes[self.left_out..];
         let mut node = leaves + leaf as usize;
         while node > 1 {
             nodes[node] = entry;
@@ -150,7 +155,10 @@ impl Tournament {
 
     /// The entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = KeyedIndex> {
-        self.nodes[self.leaves()..].iter().copied().filter(|entry| !entry.is_blank())
+        self.nodes[self.left_out + self.leaves()..]
+            .iter()
+            .copied()
+            .filter(|entry| !entry.is_blank())
     }
 
     /// Replaces all entries by those that `keep` returns, with memory for no more.
@@ -167,12 +175,15 @@ impl Tournament {
     #[cold]
     fn grow(&mut self, leaves: usize) {
         let before = self.leaves();
-        let mut nodes = vec![KeyedIndex::BLANK; 2 * leaves];
-        nodes[leaves..leaves + before].copy_from_slice(&self.nodes[before..]);
+        let mut with_left_out = vec![KeyedIndex::BLANK; 2 * leaves + 1];
+        let left_out = usize::from(!with_left_out.as_ptr().addr().is_multiple_of(2 * ENTRY_BYTES));
+        let nodes = &mut with_left_out[left_out..];
+        nodes[leaves..leaves + before]
+            .copy_from_slice(&self.nodes[self.left_out + before..][..before]);
         for node in (1..leaves).rev() {
             nodes[node] = nodes[2 * node].first_of(nodes[2 * node + 1]);
         }
-        self.nodes = nodes;
+        (self.nodes, self.left_out) = (with_left_out, left_out);
         self.free = (before..leaves).rev().map(|leaf| leaf as u32).collect();
     }
 
@@ -180,8 +191,8 @@ impl Tournament {
     /// before: the compiler makes branches of the conditional moves where they have to wait for a load.
     #[inline(always)]
     fn play(&mut self, leaf: u32, mut entry: KeyedIndex) {
-        let nodes = &mut self.nodes[..];
-        let mut node = nodes.len() / 2 + leaf as usize;
+        let mut node = self.leaves() + leaf as usize;
+        let nodes = &mut self.nodes[self.left_out..];
         let mut sibling = KeyedIndex::BLANK;
         while node > 1 {
             let next = nodes[node ^ 1];
