@@ -20,14 +20,11 @@ pub(super) const ABSENT: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
-    /// The first of all entries; its key is [`ABSENT`] if there are none.
-    first: KeyedIndex,
+    /// The key of the first of all entries, and whose it is; the key is [`ABSENT`] if there are none.
+    first: Tabled,
     /// By party.
     table: [u64; TABLED],
-    /// Whether a party of the second half of the table has been in the queue.
-    is_wide: bool,
-    /// Whether a party beyond the table has been in the queue: all stand in the line and in the tournament since then.
-    is_crowd: bool,
+    size: LineupSize,
     /// The first in line; blank if the line is empty.
     front: KeyedIndex,
     /// The last that came into the line at its end; before every entry if the line is empty.
@@ -36,6 +33,17 @@ pub(super) struct Lineup {
     line: Vec<KeyedIndex>,
     at: usize,
     others: Tournament,
+}
+
+/// Which parties have been in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LineupSize {
+    /// None but those of the first half of the table.
+    Half,
+    /// None but those of the table.
+    Table,
+    /// Others too: all stand in the line and in the tournament since then.
+    Crowd,
 }
 
 /// Before every entry.
@@ -47,10 +55,9 @@ const PLACES_MIN: usize = 32;
 impl Lineup {
     pub(super) fn new() -> Lineup {
         Lineup {
-            first: KeyedIndex::BLANK,
+            first: (ABSENT, u32::MAX),
             table: [ABSENT; TABLED],
-            is_wide: false,
-            is_crowd: false,
+            size: LineupSize::Half,
             front: KeyedIndex::BLANK,
             back: NOBODY,
             line: Vec::new(),
@@ -63,21 +70,31 @@ impl Lineup {
         self.iter_table().count() + self.line.len() - self.at + self.others.len()
     }
 
+    #[inline(always)]
+    fn is_crowd(&self) -> bool {
+        self.size == LineupSize::Crowd
+    }
+
     /// The first entry; one with the last of all keys if there is none.
     #[inline(always)]
     pub(super) fn first(&self) -> KeyedIndex {
-        self.first
+        KeyedIndex::new(self.first.0, self.first.1)
+    }
+
+    #[inline(always)]
+    fn set_first(&mut self, first: KeyedIndex) {
+        self.first = (first.key(), first.index());
     }
 
     /// The first entry, if there is one.
     #[inline(always)]
     pub(super) fn peek(&self) -> Option<KeyedIndex> {
-        (self.first.key() != ABSENT).then_some(self.first)
+        (self.first.0 != ABSENT).then_some(self.first())
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, entry: KeyedIndex) {
-        if self.is_crowd {
+        if self.is_crowd() {
             return self.push_to_crowd(entry);
         }
         if entry.index() as usize >= TABLED {
@@ -89,7 +106,7 @@ impl Lineup {
     /// Gives a party this key in place of any that it has, or takes it out by [`ABSENT`]; only in the table, or else nothing happens.
     #[inline(always)]
     pub(super) fn put(&mut self, index: u32, key: u64) -> bool {
-        let is_tabled = !self.is_crowd && (index as usize) < TABLED;
+        let is_tabled = !self.is_crowd() && (index as usize) < TABLED;
         if is_tabled {
             let entry = KeyedIndex::new(key, index);
             if self.table[index as usize] == ABSENT {
@@ -107,37 +124,41 @@ impl Lineup {
     #[inline(always)]
     fn come(&mut self, entry: KeyedIndex) {
         self.seat(entry);
-        self.first = self.first.first_of(entry);
+        self.set_first(self.first().first_of(entry));
     }
 
     /// Takes the first entry out.
     #[inline(always)]
     pub(super) fn pop(&mut self) {
-        if self.is_crowd {
+        if self.is_crowd() {
             return self.pop_from_crowd();
         }
-        self.table[self.first.index() as usize % TABLED] = ABSENT;
+        self.table[self.first.1 as usize % TABLED] = ABSENT;
         self.search();
     }
 
     /// Gives the first party a later key.
     #[inline(always)]
     pub(super) fn put_back(&mut self, key: u64) {
-        let index = self.first.index();
-        if self.is_crowd {
-            return self.replace_in_crowd(KeyedIndex::new(key, index));
+        let index = self.first.1;
+        if self.size == LineupSize::Half {
+            self.table[index as usize % TABLED] = key;
+            self.first = self.first_of_half();
+        } else if self.is_crowd() {
+            self.replace_in_crowd(KeyedIndex::new(key, index));
+        } else {
+            self.table[index as usize % TABLED] = key;
+            self.search();
         }
-        self.table[index as usize % TABLED] = key;
-        self.search();
     }
 
     /// Puts an entry of another party in the place of the first.
     #[inline(always)]
     pub(super) fn replace_first(&mut self, entry: KeyedIndex) {
-        if self.is_crowd {
+        if self.is_crowd() {
             return self.replace_in_crowd(entry);
         }
-        self.table[self.first.index() as usize % TABLED] = ABSENT;
+        self.table[self.first.1 as usize % TABLED] = ABSENT;
         if entry.index() as usize >= TABLED {
             return self.become_crowd(entry);
         }
@@ -149,21 +170,28 @@ impl Lineup {
     fn seat(&mut self, entry: KeyedIndex) {
         let place = entry.index() as usize % TABLED;
         self.table[place] = entry.key();
-        self.is_wide |= place >= TABLED / 2;
+        if place >= TABLED / 2 {
+            self.size = LineupSize::Table;
+        }
     }
 
-    /// Finds the first entry of the table: of equal keys the first, by conditional moves, since which one it is cannot be predicted.
+    /// Finds the first entry of the table.
     #[inline(always)]
     fn search(&mut self) {
-        let [first, second, third, fourth, rest @ ..] = self.table;
-        let half = lesser((first, 0), (second, 1), (third, 2), (fourth, 3));
-        let (key, index) = if self.is_wide {
-            let [first, second, third, fourth] = rest;
-            first_of(half, lesser((first, 4), (second, 5), (third, 6), (fourth, 7)))
-        } else {
+        let half = self.first_of_half();
+        self.first = if self.size == LineupSize::Half {
             half
+        } else {
+            let [.., first, second, third, fourth] = self.table;
+            first_of(half, lesser((first, 4), (second, 5), (third, 6), (fourth, 7)))
         };
-        self.first = KeyedIndex::new(key, index);
+    }
+
+    /// The first of the first half of the table: of equal keys the first, by conditional moves, since which one it is cannot be predicted.
+    #[inline(always)]
+    fn first_of_half(&self) -> Tabled {
+        let [first, second, third, fourth, ..] = self.table;
+        lesser((first, 0), (second, 1), (third, 2), (fourth, 3))
     }
 
     /// All that stand in the table go to the line and the tournament, and this one beside them.
@@ -171,7 +199,7 @@ impl Lineup {
     fn become_crowd(&mut self, entry: KeyedIndex) {
         let tabled: Vec<KeyedIndex> = self.iter_table().collect();
         self.table = [ABSENT; TABLED];
-        self.is_crowd = true;
+        self.size = LineupSize::Crowd;
         tabled.into_iter().chain([entry]).for_each(|entry| self.push_to_crowd(entry));
     }
 
@@ -186,7 +214,7 @@ impl Lineup {
         } else {
             self.others.push(entry);
         }
-        self.first = self.front.first_of(self.others.first());
+        self.set_first(self.front.first_of(self.others.first()));
     }
 
     #[inline(always)]
@@ -196,7 +224,7 @@ impl Lineup {
         } else {
             self.others.pop();
         }
-        self.first = self.front.first_of(self.others.first());
+        self.set_first(self.front.first_of(self.others.first()));
     }
 
     #[inline(always)]
@@ -205,7 +233,7 @@ impl Lineup {
             self.lengthen(entry);
             self.at += 1;
             self.front = self.line[self.at];
-            self.first = self.front;
+            self.set_first(self.front);
         } else {
             self.replace_out_of_order(entry);
         }
@@ -218,7 +246,7 @@ impl Lineup {
             self.push_to_crowd(entry);
         } else if entry.is_before(self.back) {
             self.others.replace_top(entry);
-            self.first = self.front.first_of(self.others.first());
+            self.set_first(self.front.first_of(self.others.first()));
         } else {
             self.others.pop();
             self.push_to_crowd(entry);
@@ -278,7 +306,7 @@ impl Lineup {
     }
 }
 
-/// A key and whose it is.
+/// A key, and whose it is.
 type Tabled = (u64, u32);
 
 /// The first of two, in the order of the table.
