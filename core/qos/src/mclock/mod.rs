@@ -206,10 +206,14 @@ impl<T> Scheduler<T> for MClock<T> {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
         let Request { flow, priority, cost, distributed, payload } = request;
-        let terms = RequestTerms { priority, cost, distributed };
+        let terms = RequestTerms { priority, cost };
         match &mut self.mode {
-            Algorithm::Published(mode) => mode.enqueue_in_parts(now, flow, terms, payload),
-            Algorithm::Loadline(mode) => mode.enqueue_in_parts(now, flow, terms, payload),
+            Algorithm::Published(mode) => {
+                mode.enqueue_in_parts(now, flow, terms, distributed, payload)
+            }
+            Algorithm::Loadline(mode) => {
+                mode.enqueue_in_parts(now, flow, terms, distributed, payload)
+            }
         }
     }
 
@@ -220,7 +224,7 @@ impl<T> Scheduler<T> for MClock<T> {
     #[inline(always)]
     fn take(&mut self, now: Time) -> Take<T> {
         match &mut self.mode {
-            Algorithm::Published(mode) => mode.take(now).by_fields(),
+            Algorithm::Published(mode) => mode.take(now).apart(),
             Algorithm::Loadline(mode) => mode.take(now),
         }
     }

@@ -28,12 +28,12 @@ impl<T> Loadline<T> {
     ) {
         let flows = &self.flows;
         for fifo in [&mut self.first.strict, &mut self.first.requeued] {
-            let doomed = |flow: u32, payload: &T| doomed(flows[flow as usize].class, payload);
+            let doomed = |flow: u32, payload: &T| doomed(flows[flow].class, payload);
             self.requests.remove_where(fifo, doomed, removed);
         }
         let mut parties = Vec::new();
         for index in 0..self.flows.len() as u32 {
-            let ClientFlow { class, tenant, .. } = self.flows[index as usize];
+            let ClientFlow { class, tenant, .. } = self.flows[index];
             if class != NONE && !self.fifo(index).is_empty() {
                 parties.push((class, tenant));
                 self.remove_from(index, &mut |payload| doomed(class, payload), removed);
@@ -49,7 +49,7 @@ impl<T> Loadline<T> {
         doomed: &mut dyn FnMut(&T) -> bool,
         removed: &mut Vec<T>,
     ) {
-        let (mut fifo, of_flow) = (self.fifo(index), self.flows[index as usize]);
+        let (mut fifo, of_flow) = (self.fifo(index), self.flows[index]);
         let before = removed.len();
         self.requests.remove_where(&mut fifo, |_, payload| doomed(payload), removed);
         if of_flow.tenant != NONE {
@@ -70,7 +70,7 @@ impl<T> Loadline<T> {
 
     /// What waits of a flow.
     pub(super) fn fifo(&self, index: u32) -> RequestList {
-        let flow = self.flows[index as usize];
+        let flow = self.flows[index];
         let party = self.party(flow.class, flow.tenant);
         let level = self.level(flow.class, flow.tenant);
         let of_turn = level.line(party).fifo;
@@ -88,8 +88,8 @@ impl<T> Loadline<T> {
             }
         }
         self.remove_from(index, &mut |_| true, removed);
-        let ClientFlow { class, tenant, member, .. } = self.flows[index as usize];
-        let client = self.flows[index as usize].client();
+        let ClientFlow { class, tenant, member, .. } = self.flows[index];
+        let client = self.flows.client(index);
         self.refresh(now, class, tenant);
         let party = self.party(class, tenant);
         let inside = match Inside::decode(self.level(class, tenant).inside(party)) {
@@ -111,11 +111,7 @@ impl<T> Loadline<T> {
         } else if member != NONE {
             self.directory.remove(ClassId::new(class), client);
         }
-        let next = self.handle(index).next_generation();
-        let flow = &mut self.flows[index as usize];
-        flow.class = NONE;
-        flow.generation = next.generation();
-        self.closed.push(index);
+        self.flows.close(index);
     }
 
     /// Takes a class out of the table with its clients and what waits of it.

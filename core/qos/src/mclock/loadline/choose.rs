@@ -89,10 +89,11 @@ impl Level {
                     Some(_) => return Err(NotPlain::Rare),
                 }
             } else if line.start == top.key() {
-                let head = match line.is_within_plainly() {
-                    true => self.serve_by_weight::<P, true>(now, index, heads),
-                    false => self.serve_slowly_by_weight(now, index, heads),
-                };
+                if line.is_within_plainly() {
+                    let head = self.serve_by_weight::<P, true>(now, index, heads);
+                    return Ok((index, head, Phase::Weight));
+                }
+                let head = self.serve_slowly_by_weight(now, index, heads);
                 return Ok((index, head, Phase::Weight));
             } else {
                 let start = line.start;
@@ -371,7 +372,7 @@ impl Level {
             let is_beyond = race.is_out_of_reach::<PLAIN>(line);
             race.served_beside::<PLAIN>(line, select_unpredictable(is_beyond, 0, line.cost));
         }
-        let served = line.charge();
+        let served = line.charge::<PLAIN>();
         let (head, next) = heads.pop(line);
         if next == served {
             let tag = line.reservation_tag::<PLAIN>();
@@ -415,7 +416,7 @@ impl Level {
         }
         race.served::<PLAIN>(line);
         let (start, far) = (line.start, is_far(race.virtual_time()));
-        let served = line.charge();
+        let served = line.charge::<PLAIN>();
         let (head, next) = heads.pop(line);
         if next == served {
             if tag_of_same > now {

@@ -26,7 +26,7 @@ impl<T> Loadline<T> {
         let requeued = self.requests.iter(self.first.requeued).count();
         rows.retain(|row| of.is_none_or(|of| of == row.class));
         for index in 0..self.flows.len() as u32 {
-            let ClientFlow { class, tenant, .. } = self.flows[index as usize];
+            let ClientFlow { class, tenant, .. } = self.flows[index];
             if class == NONE || of.is_some_and(|of| of.get() != class) {
                 continue;
             }
@@ -36,7 +36,7 @@ impl<T> Loadline<T> {
                 let reason = if place > 0 {
                     WaitCause::BehindOwnFlow(place)
                 } else if turn != index {
-                    WaitCause::BehindClient(self.handle(turn))
+                    WaitCause::BehindClient(self.flows.handle(turn))
                 } else if let Some(reason) = self.reason_among_tenants(class, tenant, now) {
                     reason
                 } else if strict_goes {
@@ -62,7 +62,7 @@ impl<T> Loadline<T> {
         now: Time,
         flow: impl Fn(u32) -> Option<u32>,
     ) -> Vec<Candidate> {
-        let head = |index| Some(level.candidate(now, index, self.handle(flow(index)?)));
+        let head = |index| Some(level.candidate(now, index, self.flows.handle(flow(index)?)));
         (0..level.len() as u32)
             .filter(|index| level.line(*index).is_busy())
             .filter_map(head)
@@ -126,11 +126,11 @@ impl<T> Loadline<T> {
         tags: Option<Tags>,
         reason: WaitCause,
     ) -> Waiting {
-        let flow = &self.flows[shown.flow as usize];
+        let flow = &self.flows[shown.flow];
         Waiting {
-            flow: self.handle(shown.flow),
+            flow: self.flows.handle(shown.flow),
             class: ClassId::new(flow.class),
-            client: flow.client(),
+            client: self.flows.client(shown.flow),
             place,
             arrival: shown.arrival,
             cost: shown.cost,

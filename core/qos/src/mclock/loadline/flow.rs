@@ -2,20 +2,19 @@
 //! client has none of this.
 
 use super::tournament::{KeyedIndex, Tournament};
-use crate::ClientKey;
 use crate::mclock::requests::RequestList;
+use crate::{ClientKey, FlowId};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
+use core::ops::{Index, IndexMut};
 
 /// No index.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// One client inside a class, or inside a tenant of it.
 #[derive(Clone, Copy, Debug)]
-#[repr(Rust, packed(4))]
 pub(super) struct ClientFlow {
-    client: u64,
     /// The class, or [`NONE`] while the handle is closed.
     pub(super) class: u32,
     /// The tenant among those of the class, or [`NONE`].
@@ -27,21 +26,83 @@ pub(super) struct ClientFlow {
 }
 
 impl ClientFlow {
-    pub(super) fn new(
-        class: u32,
-        tenant: u32,
-        client: ClientKey,
-        generation: NonZeroU32,
-    ) -> ClientFlow {
-        ClientFlow { client: client.0, class, tenant, member: NONE, generation }
+    fn new(class: u32, tenant: u32, generation: NonZeroU32) -> ClientFlow {
+        ClientFlow { class, tenant, member: NONE, generation }
+    }
+}
+
+/// The clients of a scheduler by their handles. A row of sixteen bytes is read for each request that comes; whose it is stands apart, and
+/// is looked at when a handle is opened, closed or shown.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flows {
+    rows: Vec<ClientFlow>,
+    clients: Vec<ClientKey>,
+    /// Handles that may be given out again.
+    closed: Vec<u32>,
+}
+
+impl Flows {
+    pub(super) fn open(&mut self, class: u32, tenant: u32, client: ClientKey) -> u32 {
+        match self.closed.pop() {
+            Some(index) => {
+                let row = &mut self.rows[index as usize];
+                *row = ClientFlow::new(class, tenant, row.generation);
+                self.clients[index as usize] = client;
+                index
+            }
+            None => {
+                self.rows.push(ClientFlow::new(class, tenant, FlowId::new(0).generation()));
+                self.clients.push(client);
+                (self.rows.len() - 1) as u32
+            }
+        }
     }
 
-    pub(super) fn client(&self) -> ClientKey {
-        ClientKey(self.client)
+    /// Closes a handle; the next one of its number is of another generation.
+    pub(super) fn close(&mut self, index: u32) {
+        let next = self.handle(index).next_generation();
+        let row = &mut self.rows[index as usize];
+        row.class = NONE;
+        row.generation = next.generation();
+        self.closed.push(index);
     }
 
-    pub(super) fn is_open(&self) -> bool {
-        self.class != NONE
+    /// The row behind a handle that is open; the generation of one that was closed is another.
+    #[inline(always)]
+    pub(super) fn of(&self, handle: FlowId) -> Option<&ClientFlow> {
+        let known = self.rows.get(handle.get() as usize)?;
+        (known.generation == handle.generation()).then_some(known)
+    }
+
+    pub(super) fn handle(&self, index: u32) -> FlowId {
+        FlowId::of_generation(index, self[index].generation)
+    }
+
+    pub(super) fn client(&self, index: u32) -> ClientKey {
+        self.clients[index as usize]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many are open.
+    pub(super) fn count_open(&self) -> usize {
+        self.rows.iter().filter(|row| row.class != NONE).count()
+    }
+}
+
+impl Index<u32> for Flows {
+    type Output = ClientFlow;
+
+    fn index(&self, index: u32) -> &ClientFlow {
+        &self.rows[index as usize]
+    }
+}
+
+impl IndexMut<u32> for Flows {
+    fn index_mut(&mut self, index: u32) -> &mut ClientFlow {
+        &mut self.rows[index as usize]
     }
 }
 

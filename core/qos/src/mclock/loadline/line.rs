@@ -320,10 +320,12 @@ impl Line {
         self.bits[COST] = self.bits[COST] & !POWER_MASK | power;
     }
 
-    /// What the head is charged.
+    /// What the head is charged: of a `PLAIN` line the same against weight and reservation.
     #[inline(always)]
-    pub(super) fn charge(&self) -> RequestCharge {
-        RequestCharge { cost: self.cost, reserved: self.reserved_cost }
+    pub(super) fn charge<const PLAIN: bool>(&self) -> RequestCharge {
+        debug_assert!(!PLAIN || self.cost == self.reserved_cost);
+        let reserved = if PLAIN { self.cost } else { self.reserved_cost };
+        RequestCharge { cost: self.cost, reserved }
     }
 
     /// Forgets how dear requests were, when a party becomes busy.

@@ -22,29 +22,27 @@ use super::directory::Directory;
 use super::requests::{Departed, RequestCharge, RequestList, RequestTerms, Requests};
 use super::{LoadlineConfig, Occupancy};
 use crate::{
-    ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
-    Take, Taken, Waiting,
+    ClassId, ClientKey, Distributed, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request,
+    Scheduler, Take, Taken, Waiting,
 };
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use choose::{Choice, NotPlain, PopHead};
-use flow::{ClientFlow, Inside, NONE, Turns};
+use flow::{ClientFlow, Flows, Inside, NONE, Turns};
 use level::{Level, PARTY_BYTES};
 use line::Line;
 use loadline_base::Time;
 use tenants::Tenants;
 
 // An idle record is a party with its one client.
-const _: () = assert!(PARTY_BYTES + size_of::<ClientFlow>() <= 128);
+const _: () = assert!(PARTY_BYTES + size_of::<ClientFlow>() + size_of::<ClientKey>() <= 128);
 
 /// The scheduler; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Loadline<T> {
     config: LoadlineConfig,
     classes: Level,
-    flows: Vec<ClientFlow>,
-    /// Handles that may be given out again.
-    closed: Vec<u32>,
+    flows: Flows,
     /// Of parties that have had several clients.
     turns: Vec<Turns>,
     turns_free: Vec<u32>,
@@ -75,8 +73,7 @@ impl<T> Loadline<T> {
         let mut scheduler = Loadline {
             config,
             classes: Level::new(),
-            flows: Vec::new(),
-            closed: Vec::new(),
+            flows: Flows::default(),
             turns: Vec::new(),
             turns_free: Vec::new(),
             tenants: Vec::new(),
@@ -116,7 +113,7 @@ impl<T> Loadline<T> {
             strict,
             requeued,
             shared: self.requests.len() - strict - requeued,
-            records: self.flows.iter().filter(|flow| flow.is_open()).count(),
+            records: self.flows.count_open(),
             reserved: self.classes.reserved.len(),
             weighted: self.classes.weighted.len(),
             limited: self.classes.limited.len(),
@@ -129,48 +126,22 @@ impl<T> Loadline<T> {
             || self.config.strict_priority.is_some_and(|cut_off| priority >= cut_off)
     }
 
-    /// The flow behind a handle that is open; the generation of one that was closed is another.
-    #[inline(always)]
-    fn open(&self, flow: FlowId) -> Option<&ClientFlow> {
-        let known = self.flows.get(flow.get() as usize)?;
-        (known.generation == flow.generation()).then_some(known)
-    }
-
-    fn handle(&self, flow: u32) -> FlowId {
-        FlowId::of_generation(flow, self.flows[flow as usize].generation)
-    }
-
     /// A handle for a client of a party, where it has none yet.
     fn open_flow(&mut self, class: u32, tenant: u32, client: ClientKey) -> u32 {
-        let index = match self.closed.pop() {
-            Some(index) => {
-                let generation = self.flows[index as usize].generation;
-                self.flows[index as usize] = ClientFlow::new(class, tenant, client, generation);
-                index
-            }
-            None => {
-                self.flows.push(ClientFlow::new(
-                    class,
-                    tenant,
-                    client,
-                    FlowId::new(0).generation(),
-                ));
-                (self.flows.len() - 1) as u32
-            }
-        };
+        let index = self.flows.open(class, tenant, client);
         let inside =
             match Inside::decode(self.level(class, tenant).inside(self.party(class, tenant))) {
                 Inside::Nobody => Inside::One(index),
                 Inside::One(first) => {
                     let turns = self.begin_turns(first);
-                    self.flows[first as usize].member = 0;
-                    self.flows[index as usize].member = self.turns[turns as usize].add(index);
+                    self.flows[first].member = 0;
+                    self.flows[index].member = self.turns[turns as usize].add(index);
                     self.list(first);
                     self.list(index);
                     Inside::Turns(turns)
                 }
                 Inside::Turns(turns) => {
-                    self.flows[index as usize].member = self.turns[turns as usize].add(index);
+                    self.flows[index].member = self.turns[turns as usize].add(index);
                     self.list(index);
                     Inside::Turns(turns)
                 }
@@ -198,10 +169,11 @@ impl<T> Loadline<T> {
 
     /// Makes a flow one that is found by its class and client.
     fn list(&mut self, index: u32) {
-        let flow = self.flows[index as usize];
+        let flow = self.flows[index];
         if flow.tenant == NONE {
-            let handle = self.handle(index);
-            self.directory.insert(ClassId::new(flow.class), flow.client(), handle);
+            let handle = self.flows.handle(index);
+            let client = self.flows.client(index);
+            self.directory.insert(ClassId::new(flow.class), client, handle);
         }
     }
 
@@ -281,7 +253,7 @@ impl<T> Loadline<T> {
                 },
             }
         }
-        self.take_with_care(now).by_fields()
+        self.take_with_care(now).apart()
     }
 
     /// The same where something about who is next is rare.
@@ -401,7 +373,7 @@ impl<T> Loadline<T> {
 
     /// What leaves a list beside the shared classes.
     fn taken_beside(&self, left: Departed<T>, phase: Phase) -> Take<T> {
-        Take::Ready(taken(self.flows[left.flow.get() as usize].class, left, phase))
+        Take::Ready(taken(self.flows[left.flow.get()].class, left, phase))
     }
 
     /// Adds a request; see [`RequestTerms`].
@@ -411,12 +383,13 @@ impl<T> Loadline<T> {
         now: Time,
         flow: FlowId,
         terms: RequestTerms,
+        distributed: Distributed,
         payload: T,
     ) -> Result<(), RefusedRequest<T>> {
-        let RequestTerms { priority, cost, distributed } = terms;
-        let class = match self.open(flow) {
+        let RequestTerms { priority, cost } = terms;
+        let class = match self.flows.of(flow) {
             Some(known) if self.appends(known.class, cost) => known.class,
-            _ => return self.enqueue_with_care(now, flow, terms, payload),
+            _ => return self.enqueue_with_care(now, flow, terms, distributed, payload),
         };
         self.push_alone(now, class, Request { flow, priority, cost, distributed, payload });
         Ok(())
@@ -429,11 +402,12 @@ impl<T> Loadline<T> {
         now: Time,
         flow: FlowId,
         terms: RequestTerms,
+        distributed: Distributed,
         payload: T,
     ) -> Result<(), RefusedRequest<T>> {
-        let RequestTerms { priority, cost, distributed } = terms;
+        let RequestTerms { priority, cost } = terms;
         let request = Request { flow, priority, cost, distributed, payload };
-        let Some(flow) = self.open(request.flow).copied() else {
+        let Some(flow) = self.flows.of(request.flow).copied() else {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
         };
         if self.is_strict(flow.class, request.priority) {
@@ -479,8 +453,7 @@ impl<T> PopHead for &mut Requests<T> {
 
     #[inline(always)]
     fn pop(self, line: &mut Line) -> (Departed<T>, RequestCharge) {
-        let head = self.pop_head(&mut line.fifo);
-        (head, self.head_charge(line.fifo))
+        self.pop_before_next(&mut line.fifo)
     }
 }
 
@@ -495,10 +468,11 @@ impl<T> PopHead for InTurn<'_, T> {
 
     #[inline(always)]
     fn pop(self, line: &mut Line) -> (Departed<T>, RequestCharge) {
+        let Some(turns) = self.turns else {
+            return self.requests.pop_before_next(&mut line.fifo);
+        };
         let head = self.requests.pop_head(&mut line.fifo);
-        if let Some(turns) = self.turns {
-            turns.pass(line.cost, &mut line.fifo);
-        }
+        turns.pass(line.cost, &mut line.fifo);
         (head, self.requests.head_charge(line.fifo))
     }
 }
@@ -514,29 +488,29 @@ impl<T> Scheduler<T> for Loadline<T> {
         let _ = now;
         assert!((class.get() as usize) < self.classes.len(), "{class} is not in the class table");
         let index = match Inside::decode(self.classes.inside(class.get())) {
-            Inside::One(flow) if self.flows[flow as usize].client() == client => flow,
+            Inside::One(flow) if self.flows.client(flow) == client => flow,
             Inside::Tenants(_) => return self.rest_flow(class, client),
             _ => match self.directory.find(class, client) {
                 Some(flow) => return flow,
                 None => self.open_flow(class.get(), NONE, client),
             },
         };
-        self.handle(index)
+        self.flows.handle(index)
     }
 
     fn close_flow(&mut self, now: Time, flow: FlowId, removed: &mut Vec<T>) {
-        if self.open(flow).is_some() {
+        if self.flows.of(flow).is_some() {
             self.close(now, flow.get(), removed);
         }
     }
 
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
         let Request { flow, priority, cost, distributed, payload } = request;
-        self.enqueue_in_parts(now, flow, RequestTerms { priority, cost, distributed }, payload)
+        self.enqueue_in_parts(now, flow, RequestTerms { priority, cost }, distributed, payload)
     }
 
     fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        let Some(flow) = self.open(request.flow) else {
+        let Some(flow) = self.flows.of(request.flow) else {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
         };
         let strict = self.is_strict(flow.class, request.priority);

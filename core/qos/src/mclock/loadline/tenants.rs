@@ -199,7 +199,7 @@ impl<T> Loadline<T> {
                 flow
             }
         };
-        self.handle(flow)
+        self.flows.handle(flow)
     }
 
     fn divided_at(&self, class: ClassId) -> Option<usize> {
@@ -227,9 +227,10 @@ impl<T> Loadline<T> {
         let mut flows = BTreeMap::new();
         let waiting = members.iter().map(|flow| self.requests.iter(self.fifo(*flow)).count()).sum();
         for index in members {
-            let flow = &mut self.flows[index as usize];
+            let client = self.flows.client(index);
+            let flow = &mut self.flows[index];
             flow.tenant = REST;
-            let (client, listed) = (flow.client(), flow.member != NONE);
+            let listed = flow.member != NONE;
             flows.insert((REST, client), index);
             if listed {
                 self.directory.remove(ClassId::new(class), client);
@@ -268,7 +269,7 @@ impl<T> Loadline<T> {
         let inside = Inside::decode(tenants.level.inside(REST));
         let fifo = core::mem::replace(&mut tenants.level.line_mut(REST).fifo, RequestList::EMPTY);
         for index in core::mem::take(&mut tenants.flows).into_values() {
-            let flow = &mut self.flows[index as usize];
+            let flow = &mut self.flows[index];
             flow.tenant = NONE;
             if flow.member != NONE {
                 self.list(index);

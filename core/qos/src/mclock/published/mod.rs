@@ -17,8 +17,8 @@ use super::requests::{RequestCharge, RequestList, RequestTerms, Requests};
 use super::tick::Tick;
 use super::{Occupancy, PublishedConfig};
 use crate::{
-    ClassId, ClientKey, FlowId, Lane, Params, Refusal, RefusedRequest, Request, Scheduler, Take,
-    Waiting,
+    ClassId, ClientKey, Distributed, FlowId, Lane, Params, Refusal, RefusedRequest, Request,
+    Scheduler, Take, Waiting,
 };
 use alloc::vec::Vec;
 use loadline_base::{IdVec, Time};
@@ -64,9 +64,10 @@ impl<T> Published<T> {
         now: Time,
         flow: FlowId,
         terms: RequestTerms,
+        distributed: Distributed,
         payload: T,
     ) -> Result<(), RefusedRequest<T>> {
-        let RequestTerms { priority, cost, distributed } = terms;
+        let RequestTerms { priority, cost } = terms;
         self.enqueue(now, Request { flow, priority, cost, distributed, payload })
     }
 
