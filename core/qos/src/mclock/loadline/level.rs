@@ -324,7 +324,7 @@ impl Level {
         line.set_head(head);
         let mut held_until = 0;
         if line.holds_at_limit::<false>() {
-            let charge = line.limit().ticks::<false>(head.of_limit());
+            let charge = line.limit().ticks_either_way::<false>(head.of_limit());
             let burst = bursts.of(terms, index);
             line.limit_base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
             held_until = after(line.limit_base, charge);

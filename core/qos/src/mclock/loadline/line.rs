@@ -354,7 +354,7 @@ impl Line {
     /// The slack against the limit.
     #[inline(always)]
     pub(super) fn slack_of_limit<const PLAIN: bool>(&self) -> u64 {
-        self.limit().ticks::<PLAIN>(self.slack())
+        self.limit().ticks_either_way::<PLAIN>(self.slack())
     }
 
     /// When the reservation of the head of a party that wakes is due: on arrival, or when the last one's interval is over; before that for
@@ -400,7 +400,7 @@ impl Line {
     #[inline(always)]
     fn limit_charge<const PLAIN: bool>(&self) -> u64 {
         let cost = if PLAIN { self.cost } else { self.limited_cost() };
-        self.limit().ticks::<PLAIN>(cost)
+        self.limit().ticks_either_way::<PLAIN>(cost)
     }
 
     /// When the head is within the limit.

@@ -2,6 +2,7 @@
 //! multiplication and one shift.
 
 use super::line::after;
+use core::hint::select_unpredictable;
 
 /// Fraction bits of a tick: 2^-10 ns.
 pub(super) const FRACTION_BITS: u32 = 10;
@@ -112,6 +113,28 @@ impl TickRate {
         product >> (self.shift & (SLOW - 1))
     }
 
+    /// The same by arithmetic instead of a branch: which way a rate shifts cannot be predicted where among thousands of parties many
+    /// have one of either kind.
+    #[inline(always)]
+    pub(super) fn ticks_either_way<const PLAIN: bool>(self, cost: u32) -> u64 {
+        if PLAIN {
+            return self.ticks::<PLAIN>(cost);
+        }
+        let product = u64::from(self.mantissa) * u64::from(cost);
+        let places = self.shift & (SLOW - 1);
+        let left = select_unpredictable(self.is_slow(), places, 0);
+        if product > FAR >> left {
+            return self.ticks_if_far(product);
+        }
+        (product << left) >> (places - left)
+    }
+
+    /// See [`TickRate::ticks_either_way`], of what is beyond the range before it is shifted to the right.
+    #[cold]
+    fn ticks_if_far(self, product: u64) -> u64 {
+        if self.is_slow() { FAR } else { product >> self.shift }
+    }
+
     /// The charge to a tag, which stays at most [`FAR`].
     #[inline(always)]
     pub(super) fn charge<const PLAIN: bool>(self, cost: u32, tag: u64) -> WeightCharge {
@@ -177,6 +200,7 @@ mod tests {
                     "{thousandths} {cost}"
                 );
                 assert_eq!(u128::from(rate.ticks::<false>(cost)), got.min(u128::from(FAR)));
+                assert_eq!(rate.ticks_either_way::<false>(cost), rate.ticks::<false>(cost));
             }
         }
     }
@@ -185,6 +209,11 @@ mod tests {
     fn extremes_saturate() {
         assert_eq!(TickRate::per_second(1e300).ticks::<false>(1), 0);
         assert_eq!(TickRate::per_second(1e-300).ticks::<false>(1), FAR);
+        for rate in [1e300, 1e-300, 0.0, 0.01, 477.0, 500.0].map(TickRate::per_second) {
+            for cost in [1, 2, u32::MAX] {
+                assert_eq!(rate.ticks_either_way::<false>(cost), rate.ticks::<false>(cost));
+            }
+        }
         assert_eq!(TickRate::per_second(0.0), TickRate::NONE);
         assert_eq!(TickRate::of_weight(0.0, 20), TickRate::NONE);
         assert_eq!(TickRate::of_weight(0.25, 20).ticks::<false>(3), 12 << 20);
