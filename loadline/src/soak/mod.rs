@@ -211,6 +211,8 @@ fn report(counts: &SoakCounts, args: &SoakArgs) -> Result<(), Failure> {
         line("restarts judged", counts.restarts),
         line("lives on the least cache", counts.least_caches),
         line("stores with the smallest log", counts.smallest_logs),
+        line("small writes beside the log", counts.small_writes.0),
+        line("of them ahead of their turn", counts.small_writes.1),
         line("faults injected", counts.faults.total()),
         line("stores given up for damage", counts.refusals),
     ];
@@ -246,6 +248,8 @@ fn in_json(counts: &SoakCounts, seed: u64) -> Value {
         "restarts": counts.restarts,
         "least_caches": counts.least_caches,
         "smallest_logs": counts.smallest_logs,
+        "small_writes": counts.small_writes.0,
+        "small_writes_ahead": counts.small_writes.1,
         "faults": faults,
         "refusals": counts.refusals,
         "rows": rows,

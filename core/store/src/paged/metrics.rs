@@ -119,6 +119,10 @@ pub struct Totals {
     pub log_witnesses: u64,
     /// Bytes of ops' own data written beside the log.
     pub own_bytes: u64,
+    /// Updates of which none of that had to be: the log would have held it.
+    pub own_small: u64,
+    /// Of these, updates whose data went before their turn.
+    pub own_ahead: u64,
     /// Transactions carried out again at the restart.
     pub replayed: u64,
     /// Pages read.

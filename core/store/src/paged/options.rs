@@ -89,6 +89,10 @@ pub struct Options {
     pub gather_max: Span,
     /// Writes of at least this many whole pages go straight to fresh space. Default 64 KiB of them.
     pub direct_write: Bytes,
+    /// Writes of at least this many bytes of whole pages do so too, where the device has plenty of free pages, other updates are on their way, and this one is
+    /// answered no sooner than the device has its record. Default as large as `direct_write`, which is no others: on a disk with an arm the log is where small
+    /// writes are quick.
+    pub placed_write: Bytes,
     /// Classes of requests without an op.
     pub classes: Classes,
 }
@@ -112,12 +116,18 @@ impl Default for Options {
             log_sync_interval: Span::from_millis(500),
             gather_max: Span::from_micros(200),
             direct_write: Bytes::from_kib(64),
+            placed_write: Bytes::from_kib(64),
             classes: Classes { log: ClassTag(1), checkpoint: ClassTag(3), restart: ClassTag(0) },
         }
     }
 }
 
 impl Options {
+    /// Whether writes that are not large may go to fresh space.
+    pub(crate) fn places_small(&self) -> bool {
+        self.placed_write < self.direct_write
+    }
+
     /// Memory for old versions: what is set, or by checkpoint.md 3.5 from the cache: a quarter of it, at most 5 GiB under
     /// `checkpoint` protection and 2 GiB under `log`; below 1 GiB of cache, 256 MiB or the cache itself.
     pub fn old_versions_bytes(&self) -> Bytes {

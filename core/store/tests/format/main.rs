@@ -10,6 +10,7 @@ mod lost_writes;
 mod order;
 mod owed;
 mod parsers;
+mod placed;
 mod room;
 mod sample;
 mod store;

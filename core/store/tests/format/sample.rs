@@ -170,6 +170,11 @@ impl Sample {
         self.store.done(self.now, done, &mut self.out);
     }
 
+    /// Gives the store an answer that no device has given.
+    pub(crate) fn fail(&mut self, done: IoDone) {
+        self.store.done(self.now, done, &mut self.out);
+    }
+
     /// Asks and waits for the answer.
     pub(crate) fn ask(&mut self, ask: Ask) {
         let what = ask.clone();

@@ -26,6 +26,10 @@ const TRIGGER_SPREAD_PERCENT: u8 = 40;
 /// before the clients' requests.
 const FLASH_CHECKPOINT_WRITES: u32 = 32;
 
+/// Blocks that flash drives and file systems on them write at the least. Measured with 4 KiB random overwrites: through the log 12.9 KB went to the drive for
+/// each, its record, its image and its page, and 4.4 KB where the page goes to a fresh place and the log says which.
+const PLACED_WRITE: Bytes = Bytes::from_kib(4);
+
 /// All levels of all settings.
 pub(super) struct NodeSettings {
     pub levels: Settings,
@@ -104,6 +108,11 @@ impl NodeSettings {
                     share.max(defaults.checkpoint_writes)
                 }
                 Medium::Hdd | Medium::Hybrid => defaults.checkpoint_writes,
+            },
+            // Without an arm a small write is as quick anywhere, and then need not be written home a second time.
+            placed_write: match config.medium {
+                Medium::Ssd => PLACED_WRITE,
+                Medium::Hdd | Medium::Hybrid => defaults.placed_write,
             },
             ..defaults
         }

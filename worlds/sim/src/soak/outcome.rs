@@ -68,6 +68,8 @@ pub struct SoakCounts {
     pub least_caches: u64,
     /// Stores with the smallest log that there is.
     pub smallest_logs: u64,
+    /// Updates whose small writes went beside the log, and those of them whose data went before their turn.
+    pub small_writes: (u64, u64),
     /// Faults that struck, by kind.
     pub faults: FaultsByKind,
     /// Stores that could not be opened or read because of damage.
@@ -87,6 +89,8 @@ impl SoakCounts {
         self.restarts += other.restarts;
         self.least_caches += other.least_caches;
         self.smallest_logs += other.smallest_logs;
+        self.small_writes.0 += other.small_writes.0;
+        self.small_writes.1 += other.small_writes.1;
         self.faults.add(&other.faults);
         self.refusals += other.refusals;
         self.rows.add(&other.rows);

@@ -133,6 +133,9 @@ impl SwarmRun {
         }
         self.counts.faults.add(&life.struck.faults);
         self.counts.events += life.events;
+        let totals = &life.host.store().metrics().totals;
+        self.counts.small_writes.0 += totals.own_small;
+        self.counts.small_writes.1 += totals.own_ahead;
         let left = life.host.into_disks();
         self.ledger = ledger;
         *disks = Some(left);

@@ -100,6 +100,7 @@ pub(super) fn options(log_mode: LogMode, protection: Protection) -> Options {
         log_flush_interval: Span::from_micros(700),
         log_sync_interval: Span::from_micros(700),
         direct_write: Bytes::from_kib(2),
+        placed_write: Bytes::from_kib(1),
         ..Options::default()
     }
 }

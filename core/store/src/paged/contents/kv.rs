@@ -146,6 +146,14 @@ pub(super) fn put(
 ) -> Result<(), ChangeStop> {
     let page = page_size(space);
     let mut buffer = KeyBuffer::default();
+    if step.inside() == 0 && is_one_cell(page, key, value) {
+        let is_whole = |old: &[u8]| old.first() == Some(&WHOLE);
+        let cell = (buffer.user(key), value.len() + 1);
+        if let Ok(Some(place)) = space.tree.place_with_room(&space.pages, cell, is_whole) {
+            put_in_place(space, place, key, value);
+            return Ok(());
+        }
+    }
     let new = pieces(page, key, value.len());
     let old = space.tree.get(&space.pages, buffer.user(key))?;
     let old = pieces_of(page, key, old);

@@ -15,10 +15,25 @@ use crate::paged::tree::{Missing, TreePages};
 use std::ops::Range;
 
 fn put_meta(space: &mut Space, id: ObjectId, meta: ObjectMeta) -> Result<(), Missing> {
+    put(space, &keys::object(id), &encode_meta(meta))
+}
+
+/// Gives an object a version, and at least this length; it exists afterwards.
+fn reach_to(space: &mut Space, id: ObjectId, version: Version, length: u64) -> Result<(), Missing> {
+    let Some(old) = meta(space, id)? else {
+        return put_meta(space, id, ObjectMeta { version, length });
+    };
+    let new = ObjectMeta { version, length: old.length.max(length) };
+    // Its cell was reached, and stays as long as it is.
+    space.tree.patch(&mut space.pages, &keys::object(id), 0, &encode_meta(new));
+    Ok(())
+}
+
+fn encode_meta(meta: ObjectMeta) -> [u8; 16] {
     let mut value = [0; 16];
     value[..8].copy_from_slice(&meta.length.to_le_bytes());
     value[8..].copy_from_slice(&meta.version.0.to_le_bytes());
-    put(space, &keys::object(id), &value)
+    value
 }
 
 /// Shows `f` the extents that overlap page indices of an object, in order, until it says `false`. After [`Missing`] those before
@@ -97,8 +112,7 @@ pub(super) fn write(
     let end = offset + data.len() as u64;
     let mut done = step.inside();
     if done == 0 {
-        let old = meta(space, id)?.unwrap_or_default();
-        put_meta(space, id, ObjectMeta { version, length: old.length.max(end) })?;
+        reach_to(space, id, version, end)?;
     }
     // Behind the object's end there are zeros: who writes up to it writes all that the page holds.
     let to_the_end = meta(space, id)?.is_none_or(|meta| meta.length <= end);
@@ -263,20 +277,38 @@ pub(super) fn place(
         // What is lost says nothing about the object's end.
         let is_lost = runs.iter().all(FilledRun::is_lost);
         let length = if is_lost { 0 } else { (index + pages(runs)) * page_bytes(space) };
-        let old = meta(space, id)?.unwrap_or_default();
-        put_meta(space, id, ObjectMeta { version, length: old.length.max(length) })?;
+        reach_to(space, id, version, length)?;
     }
     let mut at = index + pages(&runs[..done as usize]);
     for (run, done) in runs.iter().zip(0..).skip(done as usize) {
         let count = run.sums.len() as u64;
-        cut(space, id, at..at + count, done, step)?;
-        space.pages.mark_used(PageRun { first: run.first, count });
         let extent = Extent { index: at, first: run.first, shared: false, sums: run.sums.clone() };
-        put_extent(space, id, &extent)?;
+        if !replace(space, id, &extent)? {
+            cut(space, id, at..at + count, done, step)?;
+            space.pages.mark_used(PageRun { first: run.first, count });
+            put_extent(space, id, &extent)?;
+        }
         at += count;
         step.mark(space, done + 1)?;
     }
     Ok(())
+}
+
+/// Gives an extent the place of one that has the same page indices and that nobody else owns: the cell stays where it is. False, and nothing done, if
+/// there is no such one.
+fn replace(space: &mut Space, id: ObjectId, new: &Extent) -> Result<bool, Missing> {
+    let key = keys::extent(id, new.index);
+    let old = space.tree.get(&space.pages, &key)?;
+    let old = old.and_then(|value| Extent::decode(new.index, value));
+    let Some(old) = old.filter(|old| old.range() == new.range()) else { return Ok(false) };
+    let stretch = shared::stretch(space, &old)?;
+    if stretch.is_shared() || stretch.run.count < old.sums.len() as u64 {
+        return Ok(false);
+    }
+    space.pages.give_back(stretch.run);
+    space.pages.mark_used(PageRun { first: new.first, count: stretch.run.count });
+    space.tree.patch(&mut space.pages, &key, 0, &new.encode());
+    Ok(true)
 }
 
 /// Makes a range read as zeros.

@@ -25,6 +25,8 @@ pub struct Allocator {
     free: u64,
     cursor: u64,
     given_back: Vec<PageRun>,
+    /// How many pages these are.
+    waiting: u64,
     /// How many pages are in this list and the next, or on their way from there: the device is being told.
     returning: u64,
     /// Given back before the instant of the running checkpoint.
@@ -41,6 +43,7 @@ impl Allocator {
             free: 0,
             cursor: 0,
             given_back: Vec::new(),
+            waiting: 0,
             returning: 0,
             given_back_before: Vec::new(),
         }
@@ -140,6 +143,7 @@ impl Allocator {
     /// Notes pages as given back. They are free when the checkpoint that contains this has ended.
     pub fn give_back(&mut self, run: PageRun) {
         self.returning += run.count;
+        self.waiting += run.count;
         match self.given_back.last_mut() {
             Some(last) if last.first.plus(last.count) == run.first => last.count += run.count,
             _ => self.given_back.push(run),
@@ -150,11 +154,17 @@ impl Allocator {
     pub fn instant(&mut self) {
         assert!(self.given_back_before.is_empty(), "one checkpoint at a time");
         self.given_back_before = std::mem::take(&mut self.given_back);
+        self.waiting = 0;
     }
 
     /// Whether the next checkpoint frees pages.
     pub fn gives_back(&self) -> bool {
-        !self.given_back.is_empty()
+        self.waiting > 0
+    }
+
+    /// How many the next checkpoint frees.
+    pub fn given_back(&self) -> u64 {
+        self.waiting
     }
 
     /// The checkpoint has ended: what it had seen given back. The caller discards it and says that it has

@@ -43,7 +43,7 @@ use commit::CommitLog;
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::Outcome;
 use memory::Memory;
-use op::{OpTerms, RunningOp};
+use op::{OpTerms, OpWork, RunningOp};
 use ops::Ops;
 use requests::{DeviceRequests, RequestPurpose};
 use restart::Restart;
@@ -185,7 +185,12 @@ impl<T: Copy> PagedStore<T> {
         } else if self.fault.is_some() {
             self.ops.end(op.token, Stages::at(self.now), Err(OpError::Stopped));
         } else {
-            self.ops.enter(RunningOp::new(self.now, op, terms));
+            let mut running = RunningOp::new(self.now, op, terms);
+            let is_update = matches!(&running.work, OpWork::Asked(ask) if Self::is_update(ask));
+            if is_update && self.ops.is_busy(running.lane) {
+                self.prepare_ahead(&mut running);
+            }
+            self.ops.enter(running);
             return true;
         }
         false

@@ -11,7 +11,7 @@ use super::super::space::PageRun;
 use super::super::wait::Wait;
 use super::rereading::Rereading;
 use crate::objects::Version;
-use loadline_base::{Span, Time};
+use loadline_base::{SlotId, Span, Time};
 use loadline_device::ClassTag;
 
 /// What an op still has to do.
@@ -112,6 +112,8 @@ pub(super) struct Journey {
     pub passed: Vec<PassedPage>,
     /// Pages taken for its own data, given back if it fails.
     pub own: Vec<PageRun>,
+    /// Its own data's requests, as long as it has not been seen that they are over.
+    pub own_writes: Option<SlotId>,
     /// How often a page could not be read for it.
     pub retries: u32,
     /// What a query that goes in parts has found, and how much that was when it last let its pages go.

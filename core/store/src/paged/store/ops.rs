@@ -14,6 +14,8 @@ pub(super) struct Ops<T> {
     lanes: BTreeMap<OpLane, BusyLane<T>>,
     /// Those that wait for requests of their own.
     suspended: Slots<RunningOp<T>>,
+    /// Ops' own data on its way to the device. The ops may still stand behind others of their lanes.
+    own_writes: Slots<OwnDataWrites>,
     parked: ParkedOps<T>,
     /// Those that the throttle holds, by the end of their sleep and in the order of their coming.
     sleeping: BTreeMap<(Time, u64), RunningOp<T>>,
@@ -29,6 +31,17 @@ pub(super) struct Ops<T> {
     /// The same of those that wait for a word.
     doubts: Vec<Doubt<T>>,
 }
+
+/// An op's own data on its way.
+struct OwnDataWrites {
+    left: u32,
+    failed: bool,
+    /// The op, if it waits for nothing else.
+    waits: Option<SlotId>,
+}
+
+/// A part of an op's own data is not on the device.
+pub(super) struct Unwritten;
 
 /// Those that wait for no request of theirs.
 struct ParkedOps<T> {
@@ -56,6 +69,7 @@ impl<T> Default for Ops<T> {
             ready: VecDeque::new(),
             lanes: BTreeMap::new(),
             suspended: Slots::new(),
+            own_writes: Slots::new(),
             parked: ParkedOps {
                 line: VecDeque::new(),
                 changed: false,
@@ -148,6 +162,43 @@ impl<T: Copy> Ops<T> {
     pub(super) fn resume(&mut self, slot: SlotId) {
         let running = self.suspended.release(slot);
         self.ready.push_back(running);
+    }
+
+    /// So many requests for an op's own data are under way.
+    pub(super) fn begin_own_writes(&mut self, left: u32) -> SlotId {
+        self.own_writes.acquire(OwnDataWrites { left, failed: false, waits: None })
+    }
+
+    /// Whether any op's own data is on its way.
+    pub(super) fn has_own_writes(&self) -> bool {
+        !self.own_writes.is_empty()
+    }
+
+    /// One of them is answered.
+    pub(super) fn own_write_done(&mut self, own: SlotId, is_good: bool) {
+        let own = self.own_writes.at_mut(own);
+        own.left -= 1;
+        own.failed |= !is_good;
+        if own.left == 0
+            && let Some(slot) = own.waits
+        {
+            self.resume(slot);
+        }
+    }
+
+    /// How they have ended, if they have; then nothing more is kept of them.
+    pub(super) fn own_writes_over(&mut self, own: SlotId) -> Option<Result<(), Unwritten>> {
+        if self.own_writes.at_mut(own).left > 0 {
+            return None;
+        }
+        let over = self.own_writes.release(own);
+        Some(if over.failed { Err(Unwritten) } else { Ok(()) })
+    }
+
+    /// Lets an op wait for them.
+    pub(super) fn await_own_writes(&mut self, own: SlotId, running: RunningOp<T>) {
+        let slot = self.suspend(running);
+        self.own_writes.at_mut(own).waits = Some(slot);
     }
 
     /// Lets an op wait until something has changed: as the first of all, or behind the others.

@@ -14,7 +14,7 @@ use crate::paged::wait::Wait;
 /// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
 const PAGES_RESERVED: u64 = 16;
 /// Pages that must be free beside those for an update's own data.
-const BESIDE_OWN_DATA: u64 = 64;
+pub(super) const BESIDE_OWN_DATA: u64 = 64;
 /// Bytes of the log that are left for records beside a transaction's: instants, positions, padding of one block.
 const LOG_SLACK: u64 = 4096;
 

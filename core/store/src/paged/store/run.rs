@@ -32,7 +32,7 @@ impl<T: Copy> PagedStore<T> {
                 }
             }
             OpWork::Asked(_) => self.query(running),
-            OpWork::Changes(_) => self.update(running, false),
+            OpWork::Changes(_) => self.go_on_with_own(running, false),
             OpWork::Reading(_) => self.read_arrived(running),
             OpWork::Rereading(_) => self.reread_on(running),
         }

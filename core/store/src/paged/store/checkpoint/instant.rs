@@ -26,9 +26,22 @@ impl<T: Copy> PagedStore<T> {
             self.checkpoint.want(CheckpointReason::DirtyPages);
         } else if log >= log_trigger && pages.counts().dirty > 0 {
             self.checkpoint.want(CheckpointReason::LogSize);
+        } else if self.is_running_out() {
+            self.checkpoint.want(CheckpointReason::Space);
         } else if self.next_checkpoint().is_some_and(|time| self.now >= time) {
             self.checkpoint.want(CheckpointReason::Timer);
         }
+    }
+
+    /// Small writes take fresh pages, of which most wait for a checkpoint to come free. Each checkpoint writes what has changed of the tree, nearly all of it where
+    /// writes are random, so the later the better; the quarter that is left is for those that come while it runs, and where that is too little they go through the
+    /// log.
+    fn is_running_out(&self) -> bool {
+        let allocator = &self.space.pages.allocator;
+        let waiting = allocator.given_back();
+        self.options.places_small()
+            && waiting / 3 > allocator.free()
+            && waiting > self.pages_for_large() / 2
     }
 
     /// When the clock alone begins one.
