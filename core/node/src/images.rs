@@ -5,7 +5,7 @@
 use crate::Node;
 use loadline_base::Bytes;
 use loadline_cluster::PoolId;
-use loadline_cluster::images::{ImageId, JobWork, PendingJob, Piece, View, split};
+use loadline_cluster::images::{ImageId, JobWork, PendingJob, Piece, SnapshotId, View, split};
 use loadline_osd::{OpKind, Osd, PgId, SnapshotNo};
 use loadline_store::ObjectNo;
 
@@ -42,6 +42,13 @@ impl Node {
         let (object, read_at) = (piece.object, SnapshotNo(view.read_at.0));
         self.serving(view.pool, object)
             .is_none_or(|(pg, primary)| primary.may_hold_data(pg, object, read_at, piece.offset))
+    }
+
+    /// Whether a piece may be other than it was at a snapshot.
+    pub fn may_have_changed(&mut self, view: &View, since: SnapshotId, piece: &Piece) -> bool {
+        let between = (SnapshotNo(since.0), SnapshotNo(view.read_at.0));
+        self.serving(view.pool, piece.object)
+            .is_none_or(|(pg, primary)| primary.may_have_changed(pg, piece.object, between))
     }
 
     /// The next ops of a job, some at most, and the block that comes after those that they are about.

@@ -25,6 +25,8 @@ pub(crate) enum AccessKind {
     Look,
     /// Tell where a state of the object holds data, in the same order.
     LookInOrder(SnapshotNo),
+    /// Tell where a state of the object is other than another one, as far as its end, in the same order.
+    LookPast { label: SnapshotNo, base: SnapshotNo },
     /// Read all of a state of the object from the device, and tell its digest. In no order: who asks keeps writes away, and nothing else is to
     /// wait for it.
     Digest(SnapshotNo),
@@ -149,7 +151,7 @@ impl AccessKind {
             OpKind::Zero => AccessKind::Zero,
             OpKind::Trim(_) => AccessKind::Version,
             OpKind::Remove | OpKind::Purge => AccessKind::Remove,
-            OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_) => {
+            OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_) | OpKind::Changed { .. } => {
                 unreachable!("a read is no update")
             }
         }

@@ -23,6 +23,13 @@ pub enum OpKind {
     ReadAt(SnapshotNo),
     /// Tell where a byte range holds data, now or at a snapshot. The rest reads as zeros.
     Ranges(SnapshotNo),
+    /// Tell where a byte range may be other than it was at a snapshot, now or at a later one. The rest is the same.
+    Changed {
+        /// Compared with how it was then.
+        since: SnapshotNo,
+        /// How it is then, or [`SnapshotNo::HEAD`] for now.
+        at: SnapshotNo,
+    },
     /// Write a byte range on every copy.
     Write,
     /// Make a byte range read as zeros, on every copy.
@@ -38,7 +45,8 @@ pub enum OpKind {
 impl OpKind {
     /// Whether it changes every copy.
     pub const fn is_update(self) -> bool {
-        !matches!(self, OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_))
+        let is_read = matches!(self, OpKind::Read | OpKind::ReadAt(_));
+        !is_read && !matches!(self, OpKind::Ranges(_) | OpKind::Changed { .. })
     }
 
     /// Whether it only gives back what nobody can read any more.

@@ -35,7 +35,7 @@ pub(crate) struct AskedPlace {
 impl AskedPlace {
     pub(crate) fn of(op: &ClientOp) -> AskedPlace {
         let at = match op.kind {
-            OpKind::ReadAt(at) | OpKind::Ranges(at) => at,
+            OpKind::ReadAt(at) | OpKind::Ranges(at) | OpKind::Changed { at, .. } => at,
             _ => SnapshotNo::HEAD,
         };
         let offset = u64::from(op.offset);

@@ -316,6 +316,23 @@ pub(crate) enum ImageSubcommand {
         /// The new image's name
         name: String,
     },
+    /// Where a snapshot may be other than an older one of its image
+    Diff {
+        /// The older one, IMAGE@SNAPSHOT
+        from: SnapshotName,
+        /// The newer one
+        to: SnapshotName,
+    },
+    /// Copy a snapshot to a new raw file, or bring a copy of an older one on by what has changed
+    Backup {
+        /// The snapshot, IMAGE@SNAPSHOT
+        name: SnapshotName,
+        /// The file
+        file: PathBuf,
+        /// The file is a copy of this older snapshot of the image: what has changed since is written to it, and nothing else
+        #[arg(long, value_name = "SNAPSHOT")]
+        since: Option<String>,
+    },
     /// Keep an image as it is, or forget what was kept
     #[command(subcommand)]
     Snapshot(SnapshotSubcommand),

@@ -1,6 +1,7 @@
 //! `loadline image`, with its snapshots.
 
 use super::args::{ImageArgs, ImageSubcommand, Iops, SnapshotSubcommand};
+use super::backup;
 use super::reach::NodeArgs;
 use super::size;
 use crate::failure::Failure;
@@ -61,6 +62,10 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
             let says = format!("image {name} begins as {from}");
             let SnapshotName { image, snapshot } = from;
             order(Command::ImageClone { image, snapshot, to: NameAsked { name } }, says)
+        }
+        ImageSubcommand::Diff { from, to } => backup::diff(node, &from, &to),
+        ImageSubcommand::Backup { name, file, since } => {
+            backup::backup(node, &name, &file, since.as_deref())
         }
         ImageSubcommand::Snapshot(command) => snapshot(node, command),
     }

@@ -3,9 +3,11 @@
 //! Each command is one request over the admin socket. What a node makes of its own configuration is in `config`.
 
 mod args;
+mod backup;
 pub(crate) mod config;
 mod dump;
 mod image;
+mod nbd;
 mod osd;
 mod page;
 mod pg;

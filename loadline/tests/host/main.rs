@@ -7,6 +7,7 @@ mod access;
 #[cfg(feature = "tls")]
 #[path = "../../../worlds/tls/tests/talk/authority.rs"]
 mod authority;
+mod backups;
 mod checker;
 mod client;
 mod connections;

@@ -252,6 +252,7 @@ fn direct(access: &Access) -> DirectAccess<Commit> {
             | AccessKind::ReadWhole { .. }
             | AccessKind::Look
             | AccessKind::LookInOrder(_)
+            | AccessKind::LookPast { .. }
             | AccessKind::Digest(_)
             | AccessKind::Reread(_)
             | AccessKind::List(_)

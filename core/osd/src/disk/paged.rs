@@ -323,6 +323,11 @@ impl Paged {
                 let (object, base) = (object_id(pg, object, label), None);
                 Ask::Sparse { object, base, offset, length, with_bytes: false }
             }
+            AccessKind::LookPast { label, base } => {
+                let (object, base) =
+                    (object_id(pg, object, label), Some(object_id(pg, object, base)));
+                Ask::Sparse { object, base, offset, length, with_bytes: false }
+            }
             AccessKind::Digest(label) => Ask::Digest(object_id(pg, object, label)),
             AccessKind::Reread(pages) => Ask::Reread(pages),
             AccessKind::List(most) => Ask::List { collection: pg.collection(), from: object, most },

@@ -37,7 +37,9 @@ impl Osd {
             OpKind::Write | OpKind::Zero | OpKind::Remove if exists => self.decide_keep(op),
             OpKind::Write | OpKind::Zero => self.decide_first(op, others),
             OpKind::Remove | OpKind::Purge => Decision::Needless,
-            OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_) => Decision::Needless,
+            OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_) | OpKind::Changed { .. } => {
+                Decision::Needless
+            }
         }
     }
 

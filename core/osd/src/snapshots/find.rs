@@ -18,12 +18,23 @@ pub(crate) enum FoundState {
     Unknown(ObjectNo),
 }
 
+/// Label and length of a state that is there.
+fn own_state(found: FoundState) -> (SnapshotNo, u64) {
+    match found {
+        FoundState::State { label, length, .. } => (label, length),
+        _ => unreachable!("it is there"),
+    }
+}
+
 impl Osd {
     /// What a read reads, and how. An error names an object that it depends on and that this copy lacks.
     pub(crate) fn source_of(
         &mut self,
         op: &ClientOp,
     ) -> Result<(AccessKind, ObjectRange), ObjectNo> {
+        if let OpKind::Changed { since, at } = op.kind {
+            return self.source_of_change(op, since, at);
+        }
         let read_at = match op.kind {
             OpKind::ReadAt(snapshot) | OpKind::Ranges(snapshot) => snapshot,
             _ => SnapshotNo::HEAD,
@@ -56,6 +67,63 @@ impl Osd {
                 Ok((touch, ObjectRange { object, length, ..place }))
             }
         }
+    }
+
+    /// What tells where an object may be other than it was: ranges, or bytes without any, which mean that all of it may be.
+    fn source_of_change(
+        &mut self,
+        op: &ClientOp,
+        since: SnapshotNo,
+        at: SnapshotNo,
+    ) -> Result<(AccessKind, ObjectRange), ObjectNo> {
+        use FoundState::{Absent, State, Unknown};
+        let place = ObjectRange::of(op);
+        let within = |length: u64| length.saturating_sub(place.offset).min(place.length);
+        let (touch, object, length) =
+            match (self.find(op.pg, op.object, since), self.find(op.pg, op.object, at)) {
+                (Unknown(object), _) | (_, Unknown(object)) => return Err(object),
+                (Absent, Absent) => (AccessKind::Look, op.object, 0),
+                (before, now) if before == now => (AccessKind::Look, op.object, 0),
+                // What one of them shows, the other shows as zeros.
+                (State { object, label, length }, Absent)
+                | (Absent, State { object, label, length }) => {
+                    (AccessKind::LookInOrder(label), object, within(length))
+                }
+                (
+                    State { object, label, length },
+                    State { object: other, label: now, length: more },
+                ) if (object, label) == (other, now) => {
+                    (AccessKind::LookInOrder(label), object, within(length.max(more)))
+                }
+                // Both are the object's own. The store compares by the pages that they share, and is asked of the longer one: what is
+                // behind the other's end is compared with zeros.
+                (before @ State { object, .. }, now @ State { object: other, .. })
+                    if object == other && object == op.object =>
+                {
+                    let [(label, length), (base, shorter)] = [now, before].map(own_state);
+                    let (label, base) =
+                        if length < shorter { (base, label) } else { (label, base) };
+                    let touch = AccessKind::LookPast { label, base };
+                    (touch, object, within(length.max(shorter)))
+                }
+                // One of them is an ancestor's, of which less may be visible than there is: pages that both share tell nothing.
+                (_, State { object, label, length }) => {
+                    (AccessKind::ReadInOrder(label), object, within(length).min(1))
+                }
+            };
+        Ok((touch, ObjectRange { object, length, ..place }))
+    }
+
+    /// Whether an object may be other than it was at a snapshot, now or at a later one, from byte `offset` on. A copy that lacks it
+    /// cannot tell.
+    pub fn may_have_changed(
+        &mut self,
+        pg: PgId,
+        object: ObjectNo,
+        (since, at): (SnapshotNo, SnapshotNo),
+    ) -> bool {
+        let states = (self.find(pg, object, since), self.find(pg, object, at));
+        states.0 != states.1 || matches!(states.0, FoundState::Unknown(_))
     }
 
     /// Whether the first update of an object is under way.

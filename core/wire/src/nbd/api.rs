@@ -78,6 +78,8 @@ pub enum CommandKind {
     BlockStatus {
         /// Whether the client looks only at the first extent.
         one: bool,
+        /// What it compares with, if it asks for changes and not for what is allocated: answered with [`ReplyPayload::Changes`] then.
+        since: Option<ExportId>,
     },
 }
 
@@ -112,6 +114,8 @@ pub enum ReplyPayload {
     /// The extents from the command's offset on, at least one. Those beyond the command's length or beyond
     /// [`EXTENTS_MAX`] are left out.
     Extents(Vec<StatusExtent>),
+    /// The same of where it may be other than what it is compared with.
+    Changes(Vec<ChangeExtent>),
 }
 
 impl ReplyPayload {
@@ -149,6 +153,15 @@ pub struct StatusExtent {
     pub hole: bool,
     /// Whether it reads as zeroes.
     pub zero: bool,
+}
+
+/// A stretch that may be other than it was, or that is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeExtent {
+    /// How many bytes, at least one.
+    pub length: u32,
+    /// Whether it may be other.
+    pub is_changed: bool,
 }
 
 /// Why a command failed, in the protocol's words.

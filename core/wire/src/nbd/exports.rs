@@ -11,6 +11,12 @@ pub trait Exports {
 
     /// The export of this name. The empty name asks for the default export, if there is one.
     fn find(&self, name: &str) -> Option<ExportInfo>;
+
+    /// What an export can be compared with: what changes since then are called, and the owner's name for it.
+    fn comparable(&self, export: ExportId) -> Vec<(String, ExportId)> {
+        let _ = export;
+        Vec::new()
+    }
 }
 
 /// One line of the list of exports.

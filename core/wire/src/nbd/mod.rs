@@ -29,8 +29,8 @@ mod bytes;
 mod numbers;
 
 pub use api::{
-    CommandKind, ConnectionLimits, ExportCommand, NbdError, NbdFailure, NbdReply, ReadPiece,
-    ReplyPayload, StatusExtent,
+    ChangeExtent, CommandKind, ConnectionLimits, ExportCommand, NbdError, NbdFailure, NbdReply,
+    ReadPiece, ReplyPayload, StatusExtent,
 };
 pub use close::{Close, Violation};
 pub use exports::{ExportId, ExportInfo, ExportName, Exports};

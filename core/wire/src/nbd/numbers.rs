@@ -9,10 +9,13 @@ pub(super) const REQUEST_MAGIC: u32 = 0x2560_9513;
 pub(super) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 pub(super) const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 
-/// The only metadata context, and the name space that it stands in.
+/// What is allocated, and the name space that this metadata context stands in.
 pub(super) const BASE_ALLOCATION: &str = "base:allocation";
 pub(super) const BASE: &str = "base:";
-/// What the context is called in replies; the protocol lets the server choose.
+/// What has changed since something, by whose name that goes on; QEMU's name for it, and the name spaces that it stands in.
+pub(super) const DIRTY_BITMAP: &str = "qemu:dirty-bitmap:";
+pub(super) const QEMU: &str = "qemu:";
+/// What the context is called in replies; the protocol lets the server choose. A connection has one.
 pub(super) const CONTEXT_ID: u32 = 1;
 
 /// Handshake flags; the client's have the same bits.
@@ -105,4 +108,6 @@ pub(super) mod chunk {
 pub(super) mod state {
     pub(crate) const HOLE: u32 = 1;
     pub(crate) const ZERO: u32 = 1 << 1;
+    /// In a dirty bitmap: it may be other.
+    pub(crate) const DIRTY: u32 = 1;
 }

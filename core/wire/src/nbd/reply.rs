@@ -5,7 +5,9 @@ use super::numbers::{
     CONTEXT_ID, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, cmd, flag, state,
 };
 use super::request::NbdRequest;
-use super::{EXTENTS_MAX, NbdFailure, ReadPiece, ReplyPayload, SessionOutbox, StatusExtent};
+use super::{
+    ChangeExtent, EXTENTS_MAX, NbdFailure, ReadPiece, ReplyPayload, SessionOutbox, StatusExtent,
+};
 
 /// Answers requests of one connection.
 pub(super) struct Replier<'a> {
@@ -32,13 +34,22 @@ impl Replier<'_> {
         match (self.request.command, payload) {
             (cmd::READ, ReplyPayload::Data(data)) => self.data(data),
             (cmd::READ, ReplyPayload::Pieces(pieces)) => self.pieces(pieces),
-            (cmd::BLOCK_STATUS, ReplyPayload::Extents(extents)) => self.extents(&extents),
+            (cmd::BLOCK_STATUS, ReplyPayload::Extents(extents)) => {
+                self.extents(extents.iter().map(|extent| (extent.length, allocation(extent))));
+            }
+            (cmd::BLOCK_STATUS, ReplyPayload::Changes(extents)) => {
+                let dirty =
+                    |extent: &ChangeExtent| if extent.is_changed { state::DIRTY } else { 0 };
+                self.extents(extents.iter().map(|extent| (extent.length, dirty(extent))));
+            }
             (cmd::READ | cmd::BLOCK_STATUS, _)
             | (_, ReplyPayload::Data(_) | ReplyPayload::Pieces(_)) => {
                 panic!("the payload does not fit command {}", self.request.command)
             }
             // The short form saves bytes where there is nothing to add.
-            (_, ReplyPayload::Done | ReplyPayload::Extents(_)) => self.simple(0),
+            (_, ReplyPayload::Done | ReplyPayload::Extents(_) | ReplyPayload::Changes(_)) => {
+                self.simple(0)
+            }
         }
     }
 
@@ -114,21 +125,20 @@ impl Replier<'_> {
         }
     }
 
-    fn extents(&mut self, extents: &[StatusExtent]) {
+    /// Stretches with their states, in order.
+    fn extents(&mut self, extents: impl ExactSizeIterator<Item = (u32, u32)>) {
         let most = if self.request.has(flag::REQ_ONE) { 1 } else { EXTENTS_MAX };
         let mut left = self.request.length;
         let mut descriptors = Vec::with_capacity(extents.len().min(most) * 8);
-        for extent in extents.iter().take(most) {
-            assert!(extent.length > 0, "an extent is not empty");
-            let length = extent.length.min(left);
+        for (length, state) in extents.take(most) {
+            assert!(length > 0, "an extent is not empty");
+            let length = length.min(left);
             if length == 0 {
                 break;
             }
             left -= length;
-            let hole = if extent.hole { state::HOLE } else { 0 };
-            let zero = if extent.zero { state::ZERO } else { 0 };
             descriptors.extend_from_slice(&length.to_be_bytes());
-            descriptors.extend_from_slice(&(hole | zero).to_be_bytes());
+            descriptors.extend_from_slice(&state.to_be_bytes());
         }
         assert!(!descriptors.is_empty(), "a block status has at least one extent");
         self.chunk(chunk::BLOCK_STATUS, chunk::DONE, 4 + descriptors.len() as u32);
@@ -159,6 +169,13 @@ impl Replier<'_> {
         head[16..].copy_from_slice(&length.to_be_bytes());
         self.out.put(&head);
     }
+}
+
+/// An extent's state in `base:allocation`.
+fn allocation(extent: &StatusExtent) -> u32 {
+    let hole = if extent.hole { state::HOLE } else { 0 };
+    let zero = if extent.zero { state::ZERO } else { 0 };
+    hole | zero
 }
 
 impl ReadPiece {

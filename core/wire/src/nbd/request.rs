@@ -88,7 +88,9 @@ impl NbdRequest {
                 no_hole: self.has(flag::NO_HOLE),
                 fast: self.has(flag::FAST_ZERO),
             },
-            cmd::BLOCK_STATUS => CommandKind::BlockStatus { one: self.has(flag::REQ_ONE) },
+            cmd::BLOCK_STATUS => {
+                CommandKind::BlockStatus { one: self.has(flag::REQ_ONE), since: None }
+            }
             command => panic!("command {command} makes no sense"),
         }
     }
@@ -104,7 +106,7 @@ impl NbdRequest {
         if self.writes() && agreed.read_only {
             return Err(fail(NbdError::Permission, "the export is read-only"));
         }
-        if self.command == cmd::BLOCK_STATUS && !agreed.context {
+        if self.command == cmd::BLOCK_STATUS && agreed.context.is_none() {
             return Err(fail(NbdError::Invalid, "no metadata context was selected"));
         }
         if self.command == cmd::FLUSH {

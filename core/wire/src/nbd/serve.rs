@@ -4,10 +4,10 @@ use super::bytes::{BodyBuffer, HeadBuffer, Skip};
 use super::numbers::{cmd, flag};
 use super::reply::Replier;
 use super::request::NbdRequest;
-use super::terms::Agreed;
+use super::terms::{Agreed, BlockContext};
 use super::{
-    Close, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, ReplyPayload, SessionOutbox,
-    Violation,
+    Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, ReplyPayload,
+    SessionOutbox, Violation,
 };
 use crate::range_room::ROOM_MIN;
 use loadline_base::Slots;
@@ -196,10 +196,16 @@ impl ExportService {
             None => ServeStage::Request(HeadBuffer::new()),
         };
         let ChargedRequest { request, holds } = begun;
+        let mut kind = request.kind(data);
+        if let CommandKind::BlockStatus { since, .. } = &mut kind
+            && let Some(BlockContext::Changes(other)) = self.agreed.context
+        {
+            *since = Some(other);
+        }
         out.commands.push(ExportCommand {
             id: self.in_flight.acquire(begun),
             export: self.agreed.export,
-            kind: request.kind(data),
+            kind,
             offset: request.offset,
             length: request.length,
             fua: request.has(flag::FUA),

@@ -1,7 +1,9 @@
 //! Options and what they agree on, until one of them chooses an export.
 
 use super::bytes::{Fields, string};
-use super::numbers::{BASE, BASE_ALLOCATION, CONTEXT_ID, info, opt, rep, transmission};
+use super::numbers::{
+    BASE, BASE_ALLOCATION, CONTEXT_ID, DIRTY_BITMAP, QEMU, info, opt, rep, transmission,
+};
 use super::option_reply::Replies;
 use super::{Close, ExportId, ExportInfo, Exports, SessionOutbox, Violation};
 
@@ -17,6 +19,15 @@ pub(super) enum TlsStand {
     Secured,
 }
 
+/// What a client may ask about blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockContext {
+    /// Whether they are allocated.
+    Allocation,
+    /// Whether they have changed since something.
+    Changes(ExportId),
+}
+
 /// What was agreed on so far.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
@@ -25,8 +36,8 @@ pub(super) struct Terms {
     pub(super) fixed: bool,
     pub(super) no_zeroes: bool,
     structured: bool,
-    /// The export for which `base:allocation` was selected.
-    context: Option<ExportId>,
+    /// The context that was selected, and for which export.
+    context: Option<(ExportId, BlockContext)>,
 }
 
 /// What both sides agreed on in the end.
@@ -38,8 +49,8 @@ pub(super) struct Agreed {
     pub(super) fast_zero: bool,
     pub(super) cache: bool,
     pub(super) structured: bool,
-    /// Whether `base:allocation` may be asked for.
-    pub(super) context: bool,
+    /// What may be asked about its blocks.
+    pub(super) context: Option<BlockContext>,
 }
 
 /// Where the handshake goes from here.
@@ -163,12 +174,24 @@ impl Terms {
         let Some(export) = exports.find(name) else {
             return replies.error(rep::ERR_UNKNOWN, "there is no export of this name");
         };
-        let wildcard = !selects && (queries.is_empty() || queries.contains(&BASE));
-        if wildcard || queries.contains(&BASE_ALLOCATION) {
+        let changes = exports.comparable(export.id).into_iter();
+        let changes = changes
+            .map(|(name, since)| (format!("{DIRTY_BITMAP}{name}"), BlockContext::Changes(since)));
+        let all =
+            [(BASE_ALLOCATION.to_owned(), BlockContext::Allocation)].into_iter().chain(changes);
+        for (name, context) in all {
+            let by_space = [BASE, QEMU, DIRTY_BITMAP]
+                .iter()
+                .any(|space| name.starts_with(space) && queries.contains(space));
+            let is_listed = !selects && (queries.is_empty() || by_space);
+            if !is_listed && !queries.contains(&name.as_str()) {
+                continue;
+            }
             // In a list the number is reserved.
-            replies.context(if selects { CONTEXT_ID } else { 0 }, BASE_ALLOCATION);
+            replies.context(if selects { CONTEXT_ID } else { 0 }, &name);
             if selects {
-                self.context = Some(export.id);
+                self.context = Some((export.id, context));
+                break;
             }
         }
         replies.ack();
@@ -197,7 +220,7 @@ impl Terms {
             fast_zero: export.fast_zero,
             cache: export.cache,
             structured: self.structured,
-            context: self.context == Some(export.id),
+            context: self.context.filter(|(of, _)| *of == export.id).map(|(_, context)| context),
         }
     }
 }

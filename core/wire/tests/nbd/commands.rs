@@ -52,8 +52,8 @@ fn every_command_arrives_as_it_was_sent() {
         (WRITE_ZEROES, 0, zeroes(false, false)),
         (WRITE_ZEROES, FUA | NO_HOLE, zeroes(true, false)),
         (WRITE_ZEROES, FAST_ZERO, zeroes(false, true)),
-        (BLOCK_STATUS, FUA, CommandKind::BlockStatus { one: false }),
-        (BLOCK_STATUS, REQ_ONE, CommandKind::BlockStatus { one: true }),
+        (BLOCK_STATUS, FUA, CommandKind::BlockStatus { one: false, since: None }),
+        (BLOCK_STATUS, REQ_ONE, CommandKind::BlockStatus { one: true, since: None }),
     ];
     for (number, flags, kind) in table {
         let mut talk = Talk::structured("disk");

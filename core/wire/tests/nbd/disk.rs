@@ -1,8 +1,8 @@
 //! A toy owner: three exports, and a disk of 64 KiB in memory that knows which of its blocks were written.
 
 use loadline_wire::nbd::{
-    CommandKind, ExportCommand, ExportId, ExportInfo, ExportName, Exports, ReadPiece, ReplyPayload,
-    StatusExtent,
+    ChangeExtent, CommandKind, ExportCommand, ExportId, ExportInfo, ExportName, Exports, ReadPiece,
+    ReplyPayload, StatusExtent,
 };
 
 const BLOCK: usize = 4096;
@@ -18,6 +18,12 @@ impl Exports for Shop {
             description: description.into(),
         };
         vec![name("disk", ""), name("tape", "slow and safe"), name("huge", "")]
+    }
+
+    /// The tape is compared with itself on two days.
+    fn comparable(&self, export: ExportId) -> Vec<(String, ExportId)> {
+        let days = [("monday".to_owned(), ExportId(21)), ("tuesday".to_owned(), ExportId(22))];
+        if export == ExportId(2) { days.into() } else { Vec::new() }
     }
 
     fn find(&self, name: &str) -> Option<ExportInfo> {
@@ -87,6 +93,10 @@ impl Disk {
                     self.written[first..end].fill(false);
                 }
                 self.bytes[range].fill(0);
+            }
+            CommandKind::BlockStatus { since: Some(_), .. } => {
+                let whole = ChangeExtent { length: command.length, is_changed: true };
+                return ReplyPayload::Changes(vec![whole]);
             }
             CommandKind::BlockStatus { .. } => {
                 let extent = |(from, to, written): (usize, usize, bool)| StatusExtent {

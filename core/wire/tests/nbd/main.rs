@@ -1,6 +1,7 @@
 //! The NBD session from a client's side: a naive client that knows nothing of the session's code, and a toy disk.
 
 mod arbitrary;
+mod changes;
 mod client;
 mod commands;
 mod conversation;

@@ -5,7 +5,7 @@ use super::client_ops::Waiter;
 use super::host_node::HostNode;
 use super::image_ops::NewOp;
 use super::op_trace::OpTrace;
-use super::range_work::RangeWork;
+use super::range_work::{RangeAsk, RangeWork};
 use loadline_base::SlotId;
 use loadline_cluster::Target;
 use loadline_cluster::images::{ImageId, Piece};
@@ -46,9 +46,14 @@ impl Engine {
         while let Some((command, client, work)) = self.clients.next_step() {
             let node = &mut self.host.node;
             let view = node.cluster().view_of(work.image, work.snapshot);
-            let holds =
-                |piece: &Piece| view.as_ref().is_some_and(|view| node.may_hold_data(view, piece));
-            let step = work.step(view.as_ref(), holds);
+            let ask = work.ask();
+            let matters = |piece: &Piece| {
+                view.as_ref().is_some_and(|view| match ask {
+                    RangeAsk::Zero | RangeAsk::Held => node.may_hold_data(view, piece),
+                    RangeAsk::Changed(since) => node.may_have_changed(view, since, piece),
+                })
+            };
+            let step = work.step(view.as_ref(), matters);
             let ops = self.clients.stepped(command, step);
             self.issue_all(client, command, ops);
         }

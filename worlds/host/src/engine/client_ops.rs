@@ -6,7 +6,7 @@ use super::range_work::{CommandFailure, HeldRanges, RangeStep, RangeTurns, Range
 use super::vhost::VhostCommand;
 use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::IssuedOp;
-use loadline_osd::{ClientId, Reply};
+use loadline_osd::{ClientId, OpKind, Reply};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -202,10 +202,17 @@ impl ClientOps {
         here.inside = here.inside.max(reply.replied.since(reply.admitted));
         match reply.result {
             Ok(data) if issued.op.kind.is_update() => drop(data),
+            Ok(data)
+                if data.ranges().is_none() && matches!(issued.op.kind, OpKind::Changed { .. }) =>
+            {
+                let most = here.work.as_ref().map_or(0, RangeWork::extents_most);
+                here.held.extend(most, std::iter::once(at..at + u64::from(length)));
+            }
             Ok(data) => match data.ranges() {
                 Some(ranges) => {
                     let from = u64::from(issued.op.offset);
-                    let held = ranges.data.iter();
+                    // Zeros are told where it is compared with something that has others there.
+                    let held = ranges.data.iter().chain(&ranges.zeros);
                     let most = here.work.as_ref().map_or(0, RangeWork::extents_most);
                     here.held.extend(most, held.map(|r| at + r.start - from..at + r.end - from));
                 }

@@ -38,6 +38,11 @@ pub(super) fn view_of(cluster: &Cluster, export: ExportId) -> Option<View> {
     cluster.view_of(id, snapshot)
 }
 
+/// The snapshot that a snapshot's export shows.
+pub(super) fn snapshot_of(export: ExportId) -> SnapshotId {
+    SnapshotId(export.0 as u32)
+}
+
 fn export_id(view: &View) -> ExportId {
     ExportId(u64::from(view.image.get()) << 32 | u64::from(view.read_at.0))
 }
@@ -54,6 +59,18 @@ impl Exports for NodeExports<'_> {
             }));
         }
         names
+    }
+
+    /// A snapshot with each that is older, by their names.
+    fn comparable(&self, export: ExportId) -> Vec<(String, ExportId)> {
+        let Some(view) = view_of(self.cluster, export).filter(View::is_read_only) else {
+            return Vec::new();
+        };
+        let Some(image) = self.cluster.kept_images().get(view.image) else { return Vec::new() };
+        let older = image.snapshots.iter().filter(|snapshot| snapshot.id < view.read_at);
+        let compared =
+            |id: SnapshotId| ExportId(u64::from(view.image.get()) << 32 | u64::from(id.0));
+        older.map(|snapshot| (snapshot.name.clone(), compared(snapshot.id))).collect()
     }
 
     /// The empty name is the only image, if there is one only for this client. One that it may not see is not there.

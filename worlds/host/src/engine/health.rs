@@ -135,7 +135,7 @@ impl HealthMeter {
             // The node's own, for images that are gone.
             OpKind::Remove | OpKind::Purge | OpKind::Trim(_) => None,
             // It reads no data.
-            OpKind::Ranges(_) => None,
+            OpKind::Ranges(_) | OpKind::Changed { .. } => None,
         };
         if let Some(sort) = sort {
             self.times.replied(image, sort, length, took);

@@ -10,7 +10,7 @@ pub(super) use connections::{NbdCommand, NbdConnections};
 use super::Engine;
 use super::client_ops::{Ended, Waiter};
 use super::doors::Complaint;
-use super::exports::{NodeExports, view_of};
+use super::exports::{NodeExports, snapshot_of, view_of};
 use super::image_ops::read_of;
 use super::range_work::{CommandFailure, RangeAsk, RangeWork};
 use crate::{ConnId, ListenerId};
@@ -18,8 +18,8 @@ use channel::NbdChannel;
 use connections::{Brings, NbdConnection};
 use loadline_osd::{ClientId, OpKind};
 use loadline_wire::nbd::{
-    Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, NbdSession,
-    ReplyPayload, SessionOutbox, StatusExtent,
+    ChangeExtent, Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply,
+    NbdSession, ReplyPayload, SessionOutbox, StatusExtent,
 };
 use loadline_wire::range_room::RangeLimits;
 use std::ops::Range;
@@ -148,10 +148,12 @@ impl Engine {
                 let work = RangeWork::new(&view, RangeAsk::Zero, vec![range], limits);
                 return self.begin_steps(Waiter::Nbd(command), client, work, fua);
             }
-            CommandKind::BlockStatus { .. } => {
-                command.brings = Brings::Status;
+            CommandKind::BlockStatus { since, .. } => {
+                command.brings = since.map_or(Brings::Status, Brings::Changes);
                 let limits = RangeLimits::of_status(range.1, holds);
-                let work = RangeWork::new(&view, RangeAsk::Held, vec![range], limits);
+                let ask =
+                    since.map_or(RangeAsk::Held, |since| RangeAsk::Changed(snapshot_of(since)));
+                let work = RangeWork::new(&view, ask, vec![range], limits);
                 return self.begin_steps(Waiter::Nbd(command), client, work, false);
             }
             CommandKind::Flush | CommandKind::Cache => Vec::new(),
@@ -165,7 +167,16 @@ impl Engine {
             Brings::Nothing => ReplyPayload::Done,
             Brings::Data => ReplyPayload::Data(data),
             Brings::Status => ReplyPayload::Extents(extents(held, covered)),
+            Brings::Changes(_) => ReplyPayload::Changes(changes(held, covered)),
         });
+        // What the snapshot had alone may have been given back by now, and nobody knows what the answer was made of.
+        let result = match command.brings {
+            Brings::Changes(since) => {
+                let since = view_of(self.host.node.cluster(), since);
+                result.and_then(|told| since.map(|_| told).ok_or(CommandFailure::Gone))
+            }
+            _ => result,
+        };
         self.nbd_answer(command, result.map_err(|why| command.failure(why)));
     }
 
@@ -286,6 +297,13 @@ fn extents(held: Vec<Range<u64>>, covered: u64) -> Vec<StatusExtent> {
     }
     push(covered - at, true);
     extents
+}
+
+/// What may be other in so many bytes and what is not, in order.
+fn changes(changed: Vec<Range<u64>>, covered: u64) -> Vec<ChangeExtent> {
+    let of =
+        |extent: StatusExtent| ChangeExtent { length: extent.length, is_changed: !extent.hole };
+    extents(changed, covered).into_iter().map(of).collect()
 }
 
 #[cfg(test)]

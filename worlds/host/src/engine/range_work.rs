@@ -22,6 +22,8 @@ pub(super) enum RangeAsk {
     Zero,
     /// Where they hold data, as far as one step tells it; the client asks again for what is behind it.
     Held,
+    /// Where they may be other than they were at this snapshot, told in the same way.
+    Changed(SnapshotId),
 }
 
 /// Why a command has failed.
@@ -72,16 +74,20 @@ impl RangeWork {
         self.limits.extents
     }
 
-    /// Takes a step on the image as it is now: ops for the next pieces that may hold data.
+    /// Takes a step on the image as it is now: ops for the next pieces that may matter: that hold data, or are other than they were.
     pub(super) fn step(
         &mut self,
         view: Option<&View>,
-        mut may_hold_data: impl FnMut(&Piece) -> bool,
+        mut may_matter: impl FnMut(&Piece) -> bool,
     ) -> Result<RangeStep, CommandFailure> {
         let view = view.filter(|_| !self.is_given_up).ok_or(CommandFailure::Gone)?;
         let kind = match self.ask {
             RangeAsk::Zero => OpKind::Zero,
             RangeAsk::Held => OpKind::Ranges(SnapshotNo(view.read_at.0)),
+            RangeAsk::Changed(since) => {
+                let (since, at) = (SnapshotNo(since.0), SnapshotNo(view.read_at.0));
+                OpKind::Changed { since, at }
+            }
         };
         let mut step = RangeStep { ops: Vec::new(), looked_at: 0 };
         while let Some((offset, length)) = self.ranges.pop_front() {
@@ -96,7 +102,7 @@ impl RangeWork {
                     return Ok(step);
                 }
                 step.looked_at += 1;
-                if may_hold_data(&piece) {
+                if may_matter(&piece) {
                     let piece = Piece { at: self.covered, ..piece };
                     step.ops.push(op_on(view, kind, piece, Data::NONE));
                 }
@@ -108,9 +114,14 @@ impl RangeWork {
 
     /// A question has one step.
     fn ends_here(&mut self) {
-        if self.ask == RangeAsk::Held {
+        if self.ask != RangeAsk::Zero {
             self.ranges.clear();
         }
+    }
+
+    /// What it asks.
+    pub(super) fn ask(&self) -> RangeAsk {
+        self.ask
     }
 
     /// Takes no further step.

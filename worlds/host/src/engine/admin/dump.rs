@@ -81,7 +81,9 @@ impl HostNode {
         let image = self.node.cluster().images().get(id);
         let name = match (image, op.kind) {
             (None, _) => id.to_string(),
-            (Some(image), OpKind::ReadAt(at) | OpKind::Ranges(at)) if at != SnapshotNo::HEAD => {
+            (Some(image), OpKind::ReadAt(at) | OpKind::Ranges(at) | OpKind::Changed { at, .. })
+                if at != SnapshotNo::HEAD =>
+            {
                 let taken = image.snapshots.iter().find(|taken| taken.id.0 == at.0);
                 format!("{}@{}", image.name, taken.map_or("?", |taken| taken.name.as_str()))
             }
@@ -115,7 +117,7 @@ fn shown_wait(wait: &OpWait, span: Span) -> OpWaitRow {
 fn kind(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Read | OpKind::ReadAt(_) => "read",
-        OpKind::Ranges(_) => "status",
+        OpKind::Ranges(_) | OpKind::Changed { .. } => "status",
         OpKind::Write => "write",
         OpKind::Zero => "zero",
         OpKind::Remove | OpKind::Purge => "remove",

@@ -1,0 +1,134 @@
+//! `loadline image diff` and `image backup`: what has changed between two snapshots, and copies of snapshots that are brought on by it.
+
+use super::nbd::{BlockQuestion, Export, ExportError};
+use super::reach::NodeArgs;
+use super::size;
+use crate::failure::Failure;
+use crate::show;
+use loadline_host::admin::api::SnapshotName;
+use loadline_study::why;
+use serde_json::json;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// A copy came to nothing: by the node, or by the file.
+enum CopyFailure {
+    Export(ExportError),
+    File(io::Error),
+}
+
+impl From<ExportError> for CopyFailure {
+    fn from(error: ExportError) -> CopyFailure {
+        CopyFailure::Export(error)
+    }
+}
+
+/// What may be other in one snapshot than in an older one.
+pub(super) fn diff(node: &NodeArgs, from: &SnapshotName, to: &SnapshotName) -> Result<(), Failure> {
+    if from.image != to.image {
+        return Err(Failure::Input(format!(
+            "{from} and {to} are of different images, which are not compared"
+        )));
+    }
+    let mut export = open(node, to, BlockQuestion::ChangesSince(&from.snapshot))?;
+    let extents = export.extents().map_err(|error| of_export(to, &error))?;
+    let changed_bytes: u64 = extents.iter().map(|(_, length)| length).sum();
+    if node.json() {
+        let extent = |(offset, length): (u64, u64)| json!({ "offset": offset, "length": length });
+        return show::json(&json!({
+            "image": to.image,
+            "from": from.snapshot,
+            "to": to.snapshot,
+            "size_bytes": export.bytes,
+            "changed_bytes": changed_bytes,
+            "extents": extents.into_iter().map(extent).collect::<Vec<_>>(),
+        }));
+    }
+    let rows: Vec<[String; 2]> =
+        extents.iter().map(|(offset, length)| [offset.to_string(), size(*length)]).collect();
+    let table = match rows.is_empty() {
+        true => String::new(),
+        false => show::table(["from byte", "changed"], &[], &rows),
+    };
+    show::text(&format!("{table}{} of {} may be other\n", size(changed_bytes), size(export.bytes)))
+}
+
+/// Copies a snapshot to a new raw file, or brings one that is a copy of an older snapshot on.
+pub(super) fn backup(
+    node: &NodeArgs,
+    name: &SnapshotName,
+    path: &Path,
+    since: Option<&str>,
+) -> Result<(), Failure> {
+    let question = since.map_or(BlockQuestion::Data, BlockQuestion::ChangesSince);
+    let mut export = open(node, name, question)?;
+    let extents = export.extents().map_err(|error| of_export(name, &error))?;
+    let file = match since {
+        None => File::options().write(true).create_new(true).open(path),
+        Some(_) => File::options().write(true).open(path),
+    };
+    let file = file.map_err(|error| Failure::unwritable(path, &error))?;
+    if let Some(since) = since {
+        let older = SnapshotName { image: name.image.clone(), snapshot: since.to_owned() };
+        let bytes = open(node, &older, BlockQuestion::Data)?.bytes;
+        let found = file.metadata().map_err(|error| Failure::unreadable(path, &error))?.len();
+        // What an interrupted backup has left may have either size.
+        if found != bytes && found != export.bytes {
+            return Err(Failure::Input(format!(
+                "{} has {}, and {older} {}: it is no copy of it",
+                path.display(),
+                size(found),
+                size(bytes)
+            )));
+        }
+    }
+    let unwritable = |error: &io::Error| Failure::unwritable(path, error);
+    file.set_len(export.bytes).map_err(|error| unwritable(&error))?;
+    let mut written_bytes = 0;
+    for extent in extents {
+        written_bytes += extent.1;
+        let write = |at, bytes: &[u8]| file.write_all_at(bytes, at).map_err(CopyFailure::File);
+        export.read(extent, write).map_err(|failure| match failure {
+            CopyFailure::Export(error) => of_export(name, &error),
+            CopyFailure::File(error) => unwritable(&error),
+        })?;
+    }
+    file.sync_all().map_err(|error| unwritable(&error))?;
+    if node.json() {
+        let done = json!({ "size_bytes": export.bytes, "written_bytes": written_bytes });
+        return show::json(&done);
+    }
+    let shown = path.display();
+    show::text(&format!("{shown} is {name}; {} were written\n", size(written_bytes)))
+}
+
+fn open<'a>(
+    node: &NodeArgs,
+    name: &SnapshotName,
+    question: BlockQuestion<'a>,
+) -> Result<Export<'a>, Failure> {
+    let socket = node.folder().join("nbd.sock");
+    Export::open(&socket, &name.to_string(), question).map_err(|error| match error {
+        ExportError::Broken(error) => {
+            Failure::Environment(format!("{}: {}", socket.display(), why(&error)))
+        }
+        error => of_export(name, &error),
+    })
+}
+
+/// Why an export could not be read.
+fn of_export(name: &SnapshotName, error: &ExportError) -> Failure {
+    match error {
+        ExportError::Unknown => Failure::Input(format!("there is no {name}")),
+        ExportError::NoContext => Failure::Input(format!(
+            "{name} can be compared with older snapshots of its image alone; `loadline image info {}` shows them",
+            name.image
+        )),
+        ExportError::Refused(number) => Failure::Environment(format!(
+            "{name}: the node refuses it with error {number}; was a snapshot removed meanwhile?"
+        )),
+        ExportError::Broken(error) => Failure::Environment(format!("{name}: {}", why(error))),
+    }
+}

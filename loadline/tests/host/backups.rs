@@ -1,0 +1,167 @@
+//! Backups by snapshots: what has changed since one, as QEMU's and libnbd's tools read it, and a copy that is brought on by that alone.
+
+use crate::node::{IMAGE_BYTES, Node, SMALL};
+use crate::tools::{succeed, text};
+use loadline_base::Rng;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+fn io(node: &Node, export: &str, commands: &[String]) {
+    let each = commands.iter().flat_map(|command| ["-c", command.as_str()]);
+    let arguments: Vec<&str> = ["-f", "raw"].into_iter().chain(each).collect();
+    succeed("qemu-io", &[&arguments[..], &[&node.uri(export)]].concat());
+}
+
+/// Where an export is told to be other than at a snapshot: first byte and length.
+fn changed(node: &Node, export: &str, since: &str) -> Vec<(u64, u64)> {
+    let map = format!("--map=qemu:dirty-bitmap:{since}");
+    let map = succeed("nbdinfo", &[&map, "--json", &node.uri(export)]);
+    let map: serde_json::Value = serde_json::from_str(&map).expect("it is JSON");
+    let number = |extent: &serde_json::Value, key: &str| extent[key].as_u64().expect("a number");
+    let extents = map.as_array().expect("a list of extents");
+    let total: u64 = extents.iter().map(|extent| number(extent, "length")).sum();
+    assert_eq!(total.to_string(), succeed("nbdinfo", &["--size", &node.uri(export)]).trim());
+    let dirty = extents.iter().filter(|extent| number(extent, "type") == 1);
+    dirty.map(|extent| (number(extent, "offset"), number(extent, "length"))).collect()
+}
+
+/// Brings a copy of one snapshot on to another by what has changed, read from a whole copy of that one.
+fn bring_on(copy: &Path, whole: &Path, changes: &[(u64, u64)]) {
+    let copy = File::options().write(true).open(copy).unwrap();
+    let whole = File::open(whole).unwrap();
+    for (offset, length) in changes {
+        let mut bytes = vec![0; *length as usize];
+        whole.read_exact_at(&mut bytes, *offset).unwrap();
+        copy.write_all_at(&bytes, *offset).unwrap();
+    }
+}
+
+#[test]
+fn what_has_changed_is_told_to_the_page_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let write = |line: &str| io(&node, "vol0", &[line.to_owned()]);
+    write("write -P 1 0 12M");
+    node.tell(&["image", "snapshot", "create", "vol0@a"]);
+    write("write -P 2 1M 8k");
+    // Zeros where there was data, in the midst of an object and over a whole one; data where there was none.
+    write("discard 5M 64k");
+    write("discard 8M 4M");
+    write("write -P 3 32M 4k");
+    node.tell(&["image", "snapshot", "create", "vol0@b"]);
+    const MIB: u64 = 1 << 20;
+    let between = [(MIB, 8192), (5 * MIB, 65_536), (8 * MIB, 4 * MIB), (32 * MIB, 4096)];
+    assert_eq!(changed(&node, "vol0@b", "a"), between);
+    // What comes after it is no change of the snapshot.
+    write("write -P 4 2M 4k");
+    assert_eq!(changed(&node, "vol0@b", "a"), between);
+    node.tell(&["image", "snapshot", "create", "vol0@c"]);
+    assert_eq!(changed(&node, "vol0@c", "b"), [(2 * MIB, 4096)]);
+    assert_eq!(changed(&node, "vol0@c", "a").len(), 5);
+    // One that has gone is nothing to compare with, and the rest goes on.
+    node.tell(&["image", "snapshot", "remove", "vol0@a", "--yes"]);
+    assert_eq!(changed(&node, "vol0@c", "b"), [(2 * MIB, 4096)]);
+    let listed = succeed("nbdinfo", &["--json", &node.uri("vol0@c")]);
+    assert!(listed.contains("qemu:dirty-bitmap:b") && !listed.contains("bitmap:a\""), "{listed}");
+    node.stop();
+}
+
+/// Random writes, zeros and discards between snapshots, a restart, a clone, sizes that change: a copy brought on by what has changed is
+/// the snapshot, byte by byte.
+#[test]
+fn a_copy_that_is_brought_on_by_what_has_changed_is_the_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("node");
+    let mut node = Node::start(&dir, &SMALL);
+    let [copy, whole] = ["copy", "whole"].map(|name| folder.path().join(name));
+    let mut random = Rng::new(11);
+    let mut moved = 0;
+    for (image, rounds) in [("vol0", 6), ("child", 5)] {
+        if image == "child" {
+            node.tell(&["image", "clone", "vol0@5", "child"]);
+        }
+        for round in 0..rounds {
+            let mut commands = Vec::new();
+            for _ in 0..20 {
+                let offset = random.next_u64() % (IMAGE_BYTES / 4096) * 4096;
+                let length = (1 + random.next_u64() % 64) * 4096;
+                let length = length.min(IMAGE_BYTES - offset);
+                commands.push(match random.next_u64() % 5 {
+                    0 => format!("write -z {offset} {length}"),
+                    1 => format!("discard {offset} {}", (4 << 20).min(IMAGE_BYTES - offset)),
+                    _ => format!("write -P {} {offset} {length}", 1 + random.next_u64() % 250),
+                });
+            }
+            io(&node, image, &commands);
+            if round == 3 {
+                let (less, all) = ((IMAGE_BYTES / 2 + 70_000).to_string(), IMAGE_BYTES.to_string());
+                node.tell(&["image", "resize", image, &format!("{less}B"), "--yes"]);
+                node.tell(&["image", "resize", image, &format!("{all}B")]);
+            }
+            let now = format!("{image}@{round}");
+            node.tell(&["image", "snapshot", "create", &now]);
+            if round % 2 == 1 {
+                node.stop();
+                node = Node::start(&dir, &SMALL);
+            }
+            succeed("nbdcopy", &[&node.uri(&now), text(&whole)]);
+            if round == 0 {
+                std::fs::copy(&whole, &copy).unwrap();
+                continue;
+            }
+            let since = (round - 1).to_string();
+            let changes = changed(&node, &now, &since);
+            moved += changes.iter().map(|(_, length)| length).sum::<u64>();
+            bring_on(&copy, &whole, &changes);
+            succeed("cmp", &[text(&copy), text(&whole)]);
+            // The node's own commands see and do the same.
+            let older = format!("{image}@{since}");
+            let diff = node.tell(&["image", "diff", &older, &now, "--json"]);
+            let diff: serde_json::Value = serde_json::from_str(&diff).expect("it is JSON");
+            let extents = diff["extents"].as_array().expect("the extents").iter();
+            let extent =
+                |extent: &serde_json::Value| (extent["offset"].as_u64(), extent["length"].as_u64());
+            let known = changes.iter().map(|(offset, length)| (Some(*offset), Some(*length)));
+            assert!(extents.map(extent).eq(known), "{diff}");
+            let own = folder.path().join(format!("{image}.raw"));
+            if round == 1 {
+                node.tell(&["image", "backup", &older, text(&own)]);
+            }
+            node.tell(&["image", "backup", &now, text(&own), "--since", &since]);
+            succeed("cmp", &[text(&own), text(&whole)]);
+        }
+    }
+    assert!(moved < 9 * IMAGE_BYTES, "as much as whole copies");
+    node.stop();
+}
+
+#[test]
+fn what_cannot_be_compared_or_copied_is_refused_with_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let node =
+        Node::start(&folder.path().join("node"), &[&SMALL[..], &["--image", "vol1=1MiB"]].concat());
+    for snapshot in ["vol0@a", "vol0@b", "vol1@c"] {
+        node.tell(&["image", "snapshot", "create", snapshot]);
+    }
+    let file = folder.path().join("file");
+    std::fs::write(&file, "short").unwrap();
+    let file = text(&file);
+    let check = |command: &[&str], says: &str| {
+        let refused = node.try_tell(command).expect_err(says);
+        assert!(refused.contains(says), "{refused}");
+    };
+    check(&["image", "diff", "vol0@a", "vol1@c"], "of different images, which are not compared");
+    check(
+        &["image", "diff", "vol0@b", "vol0@a"],
+        "can be compared with older snapshots of its image alone",
+    );
+    check(&["image", "diff", "vol0@none", "vol0@a"], "can be compared with older snapshots");
+    check(&["image", "diff", "vol0@a", "vol0@none"], "there is no vol0@none");
+    check(
+        &["image", "backup", "vol0@b", file, "--since", "a"],
+        "file has 5 B, and vol0@a 64 MiB: it is no copy of it",
+    );
+    check(&["image", "backup", "vol0@b", file], "cannot write");
+    node.stop();
+}
