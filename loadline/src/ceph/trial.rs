@@ -4,7 +4,9 @@ use super::args::{CephTryArgs, JOURNAL};
 use super::undo::in_words;
 use crate::failure::Failure;
 use crate::show;
+use loadline_ceph::CephConnection;
 use loadline_ceph::guard::{ClusterGuard, ClusterPlan, GuardError, plan};
+use std::sync::Arc;
 
 /// What is to be tried.
 enum Tried<'a> {
@@ -29,7 +31,7 @@ pub(super) fn carry_out(args: &CephTryArgs) -> Result<(), Failure> {
                 .map_or(Tried::Flag(text), |(name, value)| Tried::Option(name, value))
         })
         .collect();
-    let connection = args.place.connect()?;
+    let connection: Arc<dyn CephConnection> = args.place.connect()?.into();
     let found = plan(&*connection, None)?;
     show::text(&told(&found))?;
     if args.yes_i_may_hurt_this_cluster.as_ref() != Some(&found.fsid) {
@@ -43,7 +45,7 @@ pub(super) fn carry_out(args: &CephTryArgs) -> Result<(), Failure> {
         return Err(Failure::Environment("nothing was changed: see what is in the way".to_owned()));
     }
     let name = format!("{} {}", std::process::id(), args.run.display());
-    let mut guard = ClusterGuard::begin(&*connection, &journal, &name)?;
+    let mut guard = ClusterGuard::begin(Arc::clone(&connection), &journal, &name)?;
     if let Err(error) = apply(&mut guard, &tried, &found.osds) {
         let report = guard.end()?;
         show::text(&in_words(&report))?;
@@ -57,11 +59,7 @@ pub(super) fn carry_out(args: &CephTryArgs) -> Result<(), Failure> {
     ))
 }
 
-fn apply(
-    guard: &mut ClusterGuard<'_>,
-    tried: &[Tried<'_>],
-    osds: &[u32],
-) -> Result<(), GuardError> {
+fn apply(guard: &mut ClusterGuard, tried: &[Tried<'_>], osds: &[u32]) -> Result<(), GuardError> {
     for change in tried {
         match change {
             Tried::Option(name, value) => {

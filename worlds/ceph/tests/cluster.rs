@@ -9,6 +9,7 @@ use loadline_ceph::{
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::Duration;
 
 const MON: CommandTarget = CommandTarget::Monitor;
@@ -28,8 +29,8 @@ fn place(by: ConnectBy) -> Option<CephPlace> {
     Some(CephPlace { conf: conf()?, user: "client.admin".to_owned(), by })
 }
 
-fn connect() -> Option<Box<dyn CephConnection>> {
-    Some(place(ConnectBy::Either)?.connect().expect("the cluster runs"))
+fn connect() -> Option<Arc<dyn CephConnection>> {
+    Some(place(ConnectBy::Either)?.connect().expect("the cluster runs").into())
 }
 
 fn stored(on: &dyn CephConnection) -> Vec<StoredOption> {
@@ -117,7 +118,8 @@ fn planted_faults_are_named() {
     let Some(on) = connect() else { return };
     let before = state(&*on);
     let folder = tempfile::tempdir().unwrap();
-    let mut guard = ClusterGuard::begin(&*on, &folder.path().join("journal"), "planted").unwrap();
+    let mut guard =
+        ClusterGuard::begin(Arc::clone(&on), &folder.path().join("journal"), "planted").unwrap();
     let measured: f64 = stored(&*on)
         .iter()
         .find(|option| {
@@ -163,8 +165,9 @@ fn a_slow_osd_is_named() {
     let (Some(on), Some(conf)) = (connect(), conf()) else { return };
     let before = state(&*on);
     let folder = tempfile::tempdir().unwrap();
-    let mut guard = ClusterGuard::begin(&*on, &folder.path().join("journal"), "slow").unwrap();
-    guard.make_pool("loadline-slow", 16).unwrap();
+    let mut guard =
+        ClusterGuard::begin(Arc::clone(&on), &folder.path().join("journal"), "slow").unwrap();
+    guard.make_pool("loadline-slow", 16, None).unwrap();
     let pid = std::fs::read_to_string(conf.with_file_name("osd.2.pid")).unwrap();
     let pid = pid.split_whitespace().next().unwrap().to_owned();
     let script = format!(
@@ -208,9 +211,9 @@ fn what_a_run_left_is_put_back_and_what_others_did_stays() {
     let before = state(&*on);
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let mut guard = ClusterGuard::begin(&*on, &journal, "dies").unwrap();
+    let mut guard = ClusterGuard::begin(Arc::clone(&on), &journal, "dies").unwrap();
     assert!(matches!(
-        ClusterGuard::begin(&*on, &folder.path().join("second"), "second"),
+        ClusterGuard::begin(Arc::clone(&on), &folder.path().join("second"), "second"),
         Err(GuardError::Held(holder)) if holder == "dies"
     ));
     guard.set_flag("noscrub").unwrap();
@@ -218,7 +221,7 @@ fn what_a_run_left_is_put_back_and_what_others_did_stays() {
     guard.set_option("osd", "osd_max_pg_log_entries", "10").unwrap();
     guard.set_option("osd", "osd_mclock_profile", "high_client_ops").unwrap();
     guard.set_option("osd", "osd_mclock_profile", "high_recovery_ops").unwrap();
-    guard.make_pool("loadline-dies", 8).unwrap();
+    guard.make_pool("loadline-dies", 8, None).unwrap();
     on.write_object("loadline-dies", "one", 1 << 20).unwrap();
     guard.take_out(3).unwrap();
     // What a killed process does: nothing more.

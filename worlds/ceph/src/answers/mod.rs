@@ -15,7 +15,7 @@ pub use ops::{HistoricOp, OpHistory};
 pub use perf::{LatencyCounter, OsdCounters, PerfDump, StoreCounters};
 pub use pgs::{PgStat, PgSums, read_pgs};
 pub use queues::{ReservationSide, Reservations, ScheduledScrub};
-pub use status::{ClusterStatus, HealthCheck, HealthReport, OsdTally, PgTally};
+pub use status::{ClusterStatus, HealthCheck, HealthReport, HealthSummary, OsdTally, PgTally};
 
 /// Reads bytes as every kind of answer, for tests that must not make a reader fall.
 pub fn read_anything(answer: &[u8]) {

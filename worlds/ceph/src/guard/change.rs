@@ -2,6 +2,7 @@
 
 use crate::connection::CommandTarget;
 use crate::guard::held::{APPLICATION, LOCK_KEY};
+use crate::guard::hook::OsdHook;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -35,12 +36,31 @@ pub enum ClusterChange {
         /// Its number.
         osd: u32,
     },
+    /// An OSD's process is begun anew by the operator's hook, so that it runs with another queue.
+    Restarted {
+        /// Its number.
+        osd: u32,
+        /// The hook.
+        hook: OsdHook,
+        /// The queue that it ran with before.
+        queue: String,
+    },
+    /// An OSD's process is ended by the operator's hook.
+    Stopped {
+        /// Its number.
+        osd: u32,
+        /// The hook.
+        hook: OsdHook,
+    },
     /// A pool is made, and labelled with the run.
     Pool {
         /// Its name.
         name: String,
         /// Placement groups.
         groups: u32,
+        /// Copies of each object; the cluster's default where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        copies: Option<u32>,
         /// The run.
         run: String,
     },
@@ -68,11 +88,10 @@ impl ClusterChange {
             ClusterChange::Out { osd } => {
                 vec![(Monitor, json!({"prefix": "osd out", "ids": [osd.to_string()]}))]
             }
-            ClusterChange::Pool { name, groups, run } => vec![
-                (
-                    Monitor,
-                    json!({"prefix": "osd pool create", "pool": name, "pg_num": groups, "pgp_num": groups}),
-                ),
+            // The hook is no command of the cluster's.
+            ClusterChange::Restarted { .. } | ClusterChange::Stopped { .. } => Vec::new(),
+            ClusterChange::Pool { name, groups, copies, run } => vec![
+                (Monitor, create_pool(name, *groups, *copies)),
                 (
                     Monitor,
                     json!({"prefix": "osd pool application enable", "pool": name, "app": APPLICATION}),
@@ -92,11 +111,14 @@ impl ClusterChange {
     pub(crate) fn rank(&self) -> u8 {
         match self {
             ClusterChange::Setting { .. } => 0,
-            ClusterChange::Out { .. } => 1,
-            ClusterChange::Pool { .. } => 2,
-            ClusterChange::Flag { .. } => 3,
-            ClusterChange::Balancer => 4,
-            ClusterChange::Lock { .. } => 5,
+            ClusterChange::Stopped { .. } => 1,
+            ClusterChange::Out { .. } => 2,
+            ClusterChange::Pool { .. } => 3,
+            // With the options that are stored by then, and with nothing of ours to copy.
+            ClusterChange::Restarted { .. } => 4,
+            ClusterChange::Flag { .. } => 5,
+            ClusterChange::Balancer => 6,
+            ClusterChange::Lock { .. } => 7,
         }
     }
 
@@ -107,8 +129,22 @@ impl ClusterChange {
             ClusterChange::Setting { who, name, value } => format!("{name} = {value} at {who}"),
             ClusterChange::Flag { flag } => format!("the flag {flag}"),
             ClusterChange::Out { osd } => format!("osd.{osd} out"),
+            ClusterChange::Restarted { osd, queue, .. } => {
+                format!("osd.{osd} begun anew with another queue than {queue}")
+            }
+            ClusterChange::Stopped { osd, .. } => format!("osd.{osd} stopped"),
             ClusterChange::Pool { name, .. } => format!("the pool {name}"),
             ClusterChange::Balancer => "the balancer's rest".to_owned(),
         }
     }
+}
+
+fn create_pool(name: &str, groups: u32, copies: Option<u32>) -> Value {
+    let mut command = json!({
+        "prefix": "osd pool create", "pool": name, "pg_num": groups, "pgp_num": groups, "autoscale_mode": "off",
+    });
+    if let Some(copies) = copies {
+        command["size"] = json!(copies);
+    }
+    command
 }

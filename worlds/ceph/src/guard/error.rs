@@ -1,5 +1,6 @@
 //! Why a cluster was not changed.
 
+use super::hook::HookError;
 use super::journal::JournalError;
 use crate::connection::CephError;
 
@@ -15,6 +16,12 @@ pub enum GuardError {
     /// Another run is there.
     #[error("a run holds this cluster: {0}; `loadline ceph undo` ends one that died")]
     Held(String),
+    /// There is a pool of this name.
+    #[error("there is a pool {0} already, which nobody of this run has made")]
+    PoolExists(String),
+    /// The operator's hook did not do what it is for.
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// The cluster took a setting and does not follow it.
     #[error("{name} was set to {wanted} and is {found} on osd.{osd}; the cluster's log tells why")]
     NotInForce {

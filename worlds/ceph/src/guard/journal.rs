@@ -141,6 +141,11 @@ impl RunJournal {
         &self.lines
     }
 
+    /// Whether anything of it may still be there.
+    pub fn is_open(&self) -> bool {
+        self.lines.iter().any(|line| line.state != ChangeState::Undone)
+    }
+
     /// Notes what is about to be done; it is on the disk when this returns.
     pub(crate) fn intend(&mut self, line: JournalLine) -> Result<u64, JournalError> {
         let seq = self.lines.iter().map(|line| line.seq).max().unwrap_or(0) + 1;

@@ -4,12 +4,13 @@
 //! hears of it. So whatever ends the process, [`undo`] finds in the journal what may have been done, and asks the cluster, not the
 //! journal, what is still different. What somebody else has changed meanwhile is left alone and told.
 //!
-//! Order of an undo: options first, then OSDs in, since data is safer with a fast recovery than with a quiet one; then pools, flags,
-//! the balancer, and the lock in the cluster last.
+//! Order of an undo: options first, then OSDs up and in, since data is safer with a fast recovery than with a quiet one; then pools,
+//! the queues of OSDs that were begun anew, flags, the balancer, and the lock in the cluster last.
 
 mod change;
 mod error;
 mod held;
+mod hook;
 mod journal;
 mod plan;
 mod undo;
@@ -18,6 +19,7 @@ pub use change::ClusterChange;
 pub use error::GuardError;
 pub use held::{APPLICATION, LOCK_KEY};
 pub(crate) use held::{holder, is_same, stored};
+pub use hook::{HookError, NoHook, OsdHook, queue_of};
 pub use journal::{JournalError, JournalLine, RunJournal};
 pub use plan::{ClusterPlan, WantedRoom, plan};
 pub use undo::{UndoReport, undo};
@@ -26,39 +28,41 @@ use crate::answers::{ClusterStatus, ConfigVersion, OsdMapDump};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask, tell};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A cluster that is being changed, with the way back.
-pub struct ClusterGuard<'a> {
-    on: &'a dyn CephConnection,
+pub struct ClusterGuard {
+    on: Arc<dyn CephConnection>,
     journal: RunJournal,
     fsid: String,
     run: String,
 }
 
-impl<'a> ClusterGuard<'a> {
+impl ClusterGuard {
     /// Takes the lock in the cluster; the first line of the journal is about it.
     ///
     /// # Errors
     /// [`GuardError::Held`] if somebody has it.
     pub fn begin(
-        on: &'a dyn CephConnection,
+        on: Arc<dyn CephConnection>,
         journal: &Path,
         run: &str,
-    ) -> Result<ClusterGuard<'a>, GuardError> {
-        let status: ClusterStatus = ask(on, &CommandTarget::Monitor, &json!({"prefix": "status"}))?;
-        if let Some(holder) = holder(on)? {
+    ) -> Result<ClusterGuard, GuardError> {
+        let status: ClusterStatus =
+            ask(&*on, &CommandTarget::Monitor, &json!({"prefix": "status"}))?;
+        if let Some(holder) = holder(&*on)? {
             return Err(GuardError::Held(holder));
         }
         let log: Vec<ConfigVersion> =
-            ask(on, &CommandTarget::Monitor, &json!({"prefix": "config log", "num": 1}))?;
+            ask(&*on, &CommandTarget::Monitor, &json!({"prefix": "config log", "num": 1}))?;
         let version = log.first().map_or(0, |newest| newest.version);
         let journal = RunJournal::create(journal)?;
         let mut guard = ClusterGuard { on, journal, fsid: status.fsid, run: run.to_owned() };
         guard.make(ClusterChange::Lock { run: run.to_owned(), version }, None)?;
         // Setting a key compares with nothing: whoever wrote last has it, so it is read again when everybody has written.
-        on.pause(Duration::from_secs(1));
-        match holder(on)? {
+        guard.on.pause(Duration::from_secs(1));
+        match holder(&*guard.on)? {
             Some(found) if found == run => Ok(guard),
             other => {
                 guard.journal.abandon()?;
@@ -73,7 +77,7 @@ impl<'a> ClusterGuard<'a> {
         let seq = self.journal.intend(line)?;
         let change = self.journal.change(seq).clone();
         for (target, command) in change.commands() {
-            tell(self.on, &target, &command)?;
+            tell(&*self.on, &target, &command)?;
         }
         Ok(self.journal.done(seq)?)
     }
@@ -83,7 +87,7 @@ impl<'a> ClusterGuard<'a> {
     /// # Errors
     /// [`GuardError`]; what the cluster may have heard of is in the journal.
     pub fn set_option(&mut self, who: &str, name: &str, value: &str) -> Result<(), GuardError> {
-        let before = stored(self.on, who, name)?;
+        let before = stored(&*self.on, who, name)?;
         let (who, name, value) = (who.to_owned(), name.to_owned(), value.to_owned());
         self.make(ClusterChange::Setting { who, name, value }, before)
     }
@@ -112,10 +116,15 @@ impl<'a> ClusterGuard<'a> {
         Ok(())
     }
 
+    /// The cluster that is guarded.
+    pub fn cluster(&self) -> &Arc<dyn CephConnection> {
+        &self.on
+    }
+
     /// An option as it is in an OSD's process; empty if that does not answer.
     fn value(&self, osd: u32, name: &str) -> String {
         let command = json!({"prefix": "config get", "var": name});
-        let answer: Result<Value, CephError> = ask(self.on, &CommandTarget::Osd(osd), &command);
+        let answer: Result<Value, CephError> = ask(&*self.on, &CommandTarget::Osd(osd), &command);
         answer.ok().and_then(|values| Some(values[name].as_str()?.to_owned())).unwrap_or_default()
     }
 
@@ -125,7 +134,7 @@ impl<'a> ClusterGuard<'a> {
     /// [`GuardError`]; what the cluster may have heard of is in the journal.
     pub fn set_flag(&mut self, flag: &str) -> Result<(), GuardError> {
         let map: OsdMapDump =
-            ask(self.on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
+            ask(&*self.on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
         if map.flags_set.iter().any(|set| set == flag) {
             return Ok(());
         }
@@ -140,13 +149,65 @@ impl<'a> ClusterGuard<'a> {
         self.make(ClusterChange::Out { osd }, Some("in".to_owned()))
     }
 
+    /// Lets data come to an OSD again from which this run has taken it.
+    ///
+    /// # Errors
+    /// [`GuardError`]; where it fails the OSD's absence is still in the journal.
+    pub fn take_in(&mut self, osd: u32) -> Result<(), GuardError> {
+        let command = json!({"prefix": "osd in", "ids": [osd.to_string()]});
+        tell(&*self.on, &CommandTarget::Monitor, &command)?;
+        let is_it =
+            |change: &ClusterChange| matches!(change, ClusterChange::Out { osd: of } if *of == osd);
+        Ok(self.journal.undone_where(is_it)?)
+    }
+
+    /// Ends an OSD's process by the operator's hook.
+    ///
+    /// # Errors
+    /// [`GuardError`]; an OSD that may be down is in the journal.
+    pub fn stop_osd(&mut self, osd: u32, hook: &OsdHook) -> Result<(), GuardError> {
+        self.make(ClusterChange::Stopped { osd, hook: hook.clone() }, None)?;
+        Ok(hook.stop(&*self.on, osd)?)
+    }
+
+    /// Begins it again.
+    ///
+    /// # Errors
+    /// [`GuardError`]; where it fails the OSD is still in the journal.
+    pub fn start_osd(&mut self, osd: u32, hook: &OsdHook) -> Result<(), GuardError> {
+        hook.start(&*self.on, osd)?;
+        let is_it = |change: &ClusterChange| matches!(change, ClusterChange::Stopped { osd: of, .. } if *of == osd);
+        Ok(self.journal.undone_where(is_it)?)
+    }
+
+    /// Begins an OSD's process anew by the operator's hook, so that it runs with the queue that is stored for it.
+    ///
+    /// # Errors
+    /// [`GuardError`]; an OSD that may run with another queue is in the journal.
+    pub fn restart_osd(&mut self, osd: u32, hook: &OsdHook) -> Result<(), GuardError> {
+        let queue = hook::queue_of(&*self.on, osd);
+        self.make(ClusterChange::Restarted { osd, hook: hook.clone(), queue }, None)?;
+        Ok(hook.restart(&*self.on, osd)?)
+    }
+
     /// Makes a pool with our label on it.
     ///
     /// # Errors
     /// [`GuardError`]; what the cluster may have heard of is in the journal.
-    pub fn make_pool(&mut self, name: &str, groups: u32) -> Result<(), GuardError> {
-        let change = ClusterChange::Pool { name: name.to_owned(), groups, run: self.run.clone() };
-        self.make(change, None)
+    pub fn make_pool(
+        &mut self,
+        name: &str,
+        groups: u32,
+        copies: Option<u32>,
+    ) -> Result<(), GuardError> {
+        let map: OsdMapDump =
+            ask(&*self.on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
+        // The cluster answers the making of a pool that is there with success, and it would get our label.
+        if map.pools.iter().any(|pool| pool.pool_name == name) {
+            return Err(GuardError::PoolExists(name.to_owned()));
+        }
+        let (name, run) = (name.to_owned(), self.run.clone());
+        self.make(ClusterChange::Pool { name, groups, copies, run }, None)
     }
 
     /// Lets the balancer rest.
@@ -155,11 +216,11 @@ impl<'a> ClusterGuard<'a> {
     /// [`GuardError`]; what the cluster may have heard of is in the journal.
     pub fn pause_balancer(&mut self) -> Result<(), GuardError> {
         let status: Value =
-            ask(self.on, &CommandTarget::Manager, &json!({"prefix": "balancer status"}))?;
+            ask(&*self.on, &CommandTarget::Manager, &json!({"prefix": "balancer status"}))?;
         if status["active"].as_bool() != Some(true) {
             return Ok(());
         }
-        let before = stored(self.on, "mgr", "mgr/balancer/active")?;
+        let before = stored(&*self.on, "mgr", "mgr/balancer/active")?;
         self.make(ClusterChange::Balancer, before)
     }
 
@@ -167,7 +228,7 @@ impl<'a> ClusterGuard<'a> {
     ///
     /// # Errors
     /// [`GuardError`] if the journal or the cluster cannot be used; another [`undo`] goes on from there.
-    pub fn end(self) -> Result<UndoReport, GuardError> {
-        undo::put_back(self.on, self.journal)
+    pub fn end(mut self) -> Result<UndoReport, GuardError> {
+        undo::put_back(&*self.on, &mut self.journal)
     }
 }

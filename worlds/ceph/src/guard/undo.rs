@@ -5,6 +5,7 @@ use crate::connection::{CephConnection, CephError, CommandTarget, ask, tell};
 use crate::guard::change::ClusterChange;
 use crate::guard::error::GuardError;
 use crate::guard::held::{APPLICATION, LOCK_KEY, holder, is_same, stored};
+use crate::guard::hook::queue_of;
 use crate::guard::journal::{ChangeState, JournalLine, RunJournal};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -25,7 +26,7 @@ pub struct UndoReport {
 /// # Errors
 /// [`GuardError`] if the journal cannot be used, or it is about another cluster.
 pub fn undo(on: &dyn CephConnection, journal: &Path) -> Result<UndoReport, GuardError> {
-    put_back(on, RunJournal::open(journal)?)
+    put_back(on, &mut RunJournal::open(journal)?)
 }
 
 /// What became of one change.
@@ -38,7 +39,7 @@ enum Became {
 
 pub(super) fn put_back(
     on: &dyn CephConnection,
-    mut journal: RunJournal,
+    journal: &mut RunJournal,
 ) -> Result<UndoReport, GuardError> {
     let mut report = UndoReport::default();
     let mut open: Vec<JournalLine> =
@@ -57,10 +58,10 @@ pub(super) fn put_back(
     }
     // Backwards within a rank: of two values of one option the later goes first.
     open.sort_by_key(|line| (line.change.rank(), std::cmp::Reverse(line.seq)));
-    let foreign = foreign_changes(on, &journal)?;
+    let foreign = foreign_changes(on, journal)?;
     for line in open {
         let words = line.change.in_words();
-        match one(on, &mut journal, &line) {
+        match one(on, journal, &line) {
             Ok(became) => {
                 match became {
                     Became::Restored => report.undone.push(words),
@@ -102,6 +103,22 @@ fn one(
                 }
                 _ => Ok(Became::AlreadyGone),
             }
+        }
+        ClusterChange::Stopped { osd, hook } => {
+            let map: OsdMapDump = ask(on, &Monitor, &json!({"prefix": "osd dump"}))?;
+            if map.osds.iter().any(|entry| entry.id == u64::from(*osd) && entry.up) {
+                return Ok(Became::AlreadyGone);
+            }
+            hook.start(on, *osd)?;
+            Ok(Became::Restored)
+        }
+        // A process keeps the queue that it began with, whatever is stored.
+        ClusterChange::Restarted { osd, hook, queue } => {
+            if queue_of(on, *osd) == *queue {
+                return Ok(Became::AlreadyGone);
+            }
+            hook.restart(on, *osd)?;
+            Ok(Became::Restored)
         }
         ClusterChange::Pool { name, run, .. } => delete_pool(on, journal, line, (name, run)),
         ClusterChange::Flag { flag } => {
@@ -172,7 +189,13 @@ fn delete_pool(
         return Ok(Became::AlreadyGone);
     };
     let label = pool.application_metadata.get(APPLICATION).and_then(|notes| notes.get("run"));
-    if label.is_none_or(|label| label != run) {
+    // A run that died between making its pool and labelling it: the name has the run in it, was free before, and nobody uses it.
+    let died_before_the_label = label.is_none()
+        && line.state == ChangeState::Intent
+        && name.contains(run)
+        && pool.application_metadata.keys().all(|key| key == APPLICATION)
+        && is_empty(on, name)?;
+    if label.is_none_or(|label| label != run) && !died_before_the_label {
         return Ok(Became::Left(
             "it has not this run's label; delete it by hand if it is nobody's".to_owned(),
         ));
@@ -204,6 +227,14 @@ fn delete_pool(
     journal.undone(seq)?;
     deleted?;
     Ok(Became::Restored)
+}
+
+/// Whether a pool has no object, as far as the cluster has told.
+fn is_empty(on: &dyn CephConnection, name: &str) -> Result<bool, CephError> {
+    let all: Value = ask(on, &CommandTarget::Monitor, &json!({"prefix": "df"}))?;
+    let pools = all["pools"].as_array().into_iter().flatten();
+    let found = pools.filter(|pool| pool["name"] == name).map(|pool| &pool["stats"]["objects"]);
+    Ok(found.map(Value::as_u64).all(|objects| objects == Some(0)))
 }
 
 /// What the log of the configuration has from the run's first version on that no line of the journal asked for.
