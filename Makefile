@@ -46,8 +46,8 @@ test-ceph: setup
 		echo "test-ceph: skipped: it needs root and debootstrap, or CEPH_HERE=/path/to/ceph.conf"; exit 0; fi; \
 	if [ -z "$$CEPH_HERE" ]; then scripts/ceph-here up || exit 1; trap 'scripts/ceph-here down' EXIT; \
 		CEPH_HERE=$$(scripts/ceph-here conf) && export CEPH_HERE; fi; \
-	PATH="$$PWD/target/ceph-here/bin:$$PATH" $(CARGO) test --locked --package loadline-ceph --test cluster -- \
-		--ignored --test-threads=1
+	for of in "loadline-ceph --test cluster" "loadline --test ceph"; do \
+		PATH="$$PWD/target/ceph-here/bin:$$PATH" $(CARGO) test --locked --package $$of -- --ignored --test-threads=1 || exit 1; done
 
 # The long searches that do not belong into the normal test run; then damaged copies of stores, which take a few minutes, and ten
 # minutes of random crashes of the store. `make soak SECONDS=60 SEED=7` for a minute of each at most, from another seed.

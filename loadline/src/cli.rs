@@ -15,7 +15,7 @@ use loadline_base::Bytes;
 use loadline_sim::soak::SeedReplay;
 use loadline_store::paged::{LogMode, ObjectId};
 use loadline_store::{CollectionId, ObjectNo};
-use loadline_study::{ClientKind, Override, RealDisks, StudyKind};
+use loadline_study::{ClientKind, OsdHook, Override, RealPlace, StudyKind};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -143,7 +143,7 @@ pub(crate) enum StudyCommand {
     /// Write a study file of one's own, ready to run and to change
     New(NewArgs),
     /// Run a study, or continue one that was interrupted, and write its report
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Write the report again from a study's folder alone
     Report(ReportArgs),
     /// Write the tables of a study's folder for programs
@@ -256,9 +256,9 @@ pub(crate) struct RunArgs {
     /// Where runs, result and report go; by default runs/STUDY-SEED
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Run on this machine's disks, in real time: files:DIR, or devices:/dev/a,/dev/b,... which are written over
-    #[arg(long, value_name = "DISKS")]
-    pub(crate) on: Option<RealDisks>,
+    /// Run in real time: on files:DIR of this machine, on devices:/dev/a,/dev/b,... which are written over, or on a cluster, ceph:CONF
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) on: Option<RealPlace>,
     /// Who sends the clients' ops on real disks: the study's own generator, or fio's nbd engine
     #[arg(long, default_value = "own", requires = "on")]
     pub(crate) client: ClientArg,
@@ -268,6 +268,12 @@ pub(crate) struct RunArgs {
     /// Let a real run destroy what its devices hold
     #[arg(long, requires = "on")]
     pub(crate) overwrite: bool,
+    /// The fsid of the Ceph cluster, as --dry-run shows it; without it nothing is changed there
+    #[arg(long, value_name = "FSID", requires = "on", help_heading = "On a Ceph cluster")]
+    pub(crate) yes_i_may_hurt_this_cluster: Option<String>,
+    /// What begins and ends OSDs of a Ceph cluster, such as 'ssh host systemctl {action} ceph-osd@{id}'
+    #[arg(long, value_name = "COMMAND", requires = "on", help_heading = "On a Ceph cluster")]
+    pub(crate) restart_osd: Option<OsdHook>,
     /// Say what would be run, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -375,6 +375,7 @@ fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String
     let world = match result.world.as_str() {
         "sim" => "simulated: virtual time, modelled drives".to_owned(),
         "host" => "real files: this machine, in real time".to_owned(),
+        "ceph" => "a Ceph cluster: other machines, in real time".to_owned(),
         other => other.to_owned(),
     };
     let repeats = runs_of_each(result);

@@ -81,16 +81,18 @@ fn legend(result: &StudyResult) -> String {
     if let Some(first) = compared_with(result) {
         return format!(" Below each figure: its difference from {}.", first.name());
     }
-    let legend = match (result.is_real(), result.compares()) {
-        (true, true) => {
-            " Real files. Below ours: the published value, from other hardware and software, and our \
-             difference from it."
-        }
-        (true, false) => " Real files.",
-        (false, true) => " Below ours: the published value and our difference from it.",
-        (false, false) => "",
+    let real = match result.world.as_str() {
+        "ceph" => " A Ceph cluster.",
+        _ => " Real files.",
     };
-    legend.to_owned()
+    match (result.is_real(), result.compares()) {
+        (true, true) => format!(
+            "{real} Below ours: the published value, from other hardware and software, and our difference from it."
+        ),
+        (true, false) => real.to_owned(),
+        (false, true) => " Below ours: the published value and our difference from it.".to_owned(),
+        (false, false) => String::new(),
+    }
 }
 
 fn right(text: String) -> Cell {

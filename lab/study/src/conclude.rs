@@ -4,7 +4,6 @@ use crate::claim::Claim;
 use crate::figure::PublishedFigures;
 use crate::figure::{Figure, Figures};
 use crate::job::{Job, RunPurpose};
-use crate::place::Place;
 use crate::plan::{StudyRequest, plan};
 use crate::record::RunRecord;
 use crate::reservation::ReservationResult;
@@ -75,7 +74,7 @@ pub fn conclude(
         title: study.title.clone(),
         question: study.question.clone(),
         load: study.load.clone(),
-        world: if study.place == Place::Sim { "sim" } else { "host" }.to_owned(),
+        world: study.place.world().to_owned(),
         scale: study.scale,
         seed: request.seed,
         drive,

@@ -23,6 +23,8 @@ pub(crate) struct Declared {
     pub template: &'static str,
     /// Why it does not run on real disks, if it does not.
     pub not_on_disks: Option<&'static str>,
+    /// Why it does not run on a Ceph cluster, if it does not.
+    pub not_on_ceph: Option<&'static str>,
     /// Why its ops cannot be traced, if they cannot.
     pub not_traced: Option<&'static str>,
 }

@@ -30,6 +30,14 @@ impl StudyKind {
         declared(self).not_on_disks.map_or(Ok(()), Err)
     }
 
+    /// Whether it runs on a Ceph cluster; the error says why not.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub fn runs_on_ceph(self) -> Result<(), &'static str> {
+        declared(self).not_on_ceph.map_or(Ok(()), Err)
+    }
+
     /// Whether its ops can be traced; the error says why not.
     ///
     /// # Errors

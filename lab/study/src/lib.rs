@@ -77,7 +77,8 @@ pub use kind::StudyKind;
 pub use library::Library;
 pub use limits::LIMITS_KEYS;
 pub use loadline_testbed::{
-    ClientKind, HostPlace, MachineFacts, NamedValue, PERCENTILES, RealDisks,
+    CephFound, CephTestPlace, ClientKind, HostPlace, MachineFacts, NamedValue, OsdHook,
+    PERCENTILES, RealDisks, RealPlace,
 };
 pub use overrides::{Override, StudyKey};
 pub use place::Place;

@@ -1,6 +1,6 @@
-//! Where a study runs: in the simulated world, or on files or block devices of this machine.
+//! Where a study runs: in the simulated world, on files or block devices of this machine, or on a Ceph cluster.
 
-use loadline_testbed::HostPlace;
+use loadline_testbed::{CephTestPlace, HostPlace};
 use serde::{Deserialize, Serialize};
 
 /// Where a study runs.
@@ -12,6 +12,8 @@ pub enum Place {
     Sim,
     /// This machine: real time, real disks.
     Host(HostPlace),
+    /// A Ceph cluster: real time, somebody else's disks.
+    Ceph(CephTestPlace),
 }
 
 impl Place {
@@ -20,6 +22,16 @@ impl Place {
         match self {
             Place::Sim => None,
             Place::Host(place) => Some(place.identity()),
+            Place::Ceph(place) => Some(place.identity()),
+        }
+    }
+
+    /// The word that results keep for it.
+    pub(crate) fn world(&self) -> &'static str {
+        match self {
+            Place::Sim => "sim",
+            Place::Host(_) => "host",
+            Place::Ceph(_) => "ceph",
         }
     }
 }

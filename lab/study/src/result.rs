@@ -70,9 +70,9 @@ impl StudyResult {
         find_setup(&self.setups, name)
     }
 
-    /// Whether it ran on this machine's disks.
+    /// Whether it ran in real time, on real disks.
     pub fn is_real(&self) -> bool {
-        self.world == "host"
+        self.world != "sim"
     }
 
     /// Whether somebody published figures of a setup.

@@ -7,7 +7,8 @@ use crate::overrides::Override;
 use crate::place::Place;
 use crate::result::{Configuration, NamedValue, SettingRow};
 use loadline_cluster::settings::{
-    DriveLimits, Enforcement, LevelTarget, Origin, Refused, Scope, Settings, SettingsChange, Value,
+    DriveLimits, Enforcement, LevelTarget, OptionTable, Origin, Refused, Scope, SettingEdit,
+    Settings, SettingsChange, Value,
 };
 use loadline_cluster::{Config, Placement};
 use loadline_device::Medium;
@@ -159,6 +160,21 @@ impl OsdSetup {
         let reservation =
             of_clients.reservation.filter(|_| plan.scheduler == SchedulerKind::Mclock)?;
         Some(reservation.part)
+    }
+
+    /// What is stored, as Ceph's own commands take it: without units, and in an order in which each may be set.
+    pub(crate) fn for_ceph(&self) -> Vec<(String, String)> {
+        let table = OptionTable::new(&self.preset);
+        let text = |edit: &SettingEdit| {
+            let kind = &table.at(table.find(&edit.option)?).kind;
+            let value = edit.value.as_ref()?;
+            let read = kind.parse(value).and_then(Value::number);
+            Some((edit.option.clone(), read.map_or_else(|| value.clone(), |it| it.to_string())))
+        };
+        let mut all: Vec<(String, String)> = self.stored.edits.iter().filter_map(text).collect();
+        let first = ["osd_op_queue", "osd_mclock_profile", "osd_mclock_override_recovery_settings"];
+        all.sort_by_key(|(name, _)| first.iter().position(|it| it == name).unwrap_or(first.len()));
+        all
     }
 
     /// How an OSD's queues and workers are laid out, and what its store lets in.
@@ -372,8 +388,11 @@ pub(crate) fn measured(drive: &Drive, place: &Place) -> Vec<(String, String)> {
         Medium::Hdd | Medium::Hybrid => "hdd",
     };
     let window = ("bluestore_throttle_bytes".to_owned(), drive.window.get().to_string());
-    if *place != Place::Sim {
-        return vec![window];
+    match place {
+        Place::Sim => {}
+        Place::Host(_) => return vec![window],
+        // Its operators have stored what is to be.
+        Place::Ceph(_) => return Vec::new(),
     }
     let bandwidth = drive.bandwidth.get().to_string();
     vec![

@@ -37,6 +37,9 @@ pub fn summary_json(result: &StudyResult, facts: &RunFacts) -> Value {
     object
 }
 
+/// Groups of figures that are not even `null` where there are none.
+const UNSAID: [&str; 3] = ["neighbours/", "client/amid/", "osd/"];
+
 fn setup_json(figures: &[Figure], setup: &SetupResult) -> Value {
     let counted = figures.iter().filter(|figure| figure.is_of_runs());
     let ours = counted.clone().map(|figure| {
@@ -46,8 +49,9 @@ fn setup_json(figures: &[Figure], setup: &SetupResult) -> Value {
         };
         (figure.key, setup.figure(figure.key).map(number))
     });
-    // A setup without neighbours says nothing of them.
-    let ours = ours.filter(|(key, value)| value.is_some() || !key.starts_with("neighbours/"));
+    // A setup without neighbours says nothing of them, and a world nothing of what another one tells.
+    let is_of_few = |key: &str| UNSAID.iter().any(|group| key.starts_with(group));
+    let ours = ours.filter(|(key, value)| value.is_some() || !is_of_few(key));
     let published = counted.filter_map(|figure| {
         Some((figure.key, Some(json!(setup.published.get(figure.key)?.value))))
     });

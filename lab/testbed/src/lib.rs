@@ -5,14 +5,20 @@
 //! recovery has lasted too long. A cluster of another system fits behind the same trait: what takes it several commands, such as
 //! stopping an OSD and marking it out, is one step here, and what it answers late or in samples, it answers late.
 
+mod ceph;
+mod fio_child;
 mod host;
 mod place;
 mod sim;
 
 pub use loadline_node::PoolScrub;
 
+pub use ceph::{
+    CephCluster, CephFound, CephSpec, CephTestPlace, check as check_ceph, plan as plan_on_ceph,
+};
 pub use host::{EmbeddedSpec, EmbeddedStore, Hosted, HostedSpec, check, fio_jobs};
-pub use place::{ClientKind, HostPlace, NoPlace, RealDisks};
+pub use loadline_ceph::guard::OsdHook;
+pub use place::{ClientKind, HostPlace, NoPlace, RealDisks, RealPlace};
 pub use sim::{Simulated, SimulatedDisk, SimulatedSpec};
 
 use loadline_base::{Bytes, Span, Time};
@@ -124,6 +130,16 @@ pub trait Testbed {
     /// Stages of the ops that were to be traced.
     fn take_trace(&mut self) -> Result<Vec<TraceSpan>, Stop>;
 
+    /// What this testbed alone can tell of a run whose loads are over, by the keys of figures.
+    fn own_figures(&mut self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
+    /// Puts everything back that does not vanish with the testbed; after it only facts are asked for.
+    fn put_back(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+
     /// What it stands on, where that is known only now.
     fn facts(&mut self) -> Option<MachineFacts> {
         None
@@ -172,6 +188,8 @@ pub struct RecoveryProgress {
     pub clean: bool,
     /// Whether what an OSD's return began has ended.
     pub recovered: bool,
+    /// When the first and the last object came, where the testbed hears of an end only later.
+    pub copied: Option<(Time, Time)>,
 }
 
 /// What clients saw, whoever sent their ops.

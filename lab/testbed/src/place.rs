@@ -1,5 +1,6 @@
 //! Files or block devices of this machine, and who sends the clients' ops there.
 
+use loadline_ceph::{CephPlace, NoCephPlace};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -46,6 +47,37 @@ impl HostPlace {
     }
 }
 
+/// Where a study runs that is not simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RealPlace {
+    /// This machine's disks.
+    Disks(RealDisks),
+    /// A Ceph cluster.
+    Ceph(CephPlace),
+}
+
+/// Reads what names disks, or `ceph:CONF`.
+impl FromStr for RealPlace {
+    type Err = NoPlace;
+
+    fn from_str(text: &str) -> Result<RealPlace, NoPlace> {
+        if text.starts_with("ceph:") {
+            let place = text.parse().map(RealPlace::Ceph);
+            return place.map_err(|error: NoCephPlace| NoPlace(error.to_string()));
+        }
+        text.parse().map(RealPlace::Disks)
+    }
+}
+
+impl fmt::Display for RealPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RealPlace::Disks(disks) => disks.fmt(f),
+            RealPlace::Ceph(place) => place.fmt(f),
+        }
+    }
+}
+
 /// A text that names no disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoPlace(String);
@@ -76,7 +108,9 @@ impl FromStr for RealDisks {
                     false => Ok(RealDisks::Devices(devices)),
                 }
             }
-            _ => Err(refuse("takes files:DIR or devices:/dev/a,/dev/b,... (one for each OSD)")),
+            _ => Err(refuse(
+                "takes files:DIR, devices:/dev/a,/dev/b,... (one for each OSD), or ceph:CONF",
+            )),
         }
     }
 }
@@ -120,8 +154,8 @@ mod tests {
             let error = text.parse::<RealDisks>().expect_err("it is no place").to_string();
             assert!(error.contains(says), "{error}");
         };
-        check("/mnt/disk", "takes files:DIR or devices:");
-        check("ram:", "takes files:DIR or devices:");
+        check("/mnt/disk", "takes files:DIR, devices:");
+        check("ram:", "takes files:DIR, devices:");
         check("files:", "name the folder");
         check("devices:/dev/sdb,", "names each device once");
         check("devices:/dev/sdb,/dev/sdb", "names each device once");

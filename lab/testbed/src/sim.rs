@@ -430,6 +430,7 @@ impl Testbed for Simulated {
             left,
             clean: self.sim.is_clean(),
             recovered: left == 0 && moved > 0,
+            copied: None,
         })
     }
 

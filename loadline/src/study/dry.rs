@@ -2,14 +2,19 @@
 
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{Order, plan};
+use loadline_study::{Order, Place, plan};
 use std::path::Path;
 
 /// Says which runs an order comes to. Whatever would be refused is refused here, too.
 pub(super) fn say(order: &Order, workers: u32, folder: &Path) -> Result<(), Failure> {
     let (study, request) = order.resolve()?;
-    study.before_runs(workers)?;
     let jobs = plan(&study, &request);
+    if let Place::Ceph(_) = study.place {
+        // A cluster's plan tells what is in the way line by line, and which word would let it be changed.
+        show::text(&study.on_disks(&jobs).unwrap_or_default())?;
+        return Ok(study.before_runs(workers)?);
+    }
+    study.before_runs(workers)?;
     if let Some(text) = study.on_disks(&jobs) {
         return show::text(&text);
     }

@@ -8,12 +8,14 @@ use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
 use crate::typed;
+use loadline_ceph::{CephError, CephPlace};
 use loadline_report::{
     answer_for_programs, answer_text, reservation_text, terminal_table, write_report,
 };
 use loadline_study::{
-    Host, HostPlace, InputError, Library, Manifest, Order, Override, Place, RunFacts, RunFolder,
-    Session, SessionError, Statement, StudyKind, StudyResult, build_id, summary_json,
+    CephFound, CephTestPlace, Host, HostPlace, InputError, Library, Manifest, Order, Override,
+    Place, RealPlace, RunFacts, RunFolder, Session, SessionError, Statement, StudyKind,
+    StudyResult, build_id, summary_json,
 };
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -94,14 +96,28 @@ impl Intent {
             Some(folder) => folder.clone(),
             None => default_folder(&order)?,
         };
+        let mut order = order;
+        if let Place::Ceph(place) = &mut order.inputs.place {
+            place.folder.clone_from(&folder);
+        }
         Ok(Intent { order, folder, workers, json: args.json.json })
     }
 }
 
 /// Where the study runs, as it was asked for.
 fn place(args: &RunArgs, kind: StudyKind) -> Result<Place, InputError> {
-    let Some(disks) = &args.on else { return Ok(Place::Sim) };
-    kind.runs_on_disks().map_err(|reason| InputError::new(format!("--on {disks}"), reason))?;
+    let refuse = |place: &RealPlace, reason: &str| InputError::new(format!("--on {place}"), reason);
+    let disks = match &args.on {
+        None => return Ok(Place::Sim),
+        Some(on @ RealPlace::Ceph(cluster)) => {
+            kind.runs_on_ceph().map_err(|reason| refuse(on, reason))?;
+            return place_on_ceph(args, cluster).map_err(|reason| refuse(on, &reason));
+        }
+        Some(on @ RealPlace::Disks(disks)) => {
+            kind.runs_on_disks().map_err(|reason| refuse(on, reason))?;
+            disks
+        }
+    };
     Ok(Place::Host(HostPlace {
         disks: disks.clone(),
         client: args.client.into(),
@@ -110,9 +126,26 @@ fn place(args: &RunArgs, kind: StudyKind) -> Result<Place, InputError> {
     }))
 }
 
+/// A cluster, which is asked at once: what it can run depends on its release.
+fn place_on_ceph(args: &RunArgs, cluster: &CephPlace) -> Result<Place, String> {
+    let told = |error: CephError| error.to_string();
+    let connection = cluster.connect().map_err(told)?;
+    Ok(Place::Ceph(CephTestPlace {
+        cluster: cluster.clone(),
+        restart: args.restart_osd.clone(),
+        found: CephFound::ask(&*connection).map_err(told)?,
+        allowed: args.yes_i_may_hurt_this_cluster.clone(),
+        folder: PathBuf::new(),
+    }))
+}
+
 /// `runs/STUDY-SEED`, or the same with the inputs' hash where that folder holds runs of other inputs.
 fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
-    let world = if order.inputs.place == Place::Sim { "" } else { "-real" };
+    let world = match order.inputs.place {
+        Place::Sim => "",
+        Place::Host(_) => "-real",
+        Place::Ceph(_) => "-ceph",
+    };
     let name = format!("runs/{}{world}-{}", order.inputs.study.name, order.seed);
     let hash = order.inputs.hash();
     let taken = RunFolder::at(&name).manifest()?;
@@ -202,6 +235,7 @@ fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool)
         text += &format!("{mark:<14}{} ({})\n", statement.text, statement.detail);
     }
     let speed = match result.is_real() {
+        true if facts.simulated_requests == 0 => "a real cluster".to_owned(),
         true => format!("{} requests to real disks", facts.simulated_requests),
         false => format!(
             "{:.2} million simulated device requests per second and core",

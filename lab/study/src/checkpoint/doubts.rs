@@ -47,7 +47,7 @@ fn lowest_second(study: &CheckpointStudy, setup: &SetupResult) -> Option<String>
     // What disturbs a real disk takes real seconds to show.
     let seconds = match study.place {
         Place::Sim => of("client/seconds"),
-        Place::Host(_) => of("client/seconds").min(of("checkpoint/seconds")),
+        Place::Host(_) | Place::Ceph(_) => of("client/seconds").min(of("checkpoint/seconds")),
     };
     if seconds < SECONDS_LEAST {
         return Some(format!(

@@ -26,6 +26,10 @@ pub use read::SHIPPED_DEFAULT;
 use crate::declared::Declared;
 use crate::shelf::Shelf;
 
+/// Why it does not run on a Ceph cluster.
+const NOT_ON_CEPH: &str =
+    "a Ceph cluster has another store: take this study in the simulated world or on a disk";
+
 /// The kind `checkpoint`.
 pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::StoreDrives,
@@ -38,6 +42,7 @@ pub(crate) const DECLARED: Declared = Declared {
     },
     template: include_str!("../../new/checkpoint.toml"),
     not_on_disks: None,
+    not_on_ceph: Some(NOT_ON_CEPH),
     not_traced: Some(
         "a checkpoint study's puts are no ops on objects, whose stages a trace shows: leave --trace out",
     ),

@@ -45,6 +45,7 @@ fn machine(
         Place::Host(place) => {
             Box::new(EmbeddedStore::start(&embedded::spec(study, (setup, place), seed))?)
         }
+        Place::Ceph(_) => return Err(super::NOT_ON_CEPH.to_owned()),
     })
 }
 

@@ -107,7 +107,7 @@ impl Script for CheckpointStudy {
                  ones, absolute rates are not; look at the ratios first."
                     .to_owned(),
             ],
-            Place::Host(_) => real_runs::doubts(records),
+            Place::Host(_) | Place::Ceph(_) => real_runs::doubts(records),
         }
     }
 

@@ -32,7 +32,7 @@ impl CheckpointStudy {
     pub(super) fn second(&self) -> Span {
         match self.place {
             Place::Sim => self.stretch(),
-            Place::Host(_) => Span::from_secs(1),
+            Place::Host(_) | Place::Ceph(_) => Span::from_secs(1),
         }
     }
 
@@ -47,7 +47,7 @@ impl CheckpointStudy {
         let published = self.work.period.as_secs_f64() * f64::from(periods);
         let seconds = match self.place {
             Place::Sim => published,
-            Place::Host(_) => published * self.work.scale,
+            Place::Host(_) | Place::Ceph(_) => published * self.work.scale,
         };
         match periods {
             0 => 0,

@@ -34,5 +34,8 @@ pub(crate) const DECLARED: Declared = Declared {
         "what a duration limit does is modelled, and a run of the engine on files has none to show; \
          measure a real drive with `loadline cdl bench`, and leave --on out",
     ),
+    not_on_ceph: Some(
+        "a Ceph cluster has none of these limits: take this study in the simulated world",
+    ),
     not_traced: None,
 };

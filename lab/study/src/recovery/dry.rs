@@ -3,7 +3,7 @@
 use super::study::RecoveryStudy;
 use crate::job::Job;
 use loadline_base::Bytes;
-use loadline_testbed::{ClientKind, HostPlace, HostedSpec, fio_jobs};
+use loadline_testbed::{CephTestPlace, ClientKind, HostPlace, HostedSpec, fio_jobs};
 use std::fmt::Write;
 
 fn images(spec: &HostedSpec) -> String {
@@ -44,6 +44,58 @@ pub(super) fn describe(study: &RecoveryStudy, place: &HostPlace, jobs: &[Job]) -
             "\nfio writes each image once:\n{filling}\nand is the load until recovery has ended:\n{load}"
         )
         .expect("writing to a string");
+    }
+    text
+}
+
+/// The cluster, what is in the way, and what would be done there.
+pub(super) fn describe_on_ceph(
+    study: &RecoveryStudy,
+    place: &CephTestPlace,
+    jobs: &[Job],
+) -> String {
+    let Some(first) = jobs.first() else { return String::new() };
+    let spec = study.on_ceph(place, &study.setups[first.setup]);
+    let mut text = loadline_testbed::plan_on_ceph(&spec)
+        .unwrap_or_else(|reason| format!("in the way: {reason}\n"));
+    let images: Vec<String> =
+        spec.images.iter().map(|image| image.load.image.to_string()).collect();
+    let (copies, pgs) = (spec.copies, spec.pgs);
+    let away = match place.restart.as_ref().is_some_and(|hook| hook.can_stop()) {
+        true => "stopped and out",
+        false => "out, and runs on",
+    };
+    let lines = [
+        ("pools", format!("two, of {pgs} groups and {copies} copies, labelled and deleted again")),
+        ("images", format!("{}, written once before each run", images.join(" and "))),
+        (
+            "recovery",
+            format!(
+                "{} objects of {} written while {} is {away}; what returns moves as {}",
+                spec.objects,
+                spec.object_size,
+                spec.victim,
+                place.found.backfill_class()
+            ),
+        ),
+        ("baseline", format!("{} of load without recovery", study.steps.baseline)),
+        ("load", study.loads()),
+        ("clients", "fio's rbd engine".to_owned()),
+        ("beside", "noscrub, nodeep-scrub, the balancer at rest, logs of one entry".to_owned()),
+        ("folder", place.folder.display().to_string()),
+    ];
+    for (name, value) in lines {
+        writeln!(text, "{name:<10}{value}").expect("writing to a string");
+    }
+    for job in jobs {
+        let setup = &study.setups[job.setup];
+        let settings: Vec<String> =
+            setup.osds.for_ceph().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        writeln!(text, "{:<10}{}: {}", "run", setup.name(), settings.join(" "))
+            .expect("writing to a string");
+    }
+    for why in &study.left_out {
+        writeln!(text, "{:<10}{why}", "setups").expect("writing to a string");
     }
     text
 }

@@ -15,6 +15,9 @@ mod run;
 mod stood;
 mod work;
 
+// What a Ceph cluster can run of a study.
+mod on_ceph;
+
 // What a drive file's service time must be, by a published baseline.
 mod calibrate;
 
@@ -33,5 +36,6 @@ pub(crate) const DECLARED: Declared = Declared {
     quick: |_, _| Ok(("scale", "0.1".to_owned())),
     template: include_str!("../../new/recovery.toml"),
     not_on_disks: None,
+    not_on_ceph: None,
     not_traced: None,
 };

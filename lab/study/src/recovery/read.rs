@@ -1,6 +1,7 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
 use super::file::{NeighbourSection, STUDY_KEYS, StoreKind, StudyFile};
+use super::on_ceph;
 use super::setup::ClusterShape;
 use super::setup::read_setups;
 use super::study::{RecoverySteps, RecoveryStudy};
@@ -119,6 +120,10 @@ impl RecoveryStudy {
         }
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         check_names(&file.neighbours, source)?;
+        let left_out = match &inputs.place {
+            Place::Ceph(place) => on_ceph::fit(&mut file, place)?,
+            Place::Sim | Place::Host(_) => Vec::new(),
+        };
         if inputs.place != Place::Sim
             && file.cluster.store == StoreKind::Direct
             && inputs.is_set("store")
@@ -155,6 +160,7 @@ impl RecoveryStudy {
             companions: file.companions,
             drive,
             setups,
+            left_out,
             place: inputs.place.clone(),
         };
         if inputs.place != Place::Sim || study.store == StoreKind::Paged {

@@ -17,7 +17,9 @@ use crate::service::ServiceLog;
 use crate::waits::class_waits;
 use loadline_base::{Span, Time};
 use loadline_host::admin::api::OpSpan;
-use loadline_testbed::{Heed, Hosted, Pace, RecoveryProgress, Seen, Simulated, Stop, Testbed};
+use loadline_testbed::{
+    CephCluster, Heed, Hosted, Pace, RecoveryProgress, Seen, Simulated, Stop, Testbed,
+};
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -41,6 +43,11 @@ pub(super) fn run(
             let spec = study.hosted(place, &study.setups[job.setup], job);
             let made = Hosted::start(spec).map_err(Halt::from);
             made.and_then(|bed| RecoveryRun { study, job, bed }.make(Heed::until(tick, 0.2), 0.4))
+        }
+        Place::Ceph(place) => {
+            let made = CephCluster::start(study.on_ceph(place, &study.setups[job.setup]));
+            let made = made.map_err(Halt::from);
+            made.and_then(|bed| RecoveryRun { study, job, bed }.make(Heed::until(tick, 0.3), 0.6))
         }
     };
     let setup = study.setups[job.setup].name().to_owned();
@@ -99,6 +106,8 @@ struct RecoveryCourse {
     begun: Time,
     /// From then until the last look.
     window: Span,
+    /// The time in which objects came, where that is known more closely.
+    copying: Option<Span>,
     /// How long clients went on.
     clients: Span,
     /// Objects brought to their places.
@@ -110,9 +119,31 @@ struct RecoveryCourse {
     busy: Option<Span>,
 }
 
+impl RecoveryCourse {
+    /// All was in its place at a moment that is told only now.
+    fn ended_at(&mut self, at: Time, copying: Span) {
+        self.window = at.since(self.begun);
+        self.copying = Some(copying).filter(|span| *span > Span::ZERO);
+        self.left.truncate((self.window.nanos() / SECOND.nanos()) as usize);
+    }
+}
+
 impl<T: Testbed> RecoveryRun<'_, T> {
-    /// `prepared` is the part of a run that is over when clients begin.
-    fn make(mut self, mut heed: Heed<'_>, prepared: f64) -> Result<RunRecord, Halt> {
+    /// `prepared` is the part of a run that is over when clients begin. Whatever becomes of it, all that was changed goes back.
+    fn make(mut self, heed: Heed<'_>, prepared: f64) -> Result<RunRecord, Halt> {
+        let made = self.steps(heed, prepared);
+        let back = self.bed.put_back();
+        match (made, back) {
+            (Ok(record), Ok(())) => Ok(RunRecord { real: self.bed.facts(), ..record }),
+            (Err(halt), Ok(())) => Err(halt),
+            (Err(Halt::Stop(Stop::Failed(why))), Err(Stop::Failed(back))) => {
+                Err(Halt::Stop(Stop::Failed(format!("{why}; and then: {back}"))))
+            }
+            (_, Err(back)) => Err(back.into()),
+        }
+    }
+
+    fn steps(&mut self, mut heed: Heed<'_>, prepared: f64) -> Result<RunRecord, Halt> {
         let setup = &self.study.setups[self.job.setup];
         let osd = self.study.returning(self.job);
         self.bed.make_images(&mut heed)?;
@@ -183,6 +214,9 @@ impl<T: Testbed> RecoveryRun<'_, T> {
                 course.left.push(left);
             }
             if progress.recovered {
+                if let Some((first, last)) = progress.copied {
+                    course.ended_at(last, last.since(first));
+                }
                 course.busy = self.drive_busy()?.zip(course.busy).map(|(now, before)| now - before);
                 break;
             }
@@ -239,7 +273,8 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         let service = ServiceLog::begin(at, service);
         let (window, clients) = (Span::ZERO, Span::ZERO);
         let busy = self.drive_busy()?;
-        Ok(RecoveryCourse { begun, window, clients, moved: 0, left: Vec::new(), service, busy })
+        let (moved, copying, left) = (0, None, Vec::new());
+        Ok(RecoveryCourse { begun, window, copying, clients, moved, left, service, busy })
     }
 
     fn drive_busy(&mut self) -> Result<Option<Span>, Halt> {
@@ -295,7 +330,8 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         }
         if setup.recovery {
             let seconds = course.window.as_secs_f64();
-            let objects_per_s = course.moved as f64 / seconds;
+            let copying = course.copying.map_or(seconds, Span::as_secs_f64);
+            let objects_per_s = course.moved as f64 / copying;
             let size = self.study.steps.object_size.as_mib_f64();
             counted.put("recovery/objects_per_s", objects_per_s);
             counted.put("recovery/mib_per_s", objects_per_s * size);
@@ -306,11 +342,13 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             }
         }
         self.put_first(&mut counted, seen, course);
+        for (key, value) in self.bed.own_figures() {
+            counted.put(key, value);
+        }
         let mut record = RunRecord {
             counted,
             device_requests: self.bed.device_requests()?,
             trace: self.bed.take_trace()?.iter().map(OpSpan::from).collect(),
-            real: self.bed.facts(),
             ..RunRecord::of(self.job, setup.name())
         };
         if self.job.purpose == RunPurpose::Answer {

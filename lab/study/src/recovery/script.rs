@@ -77,11 +77,18 @@ impl Script for RecoveryStudy {
     }
 
     fn before_runs(&self, workers: u32) -> Result<(), InputError> {
-        let (Place::Host(place), Some(setup)) = (&self.place, self.setups.first()) else {
-            return self.check_memory(workers, ProgramMemory::here().available);
-        };
-        loadline_testbed::check(&self.hosted(place, setup, &Job::default()))
-            .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
+        let first = self.setups.first();
+        match (&self.place, first) {
+            (Place::Host(place), Some(setup)) => {
+                loadline_testbed::check(&self.hosted(place, setup, &Job::default()))
+                    .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
+            }
+            (Place::Ceph(place), Some(setup)) => {
+                loadline_testbed::check_ceph(&self.on_ceph(place, setup))
+                    .map_err(|reason| InputError::new(format!("--on {}", place.cluster), reason))
+            }
+            _ => self.check_memory(workers, ProgramMemory::here().available),
+        }
     }
 
     fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError> {
@@ -91,7 +98,7 @@ impl Script for RecoveryStudy {
     fn drive(&self, records: &[&RunRecord]) -> DriveSummary {
         match self.place {
             Place::Sim => drive_summary(self),
-            Place::Host(_) => stood::drive_summary(self, records),
+            Place::Host(_) | Place::Ceph(_) => stood::drive_summary(self, records),
         }
     }
 
@@ -148,6 +155,13 @@ impl Script for RecoveryStudy {
         let is_real = self.place != Place::Sim;
         let compares = setups.iter().any(|setup| !setup.published.is_empty());
         let mut warnings = if is_real { stood::warnings(records, compares) } else { Vec::new() };
+        warnings.extend(self.left_out.iter().cloned());
+        if let Place::Ceph(place) = &self.place {
+            warnings.push(format!(
+                "Profiles are those of the cluster's own release {}, whichever a setup was written for.",
+                place.found.release
+            ));
+        }
         if self.store == StoreKind::Paged && !is_real {
             warnings.push(
                 "This ran on the paged store and on the drive's own times: the published figures contain another store, and \
@@ -222,6 +236,7 @@ impl Script for RecoveryStudy {
         match &self.place {
             Place::Sim => None,
             Place::Host(place) => Some(dry::describe(self, place, jobs)),
+            Place::Ceph(place) => Some(dry::describe_on_ceph(self, place, jobs)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a result says about the disks and the doubts of real runs.
 
+use crate::place::Place;
 use crate::real_runs;
 use crate::record::RunRecord;
 use crate::recovery::study::RecoveryStudy;
@@ -27,9 +28,11 @@ pub(crate) fn drive_summary(study: &RecoveryStudy, records: &[&RunRecord]) -> Dr
         ),
         fact("Image of the clients", format!("{}, written before the run", study.load.image)),
     ]);
+    let is_ceph = matches!(study.place, Place::Ceph(_));
+    let options = options.filter(|_| !is_ceph);
     facts.extend(options.map(|options| fact("Store window", options.window.bytes.to_string())));
     DriveSummary {
-        name: "real files".to_owned(),
+        name: if is_ceph { "a Ceph cluster" } else { "real files" }.to_owned(),
         model: facts_named(&stood, "Drive").unwrap_or_else(|| "unknown".to_owned()),
         calibration: "Nothing was calibrated: the disks are real, and time is this machine's."
             .to_owned(),

@@ -22,6 +22,8 @@ pub struct RecoveryStudy {
     pub(crate) neighbours: Vec<NeighbourSection>,
     pub(crate) companions: Companions,
     pub(crate) setups: Vec<RecoverySetup>,
+    /// Setups of the file that cannot run there, as sentences.
+    pub(crate) left_out: Vec<String>,
     /// Where it runs.
     pub(crate) place: Place,
 }

@@ -1,6 +1,7 @@
 //! A study's work as a testbed takes it: how much a run does, on what, and how large its disks must be.
 
 use super::file::{Companions, StoreKind};
+use super::on_ceph;
 use super::setup::{ClusterShape, ImageTerms, RecoverySetup};
 use super::study::RecoveryStudy;
 use crate::input::InputError;
@@ -12,7 +13,9 @@ use loadline_base::{Bytes, Span};
 use loadline_load::LoadSpec;
 use loadline_osd::OsdId;
 use loadline_sim::disk::Timing;
-use loadline_testbed::{HostPlace, HostedSpec, SimulatedDisk, SimulatedSpec, TestImage};
+use loadline_testbed::{
+    CephSpec, CephTestPlace, HostPlace, HostedSpec, SimulatedDisk, SimulatedSpec, TestImage,
+};
 
 /// The clients' image shrinks with the work, but not below this: with fewer objects the depth of the load would meet on
 /// single objects.
@@ -158,6 +161,23 @@ impl RecoveryStudy {
     }
 }
 
+impl RecoveryStudy {
+    /// What a run does on a Ceph cluster.
+    pub(super) fn on_ceph(&self, place: &CephTestPlace, setup: &RecoverySetup) -> CephSpec {
+        CephSpec {
+            place: place.clone(),
+            copies: self.cluster.copies,
+            pgs: self.cluster.pgs,
+            object_size: self.steps.object_size,
+            objects: self.objects(self.steps.scale),
+            images: self.images(setup),
+            settings: setup.osds.for_ceph(),
+            victim: self.cluster.returning,
+            limit: self.steps.limit,
+        }
+    }
+}
+
 /// A disk that holds so much with half as much to spare, since what is overwritten is free only after the next checkpoint;
 /// an eighth of it is log and recovery area.
 fn disk_for(held: u64) -> Bytes {
@@ -182,9 +202,14 @@ pub(crate) fn fitted(mut study: RecoveryStudy, inputs: &Inputs) -> RecoveryStudy
     for neighbour in &mut study.neighbours {
         neighbour.load.image = fit(neighbour.load.image);
     }
+    let is_ceph = matches!(study.place, Place::Ceph(_));
     if !inputs.is_set("baseline") {
         let scaled = Span::from_nanos((study.steps.baseline.nanos() as f64 * scale) as u64);
-        study.steps.baseline = study.steps.baseline.min(scaled.max(BASELINE_MIN));
+        let least = if is_ceph { BASELINE_MIN * 3 } else { BASELINE_MIN };
+        study.steps.baseline = study.steps.baseline.min(scaled.max(least));
+    }
+    if is_ceph && !inputs.is_set("pgs") {
+        study.cluster.pgs = on_ceph::groups(study.cluster.pgs, study.objects(scale));
     }
     study.companions = Companions { spread_placements: 0, ..study.companions };
     study

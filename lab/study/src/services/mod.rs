@@ -20,6 +20,9 @@ use crate::declared::Declared;
 use crate::shelf::Shelf;
 use study::ServicesStudy;
 
+/// Why it does not run on a Ceph cluster.
+const NOT_ON_CEPH: &str = "a Ceph cluster gets studies of recovery alone: take this one in the simulated world or on disks";
+
 /// The kind `services`.
 pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
@@ -28,5 +31,6 @@ pub(crate) const DECLARED: Declared = Declared {
     quick: |source, _| read::quick(source),
     template: include_str!("../../new/services.toml"),
     not_on_disks: None,
+    not_on_ceph: Some(NOT_ON_CEPH),
     not_traced: None,
 };

@@ -33,6 +33,7 @@ pub(super) fn run(
             .and_then(|bed| ServicesRun { study, job, bed }.make(Heed::until(tick, 0.02))),
         Place::Host(place) => Hosted::start(study.hosted(place, job))
             .and_then(|bed| ServicesRun { study, job, bed }.make(Heed::until(tick, 0.5))),
+        Place::Ceph(_) => Err(Stop::Failed(super::NOT_ON_CEPH.to_owned())),
     };
     let setup = study.setups[job.setup].osds.name().to_owned();
     match outcome {

@@ -53,7 +53,7 @@ impl ServicesStudy {
     pub(super) fn time(&self, whole: Span, scale: f64) -> Span {
         match self.place {
             Place::Sim => Span::from_secs_f64(whole.as_secs_f64() * scale),
-            Place::Host(_) => whole,
+            Place::Host(_) | Place::Ceph(_) => whole,
         }
     }
 

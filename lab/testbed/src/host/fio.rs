@@ -3,18 +3,17 @@
 use super::guest::Guest;
 use super::node::RunningNode;
 use super::spec::TICK;
+use crate::fio_child::FioChild;
 use crate::place::ClientKind;
 use crate::{Heed, Latency, Outside, PERCENTILES, Seen, Stop, TestImage};
 use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, Pattern};
 use loadline_stats::LatencySecond;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 /// Writes in flight while the image is filled.
 const FILL_DEPTH: u32 = 8;
@@ -48,17 +47,22 @@ pub(super) fn fillings(object_size: Bytes, images: &[TestImage]) -> Vec<(String,
 
 /// The jobs that do what each image's clients do, until somebody stops them.
 pub(super) fn loads(images: &[TestImage]) -> Result<Vec<(String, String)>, String> {
-    images.iter().map(|image| Ok((image.name.clone(), load(&image.load)?))).collect()
+    let job = |image: &TestImage| {
+        let logged = load(&image.load)?
+            + "write_lat_log=seconds\nwrite_iops_log=seconds\nlog_avg_msec=1000\n";
+        Ok((image.name.clone(), logged))
+    };
+    images.iter().map(job).collect()
 }
 
 /// The job that writes the whole image once, object by object.
-fn filling(object_size: Bytes, image: Bytes) -> String {
+pub(crate) fn filling(object_size: Bytes, image: Bytes) -> String {
     let (block, size) = (object_size.get(), image.get());
     format!("rw=write\nbs={block}\niodepth={FILL_DEPTH}\nsize={size}\nrefill_buffers=1\n")
 }
 
 /// The job that does what the study's clients do, until somebody stops it.
-fn load(spec: &LoadSpec) -> Result<String, String> {
+pub(crate) fn load(spec: &LoadSpec) -> Result<String, String> {
     if spec.rate.is_some() {
         return Err(
             "--client fio runs closed loops only; leave `rate` out and set `depth`".to_owned()
@@ -78,7 +82,6 @@ fn load(spec: &LoadSpec) -> Result<String, String> {
     writeln!(job, "iodepth={}", spec.depth.unwrap_or(1)).expect("writing to a string");
     job += "norandommap=1\nrandrepeat=0\nrefill_buffers=1\ntime_based=1\nruntime=24h\n";
     job += "unified_rw_reporting=mixed\npercentile_list=50:95:99:99.5:99.9\n";
-    job += "write_lat_log=seconds\nwrite_iops_log=seconds\nlog_avg_msec=1000\n";
     Ok(job)
 }
 
@@ -121,28 +124,16 @@ pub(super) fn file(jobs: &[(String, String)], socket: &Path) -> String {
 
 /// fio under way. Dropping it kills it.
 pub(super) struct FioRun {
-    child: Child,
-    folder: PathBuf,
+    child: FioChild,
     jobs: usize,
 }
 
 impl FioRun {
     /// Starts fio on jobs.
     pub(super) fn begin(node: &RunningNode, jobs: &[(String, String)]) -> Result<FioRun, Stop> {
-        let folder = node.folder().to_owned();
-        let cannot =
-            |error: std::io::Error| Stop::Failed(format!("fio cannot be started: {error}"));
-        fs::write(folder.join("clients.fio"), file(jobs, node.socket())).map_err(cannot)?;
-        let errors = fs::File::create(folder.join("fio.err")).map_err(cannot)?;
-        let child = Command::new("fio")
-            .args(["--output-format=json", "--output=fio.json", "clients.fio"])
-            .current_dir(&folder)
-            .stdout(Stdio::null())
-            .stderr(errors)
-            // Ctrl-C is for the study, which ends fio in its own time.
-            .process_group(0)
-            .spawn();
-        Ok(FioRun { child: child.map_err(cannot)?, folder, jobs: jobs.len() })
+        let text = file(jobs, node.socket());
+        let child = FioChild::begin(Command::new("fio"), node.folder(), &text)?;
+        Ok(FioRun { child, jobs: jobs.len() })
     }
 
     /// Waits for a job that ends by itself.
@@ -151,7 +142,7 @@ impl FioRun {
         guest: &mut Guest,
         heed: &mut Heed<'_>,
     ) -> Result<(String, Vec<Seen>), Stop> {
-        while self.is_running()? {
+        while self.child.is_running()? {
             guest.pause(guest.now() + TICK)?;
             heed.at(0.5)?;
         }
@@ -164,15 +155,13 @@ impl FioRun {
         guest: &mut Guest,
         heed: &mut Heed<'_>,
     ) -> Result<(String, Vec<Seen>), Stop> {
-        if !self.is_running()? {
-            let text = format!("fio ended before recovery did: {}", self.last_words());
+        if !self.child.is_running()? {
+            let text = format!("fio ended before recovery did: {}", self.child.last_words());
             return Err(Stop::Failed(text));
         }
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::INT)
-            .map_err(|error| Stop::Failed(format!("fio cannot be stopped: {error}")))?;
+        self.child.interrupt()?;
         let until = guest.now() + END_WITHIN;
-        while self.is_running()? {
+        while self.child.is_running()? {
             if guest.now() > until {
                 return Err(Stop::Failed(format!("fio did not end within {END_WITHIN}")));
             }
@@ -182,21 +171,10 @@ impl FioRun {
         self.result()
     }
 
-    fn is_running(&mut self) -> Result<bool, Stop> {
-        let ended = self.child.try_wait();
-        Ok(ended.map_err(|error| Stop::Failed(format!("fio was lost: {error}")))?.is_none())
-    }
-
-    fn last_words(&self) -> String {
-        let text = fs::read_to_string(self.folder.join("fio.err")).unwrap_or_default();
-        text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
-    }
-
     fn result(&self) -> Result<(String, Vec<Seen>), Stop> {
-        let text = fs::read_to_string(self.folder.join("fio.json")).unwrap_or_default();
-        let found: Option<Value> =
-            text.find('{').and_then(|from| serde_json::from_str(&text[from..]).ok());
-        let log = |name: String| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let found = self.child.report();
+        let log =
+            |name: String| fs::read_to_string(self.child.folder().join(name)).unwrap_or_default();
         let all = found.as_ref().and_then(|found| {
             let mut all = Vec::new();
             for job in 0..self.jobs {
@@ -211,15 +189,7 @@ impl FioRun {
             let version = found["fio version"].as_str().unwrap_or("unknown").to_owned();
             Some((version, all))
         });
-        all.ok_or_else(|| Stop::Failed(format!("fio left no result: {}", self.last_words())))
-    }
-}
-
-impl Drop for FioRun {
-    fn drop(&mut self) {
-        // One that has ended already cannot be killed, which is as good.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        all.ok_or_else(|| Stop::Failed(format!("fio left no result: {}", self.child.last_words())))
     }
 }
 

@@ -2,7 +2,7 @@
 //! fio over its socket; or one store alone, embedded in this process (`embedded`). Nothing here is simulated, so nothing repeats to the bit.
 
 mod embedded;
-mod fio;
+pub(crate) mod fio;
 mod ground;
 mod guest;
 mod machine;
@@ -329,7 +329,7 @@ impl Testbed for Hosted {
         let counts = self.guest.counts()?;
         let (left, moved) = (left(&counts), counts.received.saturating_sub(self.received));
         let recovered = left == 0 && counts.clean && moved > 0;
-        Ok(RecoveryProgress { moved, left, clean: counts.clean, recovered })
+        Ok(RecoveryProgress { moved, left, clean: counts.clean, recovered, copied: None })
     }
 
     fn service(&mut self) -> Result<(Time, Vec<OsdService>), Stop> {

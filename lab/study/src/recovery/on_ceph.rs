@@ -1,0 +1,181 @@
+//! What a Ceph cluster can run of a study: setups as its own release means them, and a pool whose groups have something to copy.
+
+use super::file::{RecoverySetupSection, StudyFile};
+use crate::input::InputError;
+use crate::setup::{SchedulerName, SettingValue};
+use loadline_testbed::{CephFound, CephTestPlace};
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// The options that a built-in profile of mClock takes back unless it is told not to.
+const HELD: [&str; 4] = [
+    "osd_max_backfills",
+    "osd_recovery_max_active",
+    "osd_recovery_max_active_hdd",
+    "osd_recovery_max_active_ssd",
+];
+const OVERRIDE: &str = "osd_mclock_override_recovery_settings";
+
+/// A group with fewer objects is brought back by its log, and copies nothing as a whole.
+const OBJECTS_PER_GROUP: u64 = 4;
+
+/// Takes out what the cluster cannot run, and makes the rest its own; the answer is what was left out, as sentences.
+///
+/// # Errors
+/// [`InputError`] if nothing is left.
+pub(super) fn fit(file: &mut StudyFile, place: &CephTestPlace) -> Result<Vec<String>, InputError> {
+    let found = &place.found;
+    let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    file.setups.retain_mut(|setup| match of_release(setup.get_mut(), place) {
+        Ok(()) => true,
+        Err(why) => {
+            without.entry(why).or_default().push(setup.get_ref().name.get_ref().clone());
+            false
+        }
+    });
+    let left_out: Vec<String> = without
+        .iter()
+        .map(|(why, names)| format!("Left out, since {why}: {}.", names.join(", ")))
+        .collect();
+    if file.setups.is_empty() {
+        let reason = format!("it can run no setup of this study; {}", left_out.join(" "));
+        return Err(InputError::new(format!("--on {}", place.cluster), reason));
+    }
+    let is_there = |name: &Spanned<String>| {
+        file.setups.iter().any(|setup| setup.get_ref().name.get_ref() == name.get_ref())
+    };
+    file.sets.values_mut().for_each(|names| names.retain(is_there));
+    // What a file expects is of the engine and its drives.
+    file.expectations.clear();
+    file.cluster.osds = found.osds.len() as u32;
+    let returning = file.cluster.returning.unwrap_or(file.cluster.osds.saturating_sub(1));
+    file.cluster.returning = Some(found.osds.get(returning as usize).copied().unwrap_or(returning));
+    Ok(left_out)
+}
+
+/// So many groups, at most, that each has something to copy.
+pub(super) fn groups(pgs: u32, objects: u64) -> u32 {
+    let most = (objects / OBJECTS_PER_GROUP).clamp(1, u64::from(pgs.max(1)));
+    1 << most.ilog2()
+}
+
+/// A setup as the cluster's release means it.
+fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result<(), String> {
+    let CephFound { queue, release, .. } = &place.found;
+    if setup.preset.get_ref() == "loadline" || setup.scheduler == SchedulerName::Fifo {
+        return Err("no Ceph has this scheduler".to_owned());
+    }
+    // Clients alone are what the others are measured by, under whichever queue the cluster runs with.
+    if !setup.recovery && setup.profile.is_none() && setup.settings.is_empty() {
+        let all = [SchedulerName::Mclock, SchedulerName::Wpq];
+        let own = all.into_iter().find(|scheduler| scheduler.option() == queue);
+        setup.scheduler = own.unwrap_or(setup.scheduler);
+    }
+    let is_mclock = setup.scheduler == SchedulerName::Mclock;
+    let preset = match place.found.major() {
+        ..17 if is_mclock => return Err(format!("release {release} has other profiles")),
+        ..18 => "quincy",
+        _ => "reef",
+    };
+    if setup.scheduler.option() != queue && place.restart.is_none() {
+        return Err(format!("its OSDs run with {queue}, and another queue needs --restart-osd"));
+    }
+    setup.preset = Spanned::new(setup.preset.span(), preset.to_owned());
+    let is_set = |name: &str| setup.settings.keys().any(|key| key.get_ref() == name);
+    if is_mclock && preset != "quincy" && HELD.iter().any(|name| is_set(name)) && !is_set(OVERRIDE)
+    {
+        let key = Spanned::new(setup.name.span(), OVERRIDE.to_owned());
+        setup.settings.insert(key, SettingValue::Flag(true));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::Library;
+    use crate::place::Place;
+    use crate::recovery::RecoveryStudy;
+    use crate::study::Study;
+
+    fn place(release: &str, hook: Option<&str>) -> CephTestPlace {
+        CephTestPlace {
+            cluster: "ceph:ceph.conf".parse().expect("it is a place"),
+            restart: hook.map(|hook| hook.parse().expect("it is a hook")),
+            found: CephFound {
+                fsid: "f".to_owned(),
+                release: release.to_owned(),
+                queue: "mclock_scheduler".to_owned(),
+                osds: vec![0, 1, 2, 5],
+            },
+            allowed: None,
+            folder: "run".into(),
+        }
+    }
+
+    fn study(place: CephTestPlace, set: &[&str]) -> (RecoveryStudy, Study) {
+        let set = set.iter().map(|text| text.parse().expect("an override")).collect();
+        let mut inputs = Library::built_in().inputs("recovery-nvme", set).expect("it is there");
+        inputs.place = Place::Ceph(place);
+        let script = RecoveryStudy::new(&inputs).expect("it can be used");
+        (script, Study::new(&inputs).expect("it can be used"))
+    }
+
+    #[test]
+    fn a_cluster_runs_what_its_release_has() {
+        let (script, study) = study(place("18.2.7", None), &["scale=0.0015"]);
+        let names: Vec<&str> = study.setups.iter().map(|setup| setup.name.as_str()).collect();
+        assert_eq!(names[0], "baseline", "clients alone need no other queue");
+        assert!(names.contains(&"balanced") && names.contains(&"balanced (reef)"), "{names:?}");
+        assert!(!names.iter().any(|name| name.starts_with("WPQ") || name.contains("loadline")));
+        assert!(study.setups.iter().all(|setup| setup.preset == "reef"));
+        let says = |word: &str| script.left_out.iter().any(|why| why.contains(word));
+        assert!(
+            says("another queue needs --restart-osd: WPQ(Def), WPQ(BST)."),
+            "{:?}",
+            script.left_out
+        );
+        assert!(says(
+            "no Ceph has this scheduler: high_client_ops (loadline), balanced (loadline)"
+        ));
+        assert_eq!((script.cluster.osds, script.cluster.pgs), (4, 32));
+    }
+
+    #[test]
+    fn with_a_hook_the_other_queue_runs_too() {
+        let hook = Some("systemctl {action} ceph-osd@{id}");
+        let (_, study) = study(place("18.2.7", hook), &["returning=3"]);
+        assert!(study.setups.iter().any(|setup| setup.name == "WPQ(BST)"));
+    }
+
+    /// Limits that the profile of the release takes back are set with the word that lets them stand, after it.
+    #[test]
+    fn settings_are_those_of_the_release_in_an_order_that_it_takes() {
+        let (script, _) = study(place("18.2.7", None), &["returning=3"]);
+        let balanced =
+            script.setups.iter().find(|setup| setup.name() == "balanced").expect("it is there");
+        let settings = balanced.osds.for_ceph();
+        let settings: Vec<String> =
+            settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            settings,
+            [
+                "osd_op_queue=mclock_scheduler",
+                "osd_mclock_profile=balanced",
+                "osd_mclock_override_recovery_settings=true",
+                "osd_async_recovery_min_cost=1",
+                "osd_max_backfills=1000",
+                "osd_recovery_max_active=1000",
+            ]
+        );
+        assert_eq!(script.cluster.returning.get(), 5, "the fourth of its OSDs");
+    }
+
+    #[test]
+    fn every_group_has_something_to_copy() {
+        assert_eq!(
+            [150, 200, 100_000, 3, 0].map(|objects| groups(64, objects)),
+            [32, 32, 64, 1, 1]
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! Studies on a real Ceph cluster, as `scripts/ceph-here up` makes one: `make test-ceph`. Each test leaves it as it found it, and says so.
+
+use loadline_ceph::answers::{ConfigVersion, OsdMapDump, StoredOption};
+use loadline_ceph::{CephConnection, CephPlace, CommandTarget, ask, tell};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+const MON: CommandTarget = CommandTarget::Monitor;
+
+struct Cluster {
+    on: Box<dyn CephConnection>,
+    conf: PathBuf,
+    fsid: String,
+}
+
+/// The cluster under test; without one there is nothing to test.
+#[expect(clippy::disallowed_methods, reason = "a test that somebody switches on")]
+fn cluster() -> Option<Cluster> {
+    let Ok(conf) = std::env::var("CEPH_HERE") else {
+        eprintln!("skipped: CEPH_HERE names no ceph.conf; `make test-ceph` makes a cluster");
+        return None;
+    };
+    let place: CephPlace = format!("ceph:{conf}").parse().unwrap();
+    let on = place.connect().expect("the cluster runs");
+    let status: Value = ask(&*on, &MON, &json!({"prefix": "status"})).unwrap();
+    let fsid = status["fsid"].as_str().unwrap().to_owned();
+    Some(Cluster { on, conf: conf.into(), fsid })
+}
+
+impl Cluster {
+    fn command(&self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+        let on = format!("ceph:{}", self.conf.display());
+        command.args(["study", "run", "recovery-nvme", "--on", &on, "--out", "run"]);
+        command.args(arguments).current_dir(folder);
+        command
+    }
+
+    fn study(&self, folder: &Path, arguments: &[&str]) -> Output {
+        self.command(folder, arguments).output().expect("the program starts")
+    }
+
+    fn word(&self) -> String {
+        format!("--yes-i-may-hurt-this-cluster={}", self.fsid)
+    }
+
+    fn ask<T: serde::de::DeserializeOwned>(&self, command: &Value) -> T {
+        ask(&*self.on, &MON, command).unwrap()
+    }
+
+    fn tell(&self, command: &Value) {
+        tell(&*self.on, &MON, command).unwrap();
+    }
+
+    /// Options, flags, pools, who is up and in, the balancer.
+    fn state(&self) -> Value {
+        let stored: Vec<StoredOption> = self.ask(&json!({"prefix": "config dump"}));
+        let options = stored.iter().map(|it| format!("{} {} {}", it.who(), it.name, it.value));
+        let options: BTreeSet<String> = options.collect();
+        let map: OsdMapDump = self.ask(&json!({"prefix": "osd dump"}));
+        let balancer: Value =
+            ask(&*self.on, &CommandTarget::Manager, &json!({"prefix": "balancer status"})).unwrap();
+        let pools: Vec<String> = map.pools.into_iter().map(|pool| pool.pool_name).collect();
+        let osds: Vec<(bool, bool)> = map.osds.iter().map(|osd| (osd.up, osd.is_in)).collect();
+        json!([options, map.flags_set, pools, osds, balancer["active"]])
+    }
+
+    fn version(&self) -> u64 {
+        let log: Vec<ConfigVersion> = self.ask(&json!({"prefix": "config log", "num": 1}));
+        log[0].version
+    }
+
+    /// Until a study would begin.
+    fn rest(&self, folder: &Path) {
+        for _ in 0..90 {
+            if !stdout(&self.study(folder, &["--dry-run", "--set", "scale=0.001"]))
+                .contains("in the way")
+            {
+                return;
+            }
+            self.on.pause(Duration::from_secs(1));
+        }
+        panic!("it did not come to rest");
+    }
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+#[ignore = "needs a cluster: make test-ceph"]
+fn a_plan_names_every_condition_and_changes_nothing() {
+    let Some(cluster) = cluster() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    cluster.rest(folder.path());
+    let (before, version) = (cluster.state(), cluster.version());
+    let plan = cluster.study(folder.path(), &["--dry-run", "--set", "scale=0.001"]);
+    let text = stdout(&plan);
+    assert!(text.contains(&cluster.fsid) && text.contains("background_best_effort"), "{text}");
+    assert!(!text.contains("in the way"), "{text}");
+    assert!(stderr(&plan).contains(&cluster.word()), "{}", stderr(&plan));
+    let check = |what: &Value, back: &Value, says: &str| {
+        cluster.tell(what);
+        let plan = cluster.study(folder.path(), &["--dry-run", "--set", "scale=0.001"]);
+        let run = cluster.study(folder.path(), &["--set", "scale=0.001", &cluster.word()]);
+        cluster.tell(back);
+        assert!(stdout(&plan).contains(says), "{says}: {}", stdout(&plan));
+        assert_eq!(run.status.code(), Some(2), "{says}");
+        assert!(stderr(&run).contains(says), "{says}: {}", stderr(&run));
+        cluster.rest(folder.path());
+    };
+    let flag = |prefix: &str| json!({"prefix": prefix, "key": "noout"});
+    check(&flag("osd set"), &flag("osd unset"), "somebody has set noout");
+    let away = |prefix: &str| json!({"prefix": prefix, "ids": ["2"]});
+    check(&away("osd out"), &away("osd in"), "3 in: start the others");
+    let lock = json!({"prefix": "config-key set", "key": "loadline/run", "val": "somebody"});
+    let free = json!({"prefix": "config-key rm", "key": "loadline/run"});
+    check(&lock, &free, "a run holds it: somebody");
+    let large = cluster.study(folder.path(), &["--dry-run", "--set", "scale=1"]);
+    assert!(stdout(&large).contains("take a smaller --set scale"), "{}", stdout(&large));
+    let silent = cluster.study(folder.path(), &["--set", "scale=0.001"]);
+    assert!(stderr(&silent).contains("nothing is changed without a word"), "{}", stderr(&silent));
+    assert_eq!((cluster.state(), cluster.version()), (before, version));
+    assert!(!folder.path().join("run").exists(), "what is refused leaves no folder");
+}
+
+/// The run dies by `kill -9` in the midst of a recovery, somebody sets an option meanwhile, and `ceph undo` leaves all else as it was.
+#[test]
+#[ignore = "needs a cluster: make test-ceph"]
+fn what_dies_in_the_middle_is_put_back_and_what_others_did_stays() {
+    let Some(cluster) = cluster() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    cluster.rest(folder.path());
+    let before = cluster.state();
+    let word = cluster.word();
+    let mut run = cluster
+        .command(folder.path(), &["--set", "scale=0.001", "--setups", "balanced", &word])
+        .spawn()
+        .expect("the program starts");
+    let has_left = || {
+        let map: OsdMapDump = cluster.ask(&json!({"prefix": "osd dump"}));
+        map.osds.iter().any(|osd| !osd.is_in)
+    };
+    let wait = |what: &dyn Fn() -> bool| {
+        let came = (0..300).any(|_| {
+            cluster.on.pause(Duration::from_secs(1));
+            what()
+        });
+        assert!(came, "it did not come that far");
+    };
+    wait(&has_left);
+    wait(&|| !has_left());
+    cluster.on.pause(Duration::from_secs(2));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let pids = Command::new("pgrep").args(["-f", "rbdname|clients.fio"]).output().unwrap();
+    assert_eq!(stdout(&pids), "", "the clients died with it");
+    let foreign =
+        json!({"prefix": "config set", "who": "osd", "name": "osd_max_scrubs", "value": "2"});
+    cluster.tell(&foreign);
+    let undo = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["ceph", "undo", "run", "--on", &format!("ceph:{}", cluster.conf.display())])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(undo.status.success(), "{}{}", stdout(&undo), stderr(&undo));
+    assert!(stdout(&undo).contains("osd/osd_max_scrubs"), "{}", stdout(&undo));
+    let kept: Vec<StoredOption> = cluster.ask(&json!({"prefix": "config dump"}));
+    assert!(kept.iter().any(|option| option.name == "osd_max_scrubs" && option.value == "2"));
+    cluster.tell(&json!({"prefix": "config rm", "who": "osd", "name": "osd_max_scrubs"}));
+    assert_eq!(cluster.state(), before);
+    cluster.rest(folder.path());
+}
+
+/// 100 objects and two setups; the same record, result and page as elsewhere, and a comparison with the simulated world.
+#[test]
+#[ignore = "needs a cluster: make test-ceph"]
+fn a_recovery_is_studied_and_compared() {
+    let Some(cluster) = cluster() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    cluster.rest(folder.path());
+    let before = cluster.state();
+    let word = cluster.word();
+    let run = cluster.study(
+        folder.path(),
+        &["--set", "scale=0.001", "--setups", "baseline,balanced", "--json", &word],
+    );
+    assert!(run.status.success(), "{}", stderr(&run));
+    assert_eq!(cluster.state(), before);
+    let found: Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("run/results.json")).unwrap())
+            .unwrap();
+    assert_eq!(found["world"], "ceph");
+    let figure = |key: &str| found["setups"][1]["figures"][key].as_f64();
+    let moved = figure("recovery/objects").unwrap();
+    // Three quarters of 100 objects and of the 64 of the image.
+    assert!((80.0..=165.0).contains(&moved), "{moved} copies");
+    assert!(figure("client/iops").unwrap() > 0.0 && figure("client/clat_ms/p99").unwrap() > 0.0);
+    assert!(figure("osd/queue_ms").is_some() && figure("recovery/told_after_s").is_some());
+    let facts = found["drive"]["facts"].to_string();
+    assert!(facts.contains("restored: options, flags, pools"), "{facts}");
+    assert!(folder.path().join("run/report.html").is_file());
+    let loadline = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_loadline"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let simulated = [
+        "study",
+        "run",
+        "recovery-nvme",
+        "--set",
+        "scale=0.001",
+        "--setups",
+        "baseline,balanced",
+        "--out",
+        "sim",
+    ];
+    assert!(loadline(&simulated).status.success());
+    let compared = loadline(&["study", "compare", "sim", "run"]);
+    assert!(compared.status.success(), "{}", stderr(&compared));
+    assert!(stdout(&compared).contains("balanced"), "{}", stdout(&compared));
+}
