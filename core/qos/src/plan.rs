@@ -154,8 +154,8 @@ impl ShardPlan {
             Work::ClientOp | Work::BackgroundOp if client_reads == ClientReads::Data => {
                 Charge { bytes: charge.bytes.max(size.read), ..charge }
             }
-            // Each object is an operation of its own: metadata is written, and its data given back.
-            Work::SnapTrim if client_reads == ClientReads::Data => {
+            // Each object, or state of one, is an operation: metadata is written, and its data given back.
+            Work::SnapTrim | Work::PgDelete if client_reads == ClientReads::Data => {
                 let each = self.cost_model.scaled(TRIMMED_BYTES);
                 Charge { bytes: u64::from(size.objects) * u64::from(each), ..charge }
             }

@@ -227,15 +227,18 @@ fn trims_cost_as_tabulated() {
     }
 }
 
-/// Loadline's own preset charges an operation for each object.
+/// Loadline's own preset charges an operation for each object. A deletion cost a mebibyte for each, which is an object's data, as if it were
+/// read or written.
 #[test]
-fn a_trim_of_loadlines_own_is_charged_the_operations_that_it_is() {
+fn trims_and_deletions_of_loadlines_own_are_charged_the_operations_that_they_are() {
     let plan = plan("loadline", SchedulerKind::Mclock, Medium::Ssd, "balanced");
-    let cost = |objects| {
-        let size = WorkSize { objects, object_size_average: 4 << 20, ..WorkSize::default() };
-        plan.admit(Work::SnapTrim, &size, 0).cost
-    };
-    assert_eq!([0, 1, 2].map(cost), [58_525, 58_525, 117_050]);
+    for work in [Work::SnapTrim, Work::PgDelete] {
+        let cost = |objects| {
+            let size = WorkSize { objects, object_size_average: 4 << 20, ..WorkSize::default() };
+            plan.admit(work, &size, 0).cost
+        };
+        assert_eq!([0, 1, 2].map(cost), [58_525, 58_525, 117_050], "{work:?}");
+    }
 }
 
 /// scrub.md 4: a deletion item after a full batch, and the first one.
