@@ -166,7 +166,7 @@ impl Simulated {
             self.sim.prefill(pool, first, objects);
             return Ok(());
         }
-        let object_bytes = self.pool.object_bytes as u32;
+        let object_bytes = self.sim.map().pools()[&pool].spec.object_bytes as u32;
         let filling = Filling { pool, first, object_bytes, objects, sent: 0, done: 0 };
         self.sim.workload_mut().filling = Some(filling);
         self.sim.start_load();
@@ -321,13 +321,12 @@ impl Testbed for Simulated {
         ClonedObjects { objects, changed }: ClonedObjects,
         heed: &mut Heed<'_>,
     ) -> Result<(), Stop> {
-        if self.is_paged {
-            let reason = "on simulated disks with contents no clones are made: take the direct store, or real disks";
-            return Err(Stop::Failed(reason.to_owned()));
-        }
         let first = self.with_clones().object(0);
         self.fill_from(pool, (first, objects), heed)?;
         self.show_snapshots(pool, vec![SNAPSHOT]);
+        if self.is_paged {
+            return self.fill_from(pool, (first, changed), heed);
+        }
         self.sim.node_mut().keep_at_once(pool, (first, changed), SNAPSHOT);
         Ok(())
     }
