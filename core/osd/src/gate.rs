@@ -21,7 +21,8 @@ use crate::capacity::EndedWork;
 use crate::client_window::ClientWindow;
 use crate::commit::Commit;
 use crate::demand::Demand;
-use crate::item::{Item, TransferStage};
+use crate::ids::OpId;
+use crate::item::{Item, PacedStage};
 use crate::message::{Message, OpKind};
 use crate::pace::{BackgroundPace, PaceReport, PaceTerms};
 use crate::parts::{NextPart, Transfers};
@@ -218,34 +219,32 @@ impl DiskGate {
 
     /// Until when it holds back background work that has come so far; [`Time::MAX`] if until the disk has answered some of what it
     /// has.
-    pub(crate) fn holds_background(&mut self, now: Time, stage: TransferStage) -> Option<Time> {
+    pub(crate) fn holds_background(&mut self, now: Time, stage: PacedStage) -> Option<Time> {
         let in_flight = self.taken.bytes + self.at_disk.bytes;
         let pace = self.pace.as_mut()?;
         match stage {
             _ if pace.holds_parts(in_flight) => Some(Time::MAX),
-            TransferStage::Part | TransferStage::Pushed => None,
-            TransferStage::New => pace.holds_until(now),
+            PacedStage::Part | PacedStage::Pushed => None,
+            PacedStage::New => pace.holds_until(now),
         }
     }
 
-    /// Whether an item waits outside of the queues until it may begin.
+    /// Whether background work waits outside of the queues until it may begin.
     #[inline]
-    pub(crate) fn keeps_outside(&self, item: &Item) -> bool {
-        self.pace.is_some() && item.transfer_stage().is_some()
+    pub(crate) fn paces_background(&self) -> bool {
+        self.pace.is_some()
     }
 
-    /// An item that waited outside begins. The answer is what it has in flight until it is carried out.
-    pub(crate) fn let_in(&mut self, now: Time, item: &Item, object_bytes: u64) -> Demand {
-        let begins = match item {
-            Item::Recovery(_, pushes) => u64::from(*pushes) * object_bytes,
-            Item::Message(envelope) => match envelope.message {
-                Message::PushAsked(bytes) => bytes,
-                _ => 0,
-            },
-            _ => 0,
-        };
+    /// An item that waited outside begins, and so much of this class with it. The answer is what it has in flight until it is carried out.
+    pub(crate) fn let_in(
+        &mut self,
+        now: Time,
+        item: &Item,
+        object_bytes: u64,
+        (begins, class): (u64, ServiceClass),
+    ) -> Demand {
         if let Some(pace) = &mut self.pace {
-            pace.begin(now, begins);
+            pace.begin(now, begins, class);
         }
         let load = self.demand_of(item, object_bytes);
         self.taken.add(load);
@@ -266,7 +265,10 @@ impl DiskGate {
     #[inline]
     pub(crate) fn accessed(&mut self, now: Time, token: &Commit, entered: Time) {
         let in_flight = self.taken.bytes + self.at_disk.bytes;
+        // What copies have of a trim is its primary's, and no client's.
+        let is_own = token.update() == Some(OpId::NOBODYS);
         if matches!(token.work().0, Work::ClientOp | Work::ReplicaWrite)
+            && !is_own
             && let Some(pace) = &mut self.pace
         {
             pace.client_ended(now, entered, in_flight > 0);
@@ -429,7 +431,12 @@ impl DiskGate {
     /// Bytes of the largest part, where transfers enter the disk in parts.
     pub(crate) fn part_most(&self) -> Option<u64> {
         let of_all = self.bounds.as_ref().map(|bounds| bounds.part);
-        of_all.or_else(|| self.pace.as_ref().map(BackgroundPace::part))
+        of_all.or_else(|| self.paced_part())
+    }
+
+    /// The same, where background work alone is held back.
+    pub(crate) fn paced_part(&self) -> Option<u64> {
+        self.pace.as_ref().map(BackgroundPace::part)
     }
 
     fn cost(&self, bytes: u64) -> u64 {

@@ -40,12 +40,12 @@ pub enum Item {
     },
 }
 
-/// How far a transfer has come that an item is of.
+/// How far background work has come that an item is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TransferStage {
-    /// A part of it is here; the next one is to follow.
+pub(crate) enum PacedStage {
+    /// A part of a transfer is here; the next one is to follow.
     Part,
-    /// It has begun where it comes from.
+    /// An object that comes has begun where it comes from.
     Pushed,
     /// It begins when the item is carried out, or soon after leave is given.
     New,
@@ -58,17 +58,23 @@ impl Item {
         is_scan && matches!(reading, ScrubReading::Strides(_))
     }
 
-    /// How far the transfer has come that it is of, if it is of one.
-    pub(crate) fn transfer_stage(&self) -> Option<TransferStage> {
+    /// How far it has come, and what begins with it, where background work is paced; `None` of what is no background work or must not wait.
+    /// What begins is what the item is charged in its queue, unless more follows that is charged later.
+    ///
+    /// A deletion and a trim may wait before each item, and a scrub before each look at objects, as long as no write waits for that. A
+    /// checkpoint is none of it: clients' writes wait for the room that it makes, and the store has few of its requests at a time.
+    pub(crate) fn paced(&self, charge: u32, object_bytes: u64) -> Option<(PacedStage, u64)> {
         match self {
-            Item::Part { .. } => Some(TransferStage::Part),
-            Item::Recovery(..) => Some(TransferStage::New),
+            Item::Part { .. } => Some((PacedStage::Part, 0)),
+            Item::Recovery(_, pushes) => Some((PacedStage::New, u64::from(*pushes) * object_bytes)),
+            Item::Delete(..) | Item::Trim(_) => Some((PacedStage::New, u64::from(charge))),
+            Item::Scrub(item) => item.may_wait.then_some((PacedStage::New, u64::from(charge))),
             Item::Message(envelope) => match envelope.message {
-                Message::Push(_) | Message::PushHistory(..) => Some(TransferStage::Pushed),
-                Message::PushAsked(_) => Some(TransferStage::New),
+                Message::Push(_) | Message::PushHistory(..) => Some((PacedStage::Pushed, 0)),
+                Message::PushAsked(bytes) => Some((PacedStage::New, bytes)),
                 _ => None,
             },
-            _ => None,
+            Item::Put(_) | Item::StoreIo(..) => None,
         }
     }
 
@@ -224,4 +230,48 @@ fn owner_of_osd(osd: OsdId) -> u32 {
 
 fn owner_of_client(client: ClientId) -> u32 {
     1 + OsdSet::OSDS_MAX + client.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Data, Push};
+    use loadline_qos::Urgency;
+    use loadline_store::ObjectNo;
+
+    const PG: PgId = PgId::new(0);
+
+    fn message(message: Message) -> Item {
+        let (from, to, urgency) = (None, OsdId::new(0), Urgency::default());
+        let envelope =
+            Envelope { from, to, pg: PG, interval: 1, urgency, message, data: Data::NONE };
+        Item::Message(Box::new(envelope))
+    }
+
+    /// Trims, deletions and scrubs went past the pace: on real disks they had the processor to themselves, and a p99 of 1.06 ms came to 5.08.
+    #[test]
+    fn all_background_work_is_paced_but_what_others_wait_for() {
+        const CHARGE: u32 = 7000;
+        const OBJECT: u64 = 4 << 20;
+        let check = |item: Item, wanted| assert_eq!(item.paced(CHARGE, OBJECT), wanted, "{item:?}");
+        let charged = Some((PacedStage::New, u64::from(CHARGE)));
+        check(Item::Delete(PG, 30), charged);
+        check(
+            Item::Trim(TrimItem { pg: PG, number: 1, objects: 2, object_bytes: OBJECT }),
+            charged,
+        );
+        for step in [ScrubStep::Choose, ScrubStep::List, ScrubStep::Scan, ScrubStep::Compare] {
+            let item = ScrubItem::plain(PG, 1, step);
+            check(Item::Scrub(ScrubItem { may_wait: true, ..item }), charged);
+            check(Item::Scrub(item), None);
+        }
+        check(Item::Recovery(PG, 2), Some((PacedStage::New, 2 * OBJECT)));
+        check(message(Message::PushAsked(9)), Some((PacedStage::New, 9)));
+        let push = Push { object: ObjectNo(1), meta: None, base: None, bytes: 0, pulled: false };
+        check(message(Message::Push(push)), Some((PacedStage::Pushed, 0)));
+        let (transfer, class) = (SlotId::new(1), ServiceClass::Recovery);
+        let part = Item::Part { transfer, bytes: 9, class, work: Work::Push };
+        check(part, Some((PacedStage::Part, 0)));
+        check(Item::StoreIo(SlotId::new(1), 9), None);
+    }
 }

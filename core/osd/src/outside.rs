@@ -4,7 +4,7 @@
 //! wait for it. What is new goes by the weights of the classes, as it would inside.
 
 use crate::ids::{PgId, ShardId};
-use crate::item::{Item, TransferStage};
+use crate::item::{Item, PacedStage};
 use crate::message::Message;
 use crate::policy::Weight;
 use loadline_base::Time;
@@ -21,6 +21,9 @@ pub(crate) struct KeptOut {
     pub item: Item,
     /// The class by whose weight it goes.
     pub class: ServiceClass,
+    /// How far it has come, and what begins with it.
+    pub stage: PacedStage,
+    pub begins: u64,
     /// When it came.
     pub since: Time,
 }
@@ -34,7 +37,7 @@ pub struct KeptOutItem {
     pub class: ServiceClass,
     /// Which kind of work it is.
     pub work: Work,
-    /// Whether it belongs to a transfer that has begun.
+    /// Whether it belongs to something that has begun.
     pub has_begun: bool,
     /// When it came.
     pub since: Time,
@@ -52,16 +55,16 @@ pub(crate) struct OutsideWork {
 #[derive(Default)]
 struct OfClass {
     waiting: VecDeque<KeptOut>,
-    /// Items that it was given, each divided by the weight of the class; the least goes next.
+    /// What it was given, divided by the weight of the class; the least goes next.
     given: f64,
 }
 
 impl OutsideWork {
     pub(crate) fn push(&mut self, outside: KeptOut) {
-        match outside.item.transfer_stage() {
-            Some(TransferStage::Part) => self.parts.push_back(outside),
-            Some(TransferStage::Pushed) => self.pushes.push_back(outside),
-            Some(TransferStage::New) | None => self.push_new(outside),
+        match outside.stage {
+            PacedStage::Part => self.parts.push_back(outside),
+            PacedStage::Pushed => self.pushes.push_back(outside),
+            PacedStage::New => self.push_new(outside),
         }
     }
 
@@ -80,12 +83,12 @@ impl OutsideWork {
     }
 
     /// How far that has come which goes next.
-    pub(crate) fn next(&self) -> Option<TransferStage> {
+    pub(crate) fn next(&self) -> Option<PacedStage> {
         let has_new = self.new.iter().any(|class| !class.waiting.is_empty());
         match (self.parts.is_empty(), self.pushes.is_empty()) {
-            (false, _) => Some(TransferStage::Part),
-            (true, false) => Some(TransferStage::Pushed),
-            (true, true) => has_new.then_some(TransferStage::New),
+            (false, _) => Some(PacedStage::Part),
+            (true, false) => Some(PacedStage::Pushed),
+            (true, true) => has_new.then_some(PacedStage::New),
         }
     }
 
@@ -99,8 +102,9 @@ impl OutsideWork {
         let at = waiting.min_by(|a, b| self.new[*a].given.total_cmp(&self.new[*b].given))?;
         let weight = plan.values.of(CLASSES[at]).map_or(1.0, |values| values.weight);
         let class = &mut self.new[at];
-        class.given += 1.0 / weight.max(f64::MIN_POSITIVE);
-        class.waiting.pop_front()
+        let next = class.waiting.pop_front()?;
+        class.given += next.begins as f64 / weight.max(f64::MIN_POSITIVE);
+        Some(next)
     }
 
     /// All that waits: what has begun in the order in which it goes, then what is new of each class.

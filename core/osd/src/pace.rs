@@ -3,16 +3,21 @@
 //!
 //! What a disk with its file system, its log and the processor above it can do is known to nobody beforehand, and where a log commits
 //! in groups clients held back at the gate get less than the disk could give them. So clients pass here, and background work alone
-//! is held back, by three things:
+//! is held back, all of it by the same rule: recovery, backfill, scrubs, trims and deletions. What begins with an item of each, and
+//! which may wait, [`Item::paced`](crate::item::Item::paced) says. Four things hold back:
 //!
 //! - **Parts in flight.** Two of them, so that what a client asks meanwhile is behind as much as the disk does in the latency goal.
 //!   This alone holds back what has begun: writes wait for an object that is on its way, so it ends as soon as the disk can.
-//! - **A rate** of beginnings. Clients that are promised a share of what they have alone are behind if less than that share of it
+//! - **A rate** of beginnings, in bytes, or what costs as much. Clients that are promised a share of what they have alone are behind if less than that share of it
 //!   ended lately *and* what ended took longer than it takes alone. Who asks for little is never behind by the first, and who is held
 //!   up at another disk not by the second. The rate falls while clients are behind and grows while they are not. Lately is the last
 //!   second, in which a promise is judged: a store that writes checkpoints serves its clients twice as fast in one half of a second as
 //!   in the other, and a rate that followed that would be a saw. Only where clients are far behind, in the last slots, it falls at
-//!   once. A transfer that has begun is owed, and nothing begins before what is owed is paid at the rate.
+//!   once. What has begun is owed, and nothing begins before what is owed is paid at the rate.
+//! - **Late accesses.** An access is late that takes longer than 99 of 100 take alone and the latency goal, or longer than those by as much
+//!   as the promised share allows, if that is more. The rate of what can wait grows while one in two hundred is late at most, beside as many as are alone, and falls
+//!   while more are, whatever clients ask for: who asks for little has nothing but this. While class recovery has the disk, the share alone counts:
+//!   objects that lack copies do not wait for a tail.
 //! - **Probes.** What clients have alone is seen in one slot of twenty, each time in another place. In it and in the slot before, in
 //!   which what has begun ends, no background work begins. Slots are cut by the clock alone, so the probes of OSDs that share a
 //!   processor or a disk fall together while all of them probe as often. The mean of the last eight counts, because checkpoints come
@@ -22,7 +27,9 @@
 //!
 //! While no client asks for anything the rate and the probes hold nothing back.
 
+use crate::waits::WaitHistogram;
 use loadline_base::{Span, Time};
+use loadline_qos::ServiceClass;
 use std::collections::VecDeque;
 
 /// Slots are this long at least, and one long enough for some requests of a slow disk.
@@ -59,6 +66,17 @@ const FALL_AT: f64 = 0.2;
 /// Where clients have had less than this share of the aim in the last slots, it falls by at most that.
 const FAR_BEHIND: f64 = 0.6;
 const STEEP_FALL: f64 = 0.6;
+/// An access is late that takes longer than this share of them do alone, by more than is allowed.
+const TAIL: f64 = 0.99;
+/// So many may be late beyond those that are so alone, in a mean over slots; it is half of those beyond the tail, because an op is as late as
+/// the latest of its copies.
+const LATE_MOST: f64 = 0.005;
+/// In a slot in which none is late the rate of what can wait grows by so much at most: what it does to the tail is seen for certain only after
+/// some hundred accesses. By that it falls at most.
+const PATIENT_GROWTH: f64 = 0.03;
+const PATIENT_FALL: f64 = 0.2;
+/// Fewer accesses in a slot count as so many, or a rate beside clients that ask now and then would hardly grow.
+const ACCESSES_LEAST: f64 = 40.0;
 /// What ended in the last slots is a mean in which a new one counts this much, and of the last second one in which a slot counts as
 /// much as it is of a second.
 const NEW_SLOT: f64 = 0.25;
@@ -94,6 +112,10 @@ pub(crate) struct BackgroundPace {
     idle: ClientSample,
     /// When background work was last in flight.
     disturbed: Option<Time>,
+    /// When some that cannot wait began last.
+    pressed: Option<Time>,
+    /// What counts as late, if it is known what clients have alone.
+    lateness: Option<ClientLateness>,
     /// What they had lately beside background work.
     beside: Option<Beside>,
     /// Bytes per second that may begin.
@@ -115,12 +137,18 @@ pub struct ClientFare {
     pub takes: f64,
 }
 
-/// Accesses of clients that ended in a time: how many there were, and how long all took together.
-#[derive(Clone, Copy, Debug, Default)]
+/// Accesses of clients that ended in a time.
+#[derive(Clone, Debug, Default)]
 struct ClientSample {
     length: Span,
-    ended: u64,
-    waited: u64,
+    took: WaitHistogram,
+}
+
+/// Accesses that take longer than this are late, and so large a share of them may be.
+#[derive(Clone, Copy, Debug)]
+struct ClientLateness {
+    after: Span,
+    share: f64,
 }
 
 /// How clients fared beside background work.
@@ -146,14 +174,14 @@ pub struct PaceReport {
 }
 
 /// A slot, and what was counted in it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Slot {
     number: u64,
     /// One slot of so many is a probe.
     per_probe: u64,
-    /// Of accesses of clients that ended in it, but for the beginning of a probe.
-    ended: u64,
-    waited: u64,
+    /// Accesses of clients that ended in it, but for the beginning of a probe, and how many of them were late.
+    took: WaitHistogram,
+    late: u64,
     /// How long something was held back by the rate.
     held: Span,
 }
@@ -166,6 +194,8 @@ impl BackgroundPace {
             probes: VecDeque::new(),
             idle: ClientSample::default(),
             disturbed: None,
+            pressed: None,
+            lateness: None,
             beside: None,
             rate: RATE_FIRST,
             owed: (0.0, Time::ZERO),
@@ -212,15 +242,19 @@ impl BackgroundPace {
         }
         let settled = self.slot_start() + self.slot_length() * SETTLING_TENTHS / 10;
         if !self.slot.is_probe() || now >= settled {
-            self.slot.waited += now.since(began).nanos();
-            self.slot.ended += 1;
+            let took = now.since(began);
+            self.slot.took.record(took);
+            self.slot.late += u64::from(self.lateness.is_some_and(|late| took > late.after));
         }
     }
 
-    /// A transfer of so many bytes begins.
-    pub(crate) fn begin(&mut self, now: Time, bytes: u64) {
+    /// So many bytes begin, of this class.
+    pub(crate) fn begin(&mut self, now: Time, bytes: u64, class: ServiceClass) {
         self.look(now);
         self.disturb(now);
+        if class != ServiceClass::BestEffort {
+            self.pressed = Some(now);
+        }
         // What begins while no client asks is owed to nobody.
         let owed = if self.has_clients(now) { self.still_owed(now) + bytes as f64 } else { 0.0 };
         self.owed = (owed, now);
@@ -231,7 +265,7 @@ impl BackgroundPace {
         in_flight > 0 && in_flight + self.terms.part > PARTS_IN_FLIGHT * self.terms.part
     }
 
-    /// Until when no transfer may begin; it is looked at again then.
+    /// Until when nothing may begin; it is looked at again then.
     pub(crate) fn holds_until(&mut self, now: Time) -> Option<Time> {
         self.look(now);
         if !self.has_clients(now) {
@@ -266,10 +300,27 @@ impl BackgroundPace {
         self.disturbed.is_none_or(|at| now.since(at) >= ALONE_AFTER)
     }
 
+    /// Whether work that cannot wait has the disk. At a low rate one object of it begins in many slots.
+    fn is_pressed(&self, now: Time) -> bool {
+        self.pressed.is_some_and(|at| now.since(at) < ALONE_AFTER)
+    }
+
     fn note_alone(&mut self, seen: ClientSample) {
         let kept = if self.have_more() { 0 } else { PROBES - 1 };
         self.probes.truncate(kept);
         self.probes.push_front(seen);
+        let mut alone = WaitHistogram::default();
+        self.probes.iter().for_each(|probe| alone.merge(&probe.took));
+        let tail = alone.quantile(TAIL);
+        let by_share = Span::from_secs_f64(tail.as_secs_f64() / self.aim());
+        let after = by_share.max(tail + self.terms.goal);
+        let share = LATE_MOST + alone.beyond(after) as f64 / alone.count().max(1) as f64;
+        self.lateness = Some(ClientLateness { after, share });
+    }
+
+    /// The share of what they have alone that clients are to have.
+    fn aim(&self) -> f64 {
+        (self.terms.share * MARGIN).min(AIM_MOST)
     }
 
     fn still_owed(&self, now: Time) -> f64 {
@@ -312,7 +363,7 @@ impl BackgroundPace {
         if let Some(seen) = self.seen() {
             if self.is_alone(self.slot_start()) {
                 self.beside = None;
-                self.idle = self.idle.and(seen);
+                self.idle.add(&seen);
                 if self.idle.length >= ALONE_PROBE {
                     let seen = std::mem::take(&mut self.idle);
                     self.note_alone(seen);
@@ -320,7 +371,9 @@ impl BackgroundPace {
             } else if self.slot.is_probe() {
                 self.note_alone(seen);
             } else {
-                self.follow(seen.fare());
+                let factor = self.by_share(seen.fare());
+                let patient = if self.is_pressed(now) { f64::INFINITY } else { self.by_tail() };
+                self.rate = (self.rate * factor.min(patient)).max(self.rate_least());
             }
         }
         let per_probe = if self.is_known() { SLOTS_PER_PROBE } else { SLOTS_TO_KNOW };
@@ -329,17 +382,17 @@ impl BackgroundPace {
 
     /// How clients fared in the slot, if any of their accesses ended in it.
     fn seen(&self) -> Option<ClientSample> {
-        let Slot { ended, waited, .. } = self.slot;
         let length = match self.slot.is_probe() {
             true => self.slot_length() * (10 - SETTLING_TENTHS) / 10,
             false => self.slot_length(),
         };
-        (ended > 0).then_some(ClientSample { length, ended, waited })
+        let took = &self.slot.took;
+        (took.count() > 0).then(|| ClientSample { length, took: took.clone() })
     }
 
     /// What clients have alone.
     fn alone(&self) -> Option<ClientFare> {
-        let probes = self.probes.iter().map(|probe| probe.fare());
+        let probes = self.probes.iter().map(ClientSample::fare);
         let (rates, waits) = probes.fold((0.0, 0.0), |(rates, waits), probe| {
             (rates + probe.rate, waits + probe.rate * probe.takes)
         });
@@ -347,8 +400,8 @@ impl BackgroundPace {
         (count > 0.0).then(|| ClientFare { rate: rates / count, takes: waits / rates })
     }
 
-    /// The rate follows how clients fare beside background work.
-    fn follow(&mut self, seen: ClientFare) {
+    /// By how much the rate changes, for clients have got so much beside background work.
+    fn by_share(&mut self, seen: ClientFare) -> f64 {
         let slot = self.slot_length().as_secs_f64();
         let of_second = (slot / LATELY.as_secs_f64()).min(NEW_SLOT);
         let alone = self.alone();
@@ -360,44 +413,58 @@ impl BackgroundPace {
             lately: old.lately.mixed(seen, of_second),
         };
         self.beside = Some(beside);
-        let Some(alone) = alone else { return };
-        let aim = alone.rate * (self.terms.share * MARGIN).min(AIM_MOST);
+        let Some(alone) = alone else { return 1.0 };
+        let aim = alone.rate * self.aim();
         let is_behind =
             |had: ClientFare, wanted: f64| had.rate < wanted && had.takes > alone.takes * SLOWER;
         let surplus = beside.now.rate.min(beside.lately.rate) / aim - 1.0;
-        // Where parts in flight are the limit, or nothing waits, the rate holds nothing back for long.
-        let was_held = self.slot.held * 2 >= self.slot_length();
-        let factor = if is_behind(beside.now, aim * FAR_BEHIND) {
+        if is_behind(beside.now, aim * FAR_BEHIND) {
             (beside.now.rate / (aim * FAR_BEHIND)).max(STEEP_FALL)
         } else if !self.is_known() {
             1.0
         } else if is_behind(beside.lately, aim) {
             1.0 - FALL * ((1.0 - beside.lately.rate / aim) / FALL_AT).min(1.0)
-        } else if surplus >= 0.0 && was_held {
+        } else if surplus >= 0.0 && self.was_held() {
             1.0 + GROWTH * (surplus / GROWTH_AT).min(1.0)
         } else {
             1.0
-        };
-        let least = self.terms.part as f64 / slot / SLOTS_PER_PART;
-        self.rate = (self.rate * factor).max(least);
+        }
+    }
+
+    /// By how much the rate of what can wait changes, for so many accesses were late.
+    fn by_tail(&self) -> f64 {
+        let Some(ClientLateness { share, .. }) = self.lateness else { return 1.0 };
+        let ended = (self.slot.took.count() as f64).max(ACCESSES_LEAST);
+        let change = PATIENT_GROWTH * (1.0 - self.slot.late as f64 / (ended * share));
+        match change > 0.0 && !self.was_held() {
+            true => 1.0,
+            false => 1.0 + change.max(-PATIENT_FALL),
+        }
+    }
+
+    /// Where parts in flight are the limit, or nothing waits, the rate holds nothing back for long.
+    fn was_held(&self) -> bool {
+        self.slot.held * 2 >= self.slot_length()
+    }
+
+    fn rate_least(&self) -> f64 {
+        self.terms.part as f64 / self.slot_length().as_secs_f64() / SLOTS_PER_PART
     }
 }
 
 impl ClientSample {
-    /// Both times together.
-    fn and(self, other: ClientSample) -> ClientSample {
-        ClientSample {
-            length: self.length + other.length,
-            ended: self.ended + other.ended,
-            waited: self.waited + other.waited,
-        }
+    /// Another time as well.
+    fn add(&mut self, other: &ClientSample) {
+        self.length += other.length;
+        self.took.merge(&other.took);
     }
 
     /// How clients fared. Some accesses have ended.
-    fn fare(self) -> ClientFare {
+    fn fare(&self) -> ClientFare {
+        let ended = self.took.count() as f64;
         ClientFare {
-            rate: self.ended as f64 / self.length.as_secs_f64(),
-            takes: self.waited as f64 / self.ended as f64,
+            rate: ended / self.length.as_secs_f64(),
+            takes: self.took.sum().nanos() as f64 / ended,
         }
     }
 }

@@ -93,9 +93,10 @@ impl WorkQueue {
     ) {
         let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
         self.gate.came(now, charge.owner.class);
-        if self.gate.keeps_outside(&item) {
+        let paced = item.paced(charge.cost, weight.object_bytes);
+        if let Some((stage, begins)) = paced.filter(|_| self.gate.paces_background()) {
             let class = self.charges.class_outside(&self.policy, &item, weight);
-            self.outside.push(KeptOut { shard, weight, item, class, since: now });
+            self.outside.push(KeptOut { shard, weight, item, class, stage, begins, since: now });
             return self.let_in(now, fx);
         }
         let load = self.gate.load_of(&item, weight.object_bytes);
@@ -112,10 +113,10 @@ impl WorkQueue {
                 }
                 return;
             }
-            let KeptOut { shard, weight, item, .. } =
+            let KeptOut { shard, weight, item, class, begins, .. } =
                 self.outside.pop(&self.policy.plan).expect("something waits");
+            let load = self.gate.let_in(now, &item, weight.object_bytes, (begins, class));
             let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
-            let load = self.gate.let_in(now, &item, weight.object_bytes);
             self.shards[shard].enqueue(now, charge, (item, load), &mut self.gate, fx);
         }
     }

@@ -94,6 +94,11 @@ impl WaitHistogram {
         self.buckets[..bucket_of(1 << log2)].iter().sum()
     }
 
+    /// How many are longer than this, but for those less than one eighth longer that share its bucket.
+    pub(crate) fn beyond(&self, wait: Span) -> u64 {
+        self.buckets[bucket_of(wait.nanos()) + 1..].iter().sum()
+    }
+
     /// The longest.
     pub fn max(&self) -> Span {
         self.max

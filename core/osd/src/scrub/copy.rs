@@ -91,9 +91,11 @@ impl Osd {
     }
 
     fn queue_scan(&mut self, now: Time, pg: PgId, step: ScrubStep, fx: &mut Effects) {
+        let reading = self.scrub_reading();
         let Some(scan) = self.scrub.scans.get_mut(&pg) else { return };
-        let ScanAsked { range, kind, is_requested, .. } = scan.asked;
-        let plain = ScrubItem { is_requested, ..ScrubItem::plain(pg, range.number, step) };
+        let ScanAsked { range, kind, is_requested, may_be_preempted: may_wait } = scan.asked;
+        let plain =
+            ScrubItem { is_requested, may_wait, ..ScrubItem::plain(pg, range.number, step) };
         let item = match step {
             // Who lists is charged for as many objects as there may be, not as there are.
             ScrubStep::List => {
@@ -103,7 +105,7 @@ impl Osd {
                 ScrubItem { states, object_bytes, ..plain }
             }
             _ => {
-                let bytes = scan.take_step_bytes(self.options.scrub.reading.step_bytes());
+                let bytes = scan.take_step_bytes(reading.step_bytes());
                 ScrubItem { bytes: bytes.min(u64::from(u32::MAX)) as u32, ..plain }
             }
         };
@@ -216,9 +218,14 @@ impl Osd {
         self.scan_on(now, pg, number, fx);
     }
 
+    fn scrub_reading(&mut self) -> ScrubReading {
+        let part = self.gate().paced_part();
+        self.options.scrub.reading.in_parts(part)
+    }
+
     /// Reads on, as far as the present step may.
     fn scan_on(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
-        let reading = self.options.scrub.reading;
+        let reading = self.scrub_reading();
         // The store of bytes reads an object in pieces by itself.
         let part = match reading {
             ScrubReading::Strides(bytes) if !self.is_durable() => bytes,

@@ -81,6 +81,8 @@ pub struct ScrubItem {
     pub is_requested: bool,
     /// Whether it is as urgent as clients' ops, because some wait or because it holds a range.
     pub is_urgent: bool,
+    /// Whether it looks at objects, and no write waits for that: on a disk that paces background work it begins when it may.
+    pub may_wait: bool,
     /// Of the steps that name a chunk: objects and former states of objects in it, or at most.
     pub states: u32,
     /// Of the same, where the scrub is deep: the average size of the group's objects, in bytes.
@@ -91,13 +93,14 @@ pub struct ScrubItem {
 
 impl ScrubItem {
     /// One that names no objects and reads nothing.
-    pub(super) fn plain(pg: PgId, number: u32, step: ScrubStep) -> ScrubItem {
+    pub(crate) fn plain(pg: PgId, number: u32, step: ScrubStep) -> ScrubItem {
         ScrubItem {
             pg,
             number,
             step,
             is_requested: false,
             is_urgent: false,
+            may_wait: false,
             states: 0,
             object_bytes: 0,
             bytes: 0,

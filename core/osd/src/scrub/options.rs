@@ -71,6 +71,16 @@ impl ScrubReading {
             ScrubReading::Strides(bytes) | ScrubReading::Ahead { bytes, .. } => bytes,
         }
     }
+
+    /// With steps that read as much as one part of a transfer, or less, where background work enters a disk in parts.
+    pub(crate) fn in_parts(self, part: Option<u64>) -> ScrubReading {
+        match (self, part) {
+            (ScrubReading::Ahead { objects, bytes }, Some(part)) => {
+                ScrubReading::Ahead { objects, bytes: bytes.min(part) }
+            }
+            (reading, _) => reading,
+        }
+    }
 }
 
 impl ScrubOptions {

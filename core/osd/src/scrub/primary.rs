@@ -326,7 +326,9 @@ impl Osd {
         let (number, is_requested) = (run.number, run.request().is_requested);
         let is_urgent = urgent || run.has_blocked();
         let plain = ScrubItem::plain(pg, number, step);
-        let item = ScrubItem { is_requested, is_urgent, ..plain };
+        // Before a chunk is chosen no write meets it.
+        let may_wait = step == ScrubStep::Choose && !is_urgent;
+        let item = ScrubItem { is_requested, is_urgent, may_wait, ..plain };
         self.enqueue(now, Item::Scrub(item), fx);
     }
 
@@ -388,6 +390,7 @@ impl Osd {
             step: ScrubStep::Free,
             is_requested,
             is_urgent,
+            may_wait: false,
             states,
             object_bytes,
             bytes: 0,
