@@ -49,12 +49,13 @@ test-ceph: setup
 	for of in "loadline-ceph --test cluster" "loadline --test ceph"; do \
 		PATH="$$PWD/target/ceph-here/bin:$$PATH" $(CARGO) test --locked --package $$of -- --ignored --test-threads=1 || exit 1; done
 
-# The long searches that do not belong into the normal test run; then damaged copies of stores, which take a few minutes, and ten
+# The long searches that do not belong into the normal test run, by its profile, whose assertions search as well; then damaged copies of stores, which take a few minutes, and ten
 # minutes of random crashes of the store. `make soak SECONDS=60 SEED=7` for a minute of each at most, from another seed.
 SECONDS ?= 600
 SEED ?= 1
 soak: setup-tests
-	LOADLINE_SOAK=1 $(CARGO) test --workspace --locked --release -- --include-ignored
+	$(CARGO) test --workspace --exclude loadline --locked -- --ignored
+	$(CARGO) test --package loadline --locked --test host --test node --test resp -- --ignored
 	$(CARGO) build --release --locked --package loadline
 	target/release/loadline soak --rot-self --flips 10000 --drops 500 --strays 500 --seconds $(SECONDS) --seed $(SEED)
 	target/release/loadline soak --seconds $(SECONDS) --seed $(SEED)
