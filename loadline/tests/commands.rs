@@ -67,11 +67,14 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&["study", "run", "none.toml"], "none.toml: cannot be read");
     check(&["study", "run", ""], "an empty name: there is no study");
     check(&["study", "run", "."], "it is a folder: give a file in it");
-    check(&["study", "run", "recovery-nvme", "--on", "ram:"], "takes files:DIR or devices:");
+    check(
+        &["study", "run", "recovery-nvme", "--on", "ram:"],
+        "--on ram:: takes files:DIR, devices:",
+    );
     let nowhere = ["study", "run", "recovery-nvme", "--on", "files:none"];
     check(&nowhere, "--on files:none: none is not there; make the folder first");
     check(&[&nowhere[..], &["--jobs", "2"]].concat(), "real runs go one after the other");
-    check(&["study", "run", "recovery-nvme", "--client", "fio"], "--on <DISKS>");
+    check(&["study", "run", "recovery-nvme", "--client", "fio"], "--on <PLACE>");
     let store = |more: &[&str], says: &str| {
         let on = ["study", "run", "checkpoint-extreme", "--on"];
         check(&[&on[..], more].concat(), says);

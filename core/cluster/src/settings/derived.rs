@@ -278,7 +278,7 @@ impl Settings {
             ) as u32,
             snap_trim_cost: or_default("osd_snap_trim_cost", default.snap_trim_cost),
             pg_max_concurrent_snap_trims: count("osd_pg_max_concurrent_snap_trims"),
-            pg_delete_cost: bytes("osd_pg_delete_cost"),
+            pg_delete_cost: or_default("osd_pg_delete_cost", default.pg_delete_cost),
         }
     }
 }

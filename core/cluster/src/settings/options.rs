@@ -431,18 +431,20 @@ fn input_costs(preset: &Preset) -> Vec<OptionSpec> {
         // A scrub is charged what it reads.
         ClientReads::Data => &[],
     };
-    let trim: &[(&str, u64, &str)] = match preset.client_reads {
-        ClientReads::Message => &[("osd_snap_trim_cost", MIB, "cost of a trim item")],
-        // A trim is charged the operations that it is.
+    let removal: &[(&str, u64, &str)] = match preset.client_reads {
+        ClientReads::Message => &[
+            ("osd_pg_delete_cost", MIB, "cost of a deletion item"),
+            ("osd_snap_trim_cost", MIB, "cost of a trim item"),
+        ],
+        // Both are charged the operations that they are.
         ClientReads::Data => &[],
     };
     let rows = [
         ("osd_recovery_cost", 20 * MIB, "cost of a recovery item"),
         ("osd_push_per_object_cost", 1_000, "cost of an object in a push, beside its data"),
-        ("osd_pg_delete_cost", MIB, "cost of a deletion item"),
     ];
     let cost = |(name, bytes, doc)| OptionSpec::size(name, bytes, 0..=4 * GIB, doc, "qos.md 1.2");
-    rows.into_iter().chain(scrub.iter().chain(trim).copied()).map(cost).collect()
+    rows.into_iter().chain(scrub.iter().chain(removal).copied()).map(cost).collect()
 }
 
 fn scrub_costs(era: Era) -> &'static [(&'static str, u64, &'static str)] {

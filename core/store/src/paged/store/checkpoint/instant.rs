@@ -34,13 +34,13 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Small writes take fresh pages, of which most wait for a checkpoint to come free. Each checkpoint writes what has changed of the tree, nearly all of it where
-    /// writes are random, so the later the better; the quarter that is left is for those that come while it runs, and where that is too little they go through the
+    /// writes are random, so the later the better; the quarter that is left to small writes is for those that come while it runs, and where that is too little they go through the
     /// log.
     fn is_running_out(&self) -> bool {
         let allocator = &self.space.pages.allocator;
         let waiting = allocator.given_back();
         self.options.places_small()
-            && waiting / 3 > allocator.free()
+            && waiting / 3 > allocator.free().saturating_sub(self.pages_for_large())
             && waiting > self.pages_for_large() / 2
     }
 
