@@ -5,10 +5,10 @@ use super::reach::NodeArgs;
 use super::size;
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::SnapshotName;
-use loadline_study::why;
+use loadline_host::admin::api::{Command, SnapshotName, Snapshots};
+use loadline_study::{why, write_whole};
 use serde_json::json;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -65,26 +65,32 @@ pub(super) fn backup(
     let question = since.map_or(BlockQuestion::Data, BlockQuestion::ChangesSince);
     let mut export = open(node, name, question)?;
     let extents = export.extents().map_err(|error| of_export(name, &error))?;
+    let label = path.with_added_extension("is");
+    let whole = identity(node, name)?;
+    let unfinished = match since {
+        None => format!("unfinished: {whole}"),
+        Some(since) => {
+            let older = SnapshotName { image: name.image.clone(), snapshot: since.to_owned() };
+            let older = identity(node, &older)?;
+            let unfinished = format!("{older}, unfinished: {whole}");
+            let says = fs::read_to_string(&label).unwrap_or_default();
+            if ![&older, &unfinished].contains(&&says.trim_end().to_owned()) {
+                return Err(Failure::Input(no_copy(path, &label, says.trim_end(), &older)));
+            }
+            unfinished
+        }
+    };
     let file = match since {
         None => File::options().write(true).create_new(true).open(path),
         Some(_) => File::options().write(true).open(path),
     };
     let file = file.map_err(|error| Failure::unwritable(path, &error))?;
-    if let Some(since) = since {
-        let older = SnapshotName { image: name.image.clone(), snapshot: since.to_owned() };
-        let bytes = open(node, &older, BlockQuestion::Data)?.bytes;
-        let found = file.metadata().map_err(|error| Failure::unreadable(path, &error))?.len();
-        // What an interrupted backup has left may have either size.
-        if found != bytes && found != export.bytes {
-            return Err(Failure::Input(format!(
-                "{} has {}, and {older} {}: it is no copy of it",
-                path.display(),
-                size(found),
-                size(bytes)
-            )));
-        }
-    }
     let unwritable = |error: &io::Error| Failure::unwritable(path, error);
+    let say = |text: &str| {
+        let written = write_whole(&label, format!("{text}\n"));
+        written.map_err(|error| Failure::unwritable(&label, &error))
+    };
+    say(&unfinished)?;
     file.set_len(export.bytes).map_err(|error| unwritable(&error))?;
     let mut written_bytes = 0;
     for extent in extents {
@@ -96,12 +102,33 @@ pub(super) fn backup(
         })?;
     }
     file.sync_all().map_err(|error| unwritable(&error))?;
+    say(&whole)?;
     if node.json() {
         let done = json!({ "size_bytes": export.bytes, "written_bytes": written_bytes });
         return show::json(&done);
     }
     let shown = path.display();
     show::text(&format!("{shown} is {name}; {} were written\n", size(written_bytes)))
+}
+
+/// What a copy of a snapshot is labelled by. A name may be given anew, a number is not.
+fn identity(node: &NodeArgs, name: &SnapshotName) -> Result<String, Failure> {
+    let all: Snapshots =
+        node.connect()?.ask(&Command::SnapshotList { image: name.image.clone() })?;
+    let found = all.snapshots.iter().find(|row| row.name == name.snapshot);
+    let found = found.ok_or_else(|| Failure::Input(format!("there is no {name}")))?;
+    Ok(format!("{name} (snapshot {})", found.id))
+}
+
+/// Why a file is not brought on from an older snapshot.
+fn no_copy(path: &Path, label: &Path, says: &str, older: &str) -> String {
+    let (path, label) = (path.display(), label.display());
+    match says {
+        "" => format!(
+            "nothing says that {path} is a copy of {older}: a backup writes that into {label}; make a whole copy"
+        ),
+        says => format!("{path} is a copy of {says}, as {label} says, and not of {older}"),
+    }
 }
 
 fn open<'a>(

@@ -158,10 +158,20 @@ fn what_cannot_be_compared_or_copied_is_refused_with_a_reason() {
     );
     check(&["image", "diff", "vol0@none", "vol0@a"], "can be compared with older snapshots");
     check(&["image", "diff", "vol0@a", "vol0@none"], "there is no vol0@none");
-    check(
-        &["image", "backup", "vol0@b", file, "--since", "a"],
-        "file has 5 B, and vol0@a 64 MiB: it is no copy of it",
-    );
+    check(&["image", "backup", "vol0@b", file, "--since", "a"], "file.is; make a whole copy");
+    // What is a copy of one snapshot is none of another, whatever its size, and a name that was given anew is another one.
+    let copy = folder.path().join("copy");
+    let copy = text(&copy);
+    node.tell(&["image", "backup", "vol0@a", copy]);
+    node.tell(&["image", "snapshot", "create", "vol0@d"]);
+    let brings_on = |to, since| ["image", "backup", to, copy, "--since", since];
+    check(&brings_on("vol0@d", "b"), "copy is a copy of vol0@a (snapshot ");
+    node.tell(&brings_on("vol0@b", "a"));
+    check(&brings_on("vol0@d", "a"), "copy is a copy of vol0@b (snapshot ");
+    node.tell(&["image", "snapshot", "remove", "vol0@b", "--yes"]);
+    node.tell(&["image", "snapshot", "create", "vol0@b"]);
+    node.tell(&["image", "snapshot", "create", "vol0@e"]);
+    check(&brings_on("vol0@e", "b"), "and not of vol0@b (snapshot ");
     check(&["image", "backup", "vol0@b", file], "cannot write");
     node.stop();
 }
