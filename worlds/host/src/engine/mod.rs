@@ -181,7 +181,8 @@ impl Engine {
             }
             self.nbd_flush();
             self.vhost_flush();
-            if self.host.node.is_settled() && !self.clients.may_step() {
+            let is_given = !self.is_stopping() && self.memory.has_some_to_give();
+            if self.host.node.is_settled() && !self.clients.may_step() && !is_given {
                 break;
             }
         }

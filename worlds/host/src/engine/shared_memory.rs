@@ -136,6 +136,11 @@ impl SharedMemory {
         self.waiting.push((conn, since));
     }
 
+    /// Whether memory was given back since those that wait were looked at: nothing else need happen for them to go on.
+    pub(super) fn has_some_to_give(&self) -> bool {
+        self.was_freed && !self.waiting.is_empty()
+    }
+
     /// Takes those that wait, if some memory was given back or a second has passed. Whose peer holds least comes first, so that a crowd of
     /// one peer holds up nobody but itself, and gains nothing where it comes and goes.
     pub(super) fn take_waiting(&mut self, now: Time) -> Vec<(ConnId, Time)> {
@@ -188,7 +193,9 @@ mod tests {
         memory.take_waiting(Time::ZERO);
         memory.wait(other, Time::ZERO);
         assert_eq!(memory.take_waiting(Time::ZERO), [], "nothing was given back since");
+        assert!(!memory.has_some_to_give());
         memory.end(one, 7);
+        assert!(memory.has_some_to_give());
         assert_eq!((charged(&memory), memory.held().connections()), (0, 10));
         assert_eq!(memory.take_waiting(Time::ZERO), [(other, Time::ZERO)]);
         assert_eq!(memory.accounts.len(), 1, "the other one's");
