@@ -6,6 +6,6 @@
 
 pub mod calendar;
 pub mod nbd;
-pub mod range_room;
+pub mod request_room;
 pub mod resp;
 pub mod vhost;

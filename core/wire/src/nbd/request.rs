@@ -4,11 +4,8 @@ use super::bytes::Fields;
 use super::numbers::{REQUEST_MAGIC, cmd, flag};
 use super::terms::Agreed;
 use super::{CommandKind, NbdError, NbdFailure, PAYLOAD_MAX, Violation};
-use crate::range_room::{ROOM_MIN, range_room, status_room};
+use crate::request_room::{part_within, range_room, status_room};
 use std::borrow::Cow;
-
-/// Where a part of a request ends, unless the request does: blocks that clients and disks know.
-const BLOCK: u64 = 4096;
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug)]
@@ -55,16 +52,13 @@ impl NbdRequest {
         }
     }
 
-    /// What is carried out of it in so much room, which is not less than [`ROOM_MIN`], and how much that takes: of data the first part of it,
-    /// and anything else as a whole.
+    /// What is carried out of it in so much room, and how much that takes: of data the first part of it, and anything else as a whole.
     pub(super) fn within(&self, room: u64) -> (NbdRequest, u64) {
-        debug_assert!(room >= ROOM_MIN);
-        if self.transfer() == 0 || self.room() <= room {
+        if self.transfer() == 0 {
             return (*self, self.room().min(room));
         }
-        let border = (self.offset + room) / BLOCK * BLOCK;
-        let length = (border - self.offset) as u32;
-        (NbdRequest { length, ..*self }, u64::from(length))
+        let length = part_within(self.offset, u64::from(self.length), room);
+        (NbdRequest { length: length as u32, ..*self }, length)
     }
 
     /// What is left of it behind so many bytes.

@@ -9,7 +9,7 @@ use super::{
     Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, ReplyPayload,
     SessionOutbox, Violation,
 };
-use crate::range_room::ROOM_MIN;
+use crate::request_room::ROOM_MIN;
 use loadline_base::Slots;
 
 /// A connection that has chosen its export.

@@ -78,7 +78,7 @@ impl NbdSession {
 
     /// Gives the requests that begin from now on so many bytes for what they bring or are answered with: an owner shares out
     /// what all its connections may take together. A request that has no room waits until it is given some; with nothing under way
-    /// beside it [`ROOM_MIN`](crate::range_room::ROOM_MIN) will do, in which a read or write is carried out in parts. Without a word from
+    /// beside it [`ROOM_MIN`](crate::request_room::ROOM_MIN) will do, in which a read or write is carried out in parts. Without a word from
     /// the owner only [`ConnectionLimits`] count.
     pub fn set_room(&mut self, bytes: u64, out: &mut SessionOutbox) {
         self.room = bytes;

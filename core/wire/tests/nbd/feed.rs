@@ -5,7 +5,7 @@ use crate::disk::{Disk, Shop};
 use loadline_wire::nbd::{
     CommandKind, ConnectionLimits, ExportCommand, NbdReply, NbdSession, SessionOutbox,
 };
-use loadline_wire::range_room::ROOM_MIN;
+use loadline_wire::request_room::ROOM_MIN;
 
 const LIMITS: ConnectionLimits = ConnectionLimits { commands: 4, bytes: 64 << 10 };
 

@@ -6,7 +6,7 @@ use crate::talk::Talk;
 use loadline_wire::nbd::{
     Close, CommandKind, ExportCommand, NbdError, NbdReply, ReplyPayload, StatusExtent,
 };
-use loadline_wire::range_room::ROOM_MIN;
+use loadline_wire::request_room::ROOM_MIN;
 use proptest::prelude::*;
 
 const DF: u16 = 4;

@@ -21,7 +21,7 @@ use super::host_node::HostNode;
 use crate::memory::ProgramMemory;
 use loadline_base::{Bytes, Span};
 use loadline_wire::nbd::OPTION_MAX;
-use loadline_wire::range_room::ROOM_MIN;
+use loadline_wire::request_room::ROOM_MIN;
 use std::fs;
 
 /// The program, the map, what is known of objects, the admin connections.

@@ -21,7 +21,7 @@ use loadline_wire::nbd::{
     ChangeExtent, Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply,
     NbdSession, ReplyPayload, SessionOutbox, StatusExtent,
 };
-use loadline_wire::range_room::RangeLimits;
+use loadline_wire::request_room::RangeLimits;
 use std::ops::Range;
 
 /// Bytes asked of a busy connection at a time: what the system's buffer of a Unix socket holds.

@@ -5,7 +5,7 @@ use super::image_ops::{NewOp, op_on};
 use loadline_base::SlotId;
 use loadline_cluster::images::{ImageId, OBJECT_BYTES_MIN, Piece, SnapshotId, View, split};
 use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
-use loadline_wire::range_room::{PIECE_BYTES_MIN, RangeLimits};
+use loadline_wire::request_room::{PIECE_BYTES_MIN, RangeLimits};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
@@ -222,7 +222,7 @@ impl RangeTurns {
 mod tests {
     use super::*;
     use loadline_cluster::PoolId;
-    use loadline_wire::range_room::RANGE_OPS_MAX;
+    use loadline_wire::request_room::RANGE_OPS_MAX;
 
     const LIMITS: RangeLimits = RangeLimits { ops: 64, extents: 1024 };
 

@@ -27,7 +27,7 @@ use loadline_vhost::{
     ServedRings, SocketError, TalkError,
 };
 use loadline_wire::nbd::{ConnectionLimits, PAYLOAD_MAX};
-use loadline_wire::range_room::{ROOM_MIN, RangeLimits, range_room};
+use loadline_wire::request_room::{ROOM_MIN, RangeLimits, part_within, range_room};
 use loadline_wire::vhost::{
     BLK_HEADER_BYTES, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange, BlkShape, BlkStatus,
     VhostRequest,
@@ -596,12 +596,7 @@ fn cost(command: &BlkCommand) -> u64 {
 /// What is read or written in so much memory: all of it, or a part that ends at a block's border.
 fn part(command: &BlkCommand, room: u64) -> Option<BlkRange> {
     let (BlkCommand::Read(range) | BlkCommand::Write(range)) = command else { return None };
-    if range.length <= room {
-        return Some(*range);
-    }
-    let border = (range.offset + room) / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
-    let length = border - range.offset;
-    Some(BlkRange { length, ..*range })
+    Some(BlkRange { length: part_within(range.offset, range.length, room), ..*range })
 }
 
 /// What a request wants of the image.
@@ -641,12 +636,14 @@ mod tests {
     }
 
     #[test]
-    fn a_part_ends_where_a_block_does_unless_the_request_does() {
-        let part = |length, room| {
-            part(&BlkCommand::Read(BlkRange { offset: 512, length }), room).map(|part| part.length)
-        };
-        assert_eq!(part(40_000, ROOM_MIN), Some(ROOM_MIN - 512));
-        assert_eq!([part(ROOM_MIN, ROOM_MIN), part(100, u64::MAX)], [Some(ROOM_MIN), Some(100)]);
-        assert_eq!(super::part(&BlkCommand::Flush, ROOM_MIN), None);
+    fn what_brings_data_has_parts() {
+        let range = BlkRange { offset: 512, length: 40_000 };
+        let within = |command: &BlkCommand| part(command, ROOM_MIN).map(|part| part.length);
+        let first = Some(ROOM_MIN - 512);
+        assert_eq!(
+            [BlkCommand::Read(range), BlkCommand::Write(range)].map(|it| within(&it)),
+            [first; 2]
+        );
+        assert_eq!(within(&BlkCommand::Flush), None);
     }
 }

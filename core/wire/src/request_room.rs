@@ -10,6 +10,19 @@ use crate::nbd::EXTENTS_MAX;
 /// time.
 pub const ROOM_MIN: u64 = 16 << 10;
 
+/// Where a part of a request ends, unless the request does: blocks that clients and disks know.
+const BLOCK: u64 = 4096;
+
+/// How much of a read or a write of so many bytes at this offset is carried out in so much room, which is at least [`ROOM_MIN`] where that is
+/// not all of it: up to a block's border.
+pub fn part_within(offset: u64, length: u64, room: u64) -> u64 {
+    if length <= room {
+        return length;
+    }
+    debug_assert!(room >= ROOM_MIN);
+    (offset + room) / BLOCK * BLOCK - offset
+}
+
 /// Ops of one request that are under way at a time.
 pub const RANGE_OPS_MAX: u64 = 64;
 
@@ -59,6 +72,13 @@ pub fn range_room(lengths: impl IntoIterator<Item = u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_ends_where_a_block_does_unless_the_request_does() {
+        let part = |length, room| part_within(512, length, room);
+        assert_eq!(part(40_000, ROOM_MIN), ROOM_MIN - 512);
+        assert_eq!([part(ROOM_MIN, ROOM_MIN), part(100, u64::MAX)], [ROOM_MIN, 100]);
+    }
 
     #[test]
     fn as_many_ops_are_under_way_as_there_is_room_for() {
