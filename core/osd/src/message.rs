@@ -43,6 +43,16 @@ pub enum OpKind {
 }
 
 impl OpKind {
+    /// The snapshots whose states it tells of, for a client.
+    pub fn shown(self) -> impl Iterator<Item = SnapshotNo> {
+        let shown = match self {
+            OpKind::ReadAt(at) | OpKind::Ranges(at) => [at, SnapshotNo::HEAD],
+            OpKind::Changed { since, at } => [since, at],
+            _ => [SnapshotNo::HEAD; 2],
+        };
+        shown.into_iter().filter(|snapshot| *snapshot != SnapshotNo::HEAD)
+    }
+
     /// Whether it changes every copy.
     pub const fn is_update(self) -> bool {
         let is_read = matches!(self, OpKind::Read | OpKind::ReadAt(_));

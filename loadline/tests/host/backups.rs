@@ -1,5 +1,6 @@
 //! Backups by snapshots: what has changed since one, as QEMU's and libnbd's tools read it, and a copy that is brought on by that alone.
 
+use crate::client::{Connection, Request};
 use crate::node::{IMAGE_BYTES, Node, SMALL};
 use crate::tools::{succeed, text};
 use loadline_base::Rng;
@@ -173,5 +174,32 @@ fn what_cannot_be_compared_or_copied_is_refused_with_a_reason() {
     node.tell(&["image", "snapshot", "create", "vol0@e"]);
     check(&brings_on("vol0@e", "b"), "and not of vol0@b (snapshot ");
     check(&["image", "backup", "vol0@b", file], "cannot write");
+    node.stop();
+}
+
+/// What a snapshot had alone is given back once it is removed: a read that was under way was answered as good, by what there was by then.
+#[test]
+fn what_was_asked_of_a_snapshot_that_goes_meanwhile_is_no_answer() {
+    const READS: u64 = 32;
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let write = |byte: u8| {
+        let write = format!("write -P {byte} 0 1M");
+        succeed("qemu-io", &["-f", "raw", "-c", &write, "-c", "flush", &node.uri("vol0")]);
+    };
+    write(1);
+    node.tell(&["image", "snapshot", "create", "vol0@a"]);
+    write(2);
+    let limit = |limit| node.tell(&["image", "qos", "vol0", "--limit", limit]);
+    limit("1");
+    let mut reader = Connection::open(&node.socket(), "vol0@a").unwrap();
+    for read in 0..READS {
+        reader.send(&Request::Read { offset: read * 4096, length: 4096 }).unwrap();
+    }
+    node.tell(&["image", "snapshot", "remove", "vol0@a", "--yes"]);
+    limit("0");
+    let replies: Vec<_> = (0..READS).map(|_| reader.receive_any().unwrap()).collect();
+    assert!(replies.iter().all(|reply| reply.error == 108 || reply.data == [1; 4096]));
+    assert!(replies.iter().any(|reply| reply.error == 108), "none was under way");
     node.stop();
 }

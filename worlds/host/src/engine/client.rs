@@ -8,8 +8,8 @@ use super::op_trace::OpTrace;
 use super::range_work::{RangeAsk, RangeWork};
 use loadline_base::SlotId;
 use loadline_cluster::Target;
-use loadline_cluster::images::{ImageId, Piece};
-use loadline_osd::{ClientId, Reply, TraceSpan};
+use loadline_cluster::images::{ImageId, Piece, SnapshotId};
+use loadline_osd::{ClientId, Reply, SnapshotNo, TraceSpan};
 use std::ops::Range;
 
 impl Engine {
@@ -104,7 +104,13 @@ impl Engine {
         let Some(issued) = self.host.node.cluster_mut().finish(reply.op) else { return };
         self.host.health.replied(&issued, &reply);
         self.watches.replied(&issued, &reply);
-        if let Some(command) = self.clients.replied(&issued, reply) {
+        // What a snapshot had alone may have been given back since it was removed, and nobody knows what the answer was made of.
+        let image = ImageId::of(issued.op.object).0;
+        let is_there = |shown: SnapshotNo| {
+            self.host.node.cluster().view_of(image, SnapshotId(shown.0)).is_some()
+        };
+        let is_gone = !issued.op.kind.shown().all(is_there);
+        if let Some(command) = self.clients.replied(&issued, reply, is_gone) {
             self.command_over(command);
         }
     }

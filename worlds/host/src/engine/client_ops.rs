@@ -194,13 +194,19 @@ impl ClientOps {
         self.parts.insert(op.get(), CommandPart { command, at, length });
     }
 
-    /// An op has its reply. Answers its command if that was the last one.
-    pub(super) fn replied(&mut self, issued: &IssuedOp, reply: Reply) -> Option<SlotId> {
+    /// An op has its reply, which counts for nothing if what it tells of is gone. Answers its command if that was the last one.
+    pub(super) fn replied(
+        &mut self,
+        issued: &IssuedOp,
+        reply: Reply,
+        is_gone: bool,
+    ) -> Option<SlotId> {
         let CommandPart { command, at, length } =
             self.parts.remove(&reply.op.slot.get()).expect("the op was issued");
         let here = self.commands.at_mut(command);
         here.inside = here.inside.max(reply.replied.since(reply.admitted));
         match reply.result {
+            _ if is_gone => here.failed = Some(CommandFailure::Gone),
             Ok(data) if issued.op.kind.is_update() => drop(data),
             Ok(data)
                 if data.ranges().is_none() && matches!(issued.op.kind, OpKind::Changed { .. }) =>

@@ -149,7 +149,7 @@ impl Engine {
                 return self.begin_steps(Waiter::Nbd(command), client, work, fua);
             }
             CommandKind::BlockStatus { since, .. } => {
-                command.brings = since.map_or(Brings::Status, Brings::Changes);
+                command.brings = since.map_or(Brings::Status, |_| Brings::Changes);
                 let limits = RangeLimits::of_status(range.1, holds);
                 let ask =
                     since.map_or(RangeAsk::Held, |since| RangeAsk::Changed(snapshot_of(since)));
@@ -167,16 +167,8 @@ impl Engine {
             Brings::Nothing => ReplyPayload::Done,
             Brings::Data => ReplyPayload::Data(data),
             Brings::Status => ReplyPayload::Extents(extents(held, covered)),
-            Brings::Changes(_) => ReplyPayload::Changes(changes(held, covered)),
+            Brings::Changes => ReplyPayload::Changes(changes(held, covered)),
         });
-        // What the snapshot had alone may have been given back by now, and nobody knows what the answer was made of.
-        let result = match command.brings {
-            Brings::Changes(since) => {
-                let since = view_of(self.host.node.cluster(), since);
-                result.and_then(|told| since.map(|_| told).ok_or(CommandFailure::Gone))
-            }
-            _ => result,
-        };
         self.nbd_answer(command, result.map_err(|why| command.failure(why)));
     }
 

@@ -5,7 +5,7 @@ use crate::engine::range_work::CommandFailure;
 use crate::{ConnId, ListenerId};
 use loadline_base::{SlotId, Time};
 use loadline_osd::ClientId;
-use loadline_wire::nbd::{ExportId, NbdError, NbdFailure, NbdSession, SessionOutbox};
+use loadline_wire::nbd::{NbdError, NbdFailure, NbdSession, SessionOutbox};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A command of a connection, as its ops remember it.
@@ -39,8 +39,8 @@ pub(super) enum Brings {
     Data,
     /// Where data is held.
     Status,
-    /// Where it may be other than in this snapshot.
-    Changes(ExportId),
+    /// Where it may be other than in another snapshot.
+    Changes,
 }
 
 /// One connection. It is charged for its own state, what its receive buffer has beyond a short one, what its session holds and what its
