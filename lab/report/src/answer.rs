@@ -78,6 +78,8 @@ struct Recommendation<'a> {
     next: Option<&'a SetupResult>,
     /// The best in the other figure, if that is somebody else.
     for_beside: Option<&'a SetupResult>,
+    /// Whether anybody is better in the other figure, those included that are out of the question.
+    is_beaten_beside: bool,
     alone: Option<&'a SetupResult>,
 }
 
@@ -101,6 +103,8 @@ impl<'a> Recommendation<'a> {
             of.copied().collect()
         };
         let others = for_clients.map_or_else(Vec::new, |(_, chosen)| better_beside(chosen));
+        let is_beaten_beside = for_clients
+            .is_some_and(|(_, chosen)| all.iter().any(|(_, of)| is_better(beside, of, chosen)));
         Some(Recommendation {
             trade,
             clients,
@@ -111,6 +115,7 @@ impl<'a> Recommendation<'a> {
             for_clients,
             next: best(&others, clients, beside).map(|(_, setup)| setup),
             for_beside: best(&others, beside, clients).map(|(_, setup)| setup),
+            is_beaten_beside,
             alone: Sheet::of(result.kind).baseline(result),
         })
     }
@@ -161,7 +166,12 @@ impl<'a> Recommendation<'a> {
     /// What clients' good costs: beside the setup that comes next.
     fn costs(&self, chosen: &SetupResult) -> String {
         let Some(next) = self.next else {
-            return format!(", and {} {}", self.trade.nobody, self.trade.better);
+            let among = match (self.is_beaten_beside, self.is_promised) {
+                (false, _) => "",
+                (true, true) => " among those that kept what is asked",
+                (true, false) => " among those that promise nothing",
+            };
+            return format!(", and {} {}{among}", self.trade.nobody, self.trade.better);
         };
         let of = |figure: &Figure| {
             let (ours, theirs) = (chosen.figure(figure.key), next.figure(figure.key));
@@ -501,6 +511,31 @@ mod tests {
                 "No setup kept what it promised clients in every second; of those that promise nothing, for clients take b: \
                  p99 6.00 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody recovers sooner.",
             ],
+        );
+    }
+
+    /// It was said that nobody recovers sooner, above the one that did and broke its promise.
+    #[test]
+    fn who_is_out_of_the_question_is_still_sooner() {
+        let begins = "p99 6.00 ms beside 3.80 ms alone";
+        let says = |kept: Option<bool>, end: &str| {
+            let broken = [("a", 5.0, 40.0, Some(false)), ("c", 9.0, 70.0, kept)];
+            let all = [&[("b", 6.0, 60.0, kept)], &broken[..]].concat();
+            check(&all, &[end]);
+        };
+        says(
+            Some(true),
+            &format!(
+                "For clients take b: {begins}, its promise kept; recovery takes 1 min 0 s, and nobody recovers sooner among \
+                 those that kept what is asked."
+            ),
+        );
+        says(
+            None,
+            &format!(
+                "No setup kept what it promised clients in every second; of those that promise nothing, for clients take b: \
+                 {begins}; recovery takes 1 min 0 s, and nobody recovers sooner among those that promise nothing."
+            ),
         );
     }
 
