@@ -1,7 +1,8 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
+use loadline_host::why;
 use loadline_report::ReportError;
-use loadline_study::{FolderError, InputError, SessionError, why};
+use loadline_study::{FolderError, InputError, SessionError};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Tells a service manager that the node serves, as `sd_notify(3)` has it: one datagram to the socket that `NOTIFY_SOCKET` names.
 
-use loadline_study::why;
+use loadline_host::why;
 use std::ffi::OsStr;
 use std::io;
 use std::os::linux::net::SocketAddrExt;

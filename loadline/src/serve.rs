@@ -6,12 +6,12 @@ use crate::node::config::{NodeConfig, ServeArgs};
 use crate::notify;
 use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
+use loadline_host::why;
 use loadline_host::{
     BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan, NbdSpec, PageSpec,
     make_folder,
 };
 use loadline_osd::OsdSet;
-use loadline_study::why;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};

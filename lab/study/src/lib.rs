@@ -68,7 +68,7 @@ pub use facts::{Host, RunFacts};
 pub use figure::{
     Better, Figure, Figures, Print, PublishedCurve, PublishedFigure, PublishedFigures, ShownIn,
 };
-pub use folder::{FolderError, Manifest, RunFolder, why, write_whole};
+pub use folder::{FolderError, Manifest, RunFolder, write_whole};
 pub use host::build_id;
 pub use input::{InputError, Source, nearest, unknown};
 pub use inputs::Inputs;
@@ -76,6 +76,8 @@ pub use job::{Job, RunPurpose};
 pub use kind::StudyKind;
 pub use library::Library;
 pub use limits::LIMITS_KEYS;
+/// For who has studies alone, such as the report.
+pub use loadline_host::why;
 pub use loadline_testbed::{
     CephFound, CephTestPlace, ClientKind, HostPlace, MachineFacts, NamedValue, OsdHook,
     PERCENTILES, RealDisks, RealPlace,

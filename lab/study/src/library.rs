@@ -1,12 +1,12 @@
 //! Where studies, drives and published figures are found: a path, the nearest data folder, or the program itself.
 
-use crate::folder::why;
 use crate::input::{InputError, Source, unknown};
 use crate::inputs::{Inputs, kind_of};
 use crate::kinds::declared;
 use crate::overrides::Override;
 use crate::place::Place;
 use crate::shelf::Shelf;
+use loadline_host::why;
 use std::path::{Path, PathBuf};
 
 /// The files that the program carries, so that it works in any folder.

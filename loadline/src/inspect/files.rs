@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use loadline_host::StoreFiles;
-use loadline_study::why;
+use loadline_host::why;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::Path;

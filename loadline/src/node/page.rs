@@ -23,7 +23,7 @@ pub(crate) fn page(args: &PageArgs) -> Result<(), Failure> {
         Failure::Environment(format!(
             "{}: cannot be read: {}; a node has a page if it is started with `--page 127.0.0.1:7480`",
             path.display(),
-            loadline_study::why(&error)
+            loadline_host::why(&error)
         ))
     })?;
     let found: Option<Value> = serde_json::from_str(&text).ok();

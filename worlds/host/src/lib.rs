@@ -26,6 +26,7 @@ mod folder;
 mod machine_load;
 mod memory;
 mod new_store;
+mod why;
 
 pub use clock::Clock;
 pub use descriptors::raise_descriptors;
@@ -47,3 +48,4 @@ pub use event_loop::{
 pub use folder::make_folder;
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};
+pub use why::why;

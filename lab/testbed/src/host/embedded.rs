@@ -8,7 +8,7 @@ use super::machine;
 use crate::MachineFacts;
 use crate::place::HostPlace;
 use loadline_base::{Span, Time};
-use loadline_host::{Clock, DiskClaim, DiskOpen, new_store_id, write_new_store};
+use loadline_host::{Clock, DiskClaim, DiskOpen, new_store_id, why, write_new_store};
 use loadline_kv::{
     CheckpointId, CheckpointReport, Db, DbError, DbOptions, DbStatistics, Keyspace, Pending,
     WriteBatch,
@@ -234,7 +234,7 @@ fn write(path: &Path, spec: &EmbeddedSpec) -> Result<(), String> {
         DiskClaim::new(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
     let file = File::options().write(true).open(path);
     file.and_then(|file| write_new_store(&store, &file, None))
-        .map_err(|error| format!("{}: {error}", path.display()))
+        .map_err(|error| format!("{}: {}", path.display(), why(&error)))
 }
 
 /// Puts that are under way.

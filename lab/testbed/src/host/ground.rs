@@ -3,7 +3,7 @@
 
 use crate::place::{HostPlace, RealDisks};
 use loadline_base::Bytes;
-use loadline_host::{DiskClaim, Holding, wipe_ends};
+use loadline_host::{DiskClaim, Holding, why, wipe_ends};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
@@ -97,7 +97,7 @@ fn check_folder(folder: &Path, ground: &RunGround<'_>) -> Result<(), String> {
         io::ErrorKind::NotFound => {
             format!("{} is not there; make the folder first", folder.display())
         }
-        _ => format!("{} cannot be used: {error}", folder.display()),
+        _ => format!("{} cannot be used: {}", folder.display(), why(&error)),
     })?;
     if !found.is_dir() {
         return Err(format!("{} is no folder; name one", folder.display()));
@@ -108,8 +108,9 @@ fn check_folder(folder: &Path, ground: &RunGround<'_>) -> Result<(), String> {
         check_own(&own)?;
         reclaimed = bytes_in(&own);
     }
-    let room = statvfs(folder)
-        .map_err(|error| format!("{} cannot be asked for its room: {error}", folder.display()))?;
+    let room = statvfs(folder).map_err(|error| {
+        format!("{} cannot be asked for its room: {}", folder.display(), why(&error.into()))
+    })?;
     let free = Bytes::new(room.f_bavail * room.f_frsize + reclaimed);
     let wanted = Bytes::new(ground.size.get() * u64::from(ground.disks)) + SPARE;
     if free < wanted {
@@ -163,7 +164,7 @@ fn check_devices(devices: &[PathBuf], ground: &RunGround<'_>) -> Result<(), Stri
 
 fn check_device(device: &Path, ground: &RunGround<'_>) -> Result<(), String> {
     let shown = device.display();
-    let cannot = |error: io::Error| format!("{shown} cannot be used: {error}");
+    let cannot = |error: io::Error| format!("{shown} cannot be used: {}", why(&error));
     let found = fs::metadata(device).map_err(cannot)?;
     if !found.file_type().is_block_device() {
         return Err(format!("{shown} is no block device; files go by --on files:DIR"));
@@ -226,7 +227,7 @@ fn claim_devices(disks: &RealDisks) -> Result<(), String> {
 
 /// Makes the folder anew, and locks it.
 fn take_folder(folder: &Path) -> Result<File, String> {
-    let cannot = |error: io::Error| format!("{} cannot be used: {error}", folder.display());
+    let cannot = |error: io::Error| format!("{} cannot be used: {}", folder.display(), why(&error));
     if folder.exists() {
         check_own(folder)?;
     }
@@ -307,6 +308,20 @@ mod tests {
         fs::create_dir(place.path().join(FOLDER)).unwrap();
         let refused = checked(RealDisks::Files(place.path().into()), Bytes::from_mib(1));
         assert!(refused.unwrap_err().contains("holds files that no study made"));
+    }
+
+    /// "Not a directory (os error 20)" was told before.
+    #[test]
+    fn what_the_system_refuses_is_told_in_words() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        fs::write(&file, "").unwrap();
+        let refused = checked(RealDisks::Files(file.join("below")), Bytes::from_mib(1));
+        let wanted = format!(
+            "{}/below cannot be used: a part of the path is a file, not a folder",
+            file.display()
+        );
+        assert_eq!(refused, Err(wanted));
     }
 
     #[test]

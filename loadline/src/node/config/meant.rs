@@ -13,11 +13,12 @@ use loadline_cluster::settings::{
 use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
+use loadline_host::why;
 use loadline_host::{ClientImages, DoorLimits, ImagePattern, NbdAccess, VhostSpec};
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
-use loadline_study::{unknown, why};
+use loadline_study::unknown;
 use loadline_tls::{TlsFiles, TlsServer};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
