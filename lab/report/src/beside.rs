@@ -27,7 +27,16 @@ fn sentence(setup: &SetupResult, of: &BesideResult) -> String {
         true => String::new(),
         false => format!(" by {} operations", of.alone_ops),
     };
-    let verdict = if of.is_within_bar() { "kept" } else { "NOT kept" };
+    let verdict = match of.is_within_bar() {
+        true => "kept".to_owned(),
+        false if of.is_tail_open() => {
+            format!(
+                "kept in {} of {} repeats, of which this is the worst",
+                of.repeats_within, of.repeats
+            )
+        }
+        false => "NOT kept".to_owned(),
+    };
     format!(
         "Under {}{compared}: p99 {} ms alone{few} and {} ms beside {}; the bar of {} ms {verdict}; {}; {}.",
         setup.name(),
@@ -103,6 +112,8 @@ mod tests {
             alone_ops: 5000,
             p99_ms: 2.0,
             bar_ms: 2.5,
+            repeats_within: 1,
+            repeats: 1,
             goal_ms: 1.0,
             deadline_s: 60.0,
             asked: Some(PromiseResult {
@@ -146,6 +157,16 @@ mod tests {
             "Under x, for comparison: p99 0.500 ms alone and 31.0 ms beside the deep scrub and the trim; the bar of 2.50 ms NOT kept; clients \
              got LESS than the 1,000 IOPS that they asked for in 3 of 40 s, 12.0 in the worst; the deep scrub not over, the trim over in \
              0.100 s, too soon to be judged: the deadline of 1 min 0 s MISSED; NOT judged by less than 1000 operations.",
+        );
+    }
+
+    #[test]
+    fn repeats_that_disagree_are_counted() {
+        check(
+            BesideResult { p99_ms: 2.6, repeats_within: 2, repeats: 3, ..good() },
+            "Under x: p99 0.500 ms alone and 2.60 ms beside the deep scrub and the trim; the bar of 2.50 ms kept in 2 of 3 repeats, of which \
+             this is the worst; clients got what they asked for; the deep scrub over in 42 s, the trim over in 9.00 s: the deadline of 1 min 0 \
+             s met.",
         );
     }
 

@@ -3,7 +3,11 @@
 //! One run shows clients alone and beside: their p99 may grow to twice what it was, or by twice the window's latency goal where that is
 //! more. That says nothing where a service was over before clients had met it, where clients got less than they asked for, or where a
 //! service waited for their end; so each of these is judged beside it, and only all together are kept.
+//!
+//! A tail is kept if it was within its bar in every repeat, and broken if it was in none. Where repeats disagree, a stall of the disk in a
+//! few seconds decided, and neither is shown.
 
+use crate::chance::is_close;
 use crate::promise::{ClientPromise, PromiseResult};
 use crate::record::RunRecord;
 use loadline_base::Span;
@@ -33,6 +37,12 @@ pub struct BesideResult {
     pub p99_ms: f64,
     /// What it may be.
     pub bar_ms: f64,
+    /// In how many repeats it was no more.
+    #[serde(default)]
+    pub repeats_within: usize,
+    /// Of how many.
+    #[serde(default)]
+    pub repeats: usize,
     /// The latency goal of the window in the bar.
     pub goal_ms: f64,
     /// From its beginning on each service has so long.
@@ -42,6 +52,15 @@ pub struct BesideResult {
     pub asked: Option<PromiseResult>,
     /// Each service.
     pub services: Vec<ServiceResult>,
+}
+
+/// What the runs of a setup show of all that is asked beside services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BesideVerdict {
+    Kept,
+    Broken,
+    /// Neither: chance may have decided.
+    Open,
 }
 
 /// A service beside clients.
@@ -71,6 +90,11 @@ impl BesideResult {
         self.p99_ms <= self.bar_ms
     }
 
+    /// Whether it did in some repeats and not in others.
+    pub fn is_tail_open(&self) -> bool {
+        (1..self.repeats).contains(&self.repeats_within)
+    }
+
     /// Whether clients got what they asked for, in every second.
     pub fn has_what_it_asked(&self) -> bool {
         self.asked.and_then(|asked| asked.is_kept()) == Some(true)
@@ -95,8 +119,23 @@ impl BesideResult {
 
     /// Whether all of this is so.
     pub fn is_kept(&self) -> bool {
+        self.is_met_but_for_tail() && self.is_within_bar()
+    }
+
+    /// The same where chance is thought of. Runs of a real disk differ without a reason, and one of them does not say by how much.
+    pub(crate) fn verdict(&self, is_real: bool) -> BesideVerdict {
+        let is_close = is_real && self.repeats == 1 && is_close(self.p99_ms, self.bar_ms);
+        match self.is_met_but_for_tail() {
+            true if self.is_tail_open() || is_close => BesideVerdict::Open,
+            true if self.is_within_bar() => BesideVerdict::Kept,
+            _ => BesideVerdict::Broken,
+        }
+    }
+
+    /// Whether all but the tail is so.
+    fn is_met_but_for_tail(&self) -> bool {
         let in_time = self.services.iter().all(|service| self.is_in_time(service));
-        self.is_seen() && in_time && self.has_what_it_asked() && self.is_within_bar()
+        self.is_seen() && in_time && self.has_what_it_asked()
     }
 }
 
@@ -127,6 +166,8 @@ impl BesideTerms {
         });
         let tails = tails.collect::<Option<Vec<(f64, f64)>>>()?;
         let beyond = |(alone, p99): &(f64, f64)| p99 / self.bar_ms(*alone);
+        let (repeats, within) =
+            (tails.len(), tails.iter().filter(|(alone, p99)| *p99 <= self.bar_ms(*alone)).count());
         let worst = tails.into_iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)));
         let (alone_p99_ms, p99_ms) = worst?;
         let asked = ClientPromise::of_image(self.asked, Some(self.asked));
@@ -140,6 +181,8 @@ impl BesideTerms {
             alone_ops: least_ops(runs, "alone"),
             p99_ms,
             bar_ms: self.bar_ms(alone_p99_ms),
+            repeats_within: within,
+            repeats,
             goal_ms: self.goal_ms(),
             deadline_s: self.deadline.as_secs_f64(),
             asked,
@@ -260,6 +303,30 @@ mod tests {
     #[test]
     fn seconds_without_services_are_left_out() {
         assert_eq!(seconds_beside(&run(0.5, 1.0)), [1010.0, 995.0, 1000.0, 1005.0]);
+    }
+
+    /// One stall of the disk in one of three repeats was told as a broken promise.
+    #[test]
+    fn repeats_that_disagree_about_the_tail_show_neither() {
+        let verdict = |runs: &[RunRecord], is_real| judged(runs).verdict(is_real);
+        let (good, bad) = (run(0.5, 1.0), run(0.5, 2.7));
+        let mixed = [good.clone(), bad.clone(), good.clone()];
+        let found = judged(&mixed);
+        assert_eq!((found.repeats_within, found.repeats, found.p99_ms), (2, 3, 2.7));
+        assert_eq!([false, true].map(|is_real| verdict(&mixed, is_real)), [BesideVerdict::Open; 2]);
+        for is_real in [false, true] {
+            assert_eq!(verdict(&[bad.clone(), bad.clone()], is_real), BesideVerdict::Broken);
+            assert_eq!(verdict(&[good.clone(), good.clone()], is_real), BesideVerdict::Kept);
+            assert_eq!(verdict(std::slice::from_ref(&bad), is_real), BesideVerdict::Broken);
+        }
+        // One run is as good as another in simulation alone.
+        let close = [run(0.5, 2.45)];
+        assert_eq!(verdict(&close, false), BesideVerdict::Kept);
+        assert_eq!(verdict(&close, true), BesideVerdict::Open);
+        // Who missed the deadline is not saved by a tail that is undecided.
+        let late = bad.counted.clone().with([("scrub/seconds", 5.1)]);
+        let late = RunRecord { counted: late, ..bad };
+        assert_eq!(verdict(&[good, late], true), BesideVerdict::Broken);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a published study says in words, or what a study of ours expects: bounds of a figure, or of its ratio between two
 //! setups, that can be tested; and published ratios beside ours.
 
+use crate::chance::{is_close, one_run_is_close};
 use crate::figure::{Figure, Print};
 use crate::input::unknown;
 use crate::kind::StudyKind;
@@ -43,9 +44,6 @@ fn is_other_regime(ours: f64, published: f64) -> bool {
     let (low, high) = (ours.min(published), ours.max(published));
     high - low > REGIME_SHARE || high > REGIME_LEAST && high >= low * REGIME_TIMES
 }
-
-/// Less than this is within what another run moves a setup by.
-pub const MARGIN: f64 = 0.05;
 
 fn print(figure: &Figure, value: f64) -> String {
     match figure.print {
@@ -106,10 +104,7 @@ impl Claim {
         let detail = format!("{}; stated: {}", detail.join(", "), self.bounds(figure));
         // Runs on a real disk differ without a reason, and one of them does not say by how much.
         let is_one = self.named(setups).any(|setup| setup.repeats.len() <= 1);
-        let chance = (*place != Place::Sim && is_one && is_close).then(|| {
-            let margin = MARGIN * 100.0;
-            format!("one run each, and within {margin} % of its bound: add --repeat 3")
-        });
+        let chance = (*place != Place::Sim && is_one && is_close).then(one_run_is_close);
         let pairs = self.pairs();
         let unsure = pairs.filter_map(|pair| self.unsure(figure, setups, pair));
         let reasons = [self.doubts(setups), chance.into_iter().collect(), unsure.collect()];
@@ -160,7 +155,7 @@ impl Claim {
 
     /// Whether chance could move a value over one of the bounds.
     fn is_close(&self, value: f64) -> bool {
-        self.given_bounds().any(|bound| (value - bound).abs() < bound.abs() * MARGIN)
+        self.given_bounds().any(|bound| is_close(value, bound))
     }
 
     fn given_bounds(&self) -> impl Iterator<Item = f64> {

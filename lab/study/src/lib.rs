@@ -20,6 +20,7 @@ mod shelf;
 mod study;
 
 // What a kind of study has of its own: figures and a script. Each kind stands in a folder.
+mod chance;
 mod checkpoint;
 mod client_figures;
 mod declared;
@@ -59,8 +60,9 @@ mod summary;
 mod trace;
 
 pub use beside::{BesideResult, OPS_MIN, ServiceResult};
+pub use chance::MARGIN;
 pub use checkpoint::{CHECKPOINT_KEYS, SHIPPED_DEFAULT};
-pub use claim::{Claim, MARGIN};
+pub use claim::Claim;
 pub use compare::{ComparedFigure, UNTESTED, compare_results};
 pub use conclude::conclude;
 pub use execute::Advance;

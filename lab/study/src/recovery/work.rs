@@ -233,6 +233,17 @@ mod tests {
         fitted(RecoveryStudy::new(&inputs).expect("it can be used"), &inputs)
     }
 
+    /// The one before it; before osd.0 stands the last.
+    #[test]
+    fn another_osd_returns_in_the_companion() {
+        for (returning, other) in [(0, 3), (2, 1)] {
+            let study = study(&[&format!("returning={returning}")]);
+            let of = |purpose| study.returning(&Job { purpose, ..Job::default() });
+            assert_eq!(of(RunPurpose::Answer), OsdId::new(returning));
+            assert_eq!(of(RunPurpose::OtherReturns), OsdId::new(other));
+        }
+    }
+
     /// While one of four OSDs is away three hold all copies: with three copies each of them holds everything once.
     #[test]
     fn a_disk_holds_its_share_while_an_osd_is_away() {

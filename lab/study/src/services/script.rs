@@ -4,7 +4,8 @@ use super::file::TimesSection;
 use super::run;
 use super::study::{ServicesSteps, ServicesStudy};
 use super::work::scaled;
-use crate::beside::BesideTerms;
+use crate::beside::{BesideResult, BesideTerms, BesideVerdict};
+use crate::chance::one_run_is_close;
 use crate::input::InputError;
 use crate::job::Job;
 use crate::place::Place;
@@ -247,6 +248,17 @@ impl Script for ServicesStudy {
     }
 }
 
+/// Why the tail of a setup is left undecided.
+fn why_open(name: &str, beside: &BesideResult) -> String {
+    match beside.is_tail_open() {
+        true => format!(
+            "{name} stayed within its bar in {} of {} repeats: add repeats",
+            beside.repeats_within, beside.repeats
+        ),
+        false => format!("{name}: {}", one_run_is_close()),
+    }
+}
+
 /// What reads cost, in words.
 fn reads(service: &ReadService) -> String {
     match service {
@@ -278,34 +290,39 @@ impl ServicesStudy {
 
     /// What is expected of all setups that are judged. It names them alone: each has a sentence with its figures.
     fn beside_statement(&self, setups: &[SetupResult]) -> Statement {
-        let goal_ms = self.goal().as_secs_f64() * 1e3;
-        let judged = || {
-            let beside =
-                setups.iter().filter_map(|setup| Some((setup.name(), setup.beside.as_ref()?)));
-            beside.filter(|(_, beside)| beside.judged)
+        let (goal_ms, is_real) = (self.goal().as_secs_f64() * 1e3, self.place != Place::Sim);
+        let with = setups.iter().filter_map(|setup| Some((setup.name(), setup.beside.as_ref()?)));
+        let judged: Vec<(&str, &BesideResult)> = with.filter(|(_, beside)| beside.judged).collect();
+        let verdicts: Vec<_> = judged.iter().map(|(_, beside)| beside.verdict(is_real)).collect();
+        let named = |verdict: BesideVerdict| {
+            let of = judged.iter().zip(&verdicts).filter(|(_, found)| **found == verdict);
+            of.map(|((name, _), _)| *name).collect::<Vec<_>>().join(", ")
         };
-        let named = |kept: bool| {
-            let names = judged().filter(|(_, beside)| beside.is_kept() == kept);
-            names.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
-        };
-        let (kept, not_kept) = (named(true), named(false));
-        let all = match (kept.is_empty(), not_kept.is_empty()) {
-            (_, true) => format!("under {kept}"),
-            (true, false) => format!("not under {not_kept}"),
-            (false, false) => format!("under {kept}, but not under {not_kept}"),
-        };
-        let is_any = judged().next().is_some();
+        let told = [
+            ("under", named(BesideVerdict::Kept)),
+            ("not under", named(BesideVerdict::Broken)),
+            ("undecided under", named(BesideVerdict::Open)),
+        ];
+        let told = told.iter().filter(|(_, names)| !names.is_empty());
+        let all: Vec<String> = told.map(|(how, names)| format!("{how} {names}")).collect();
+        let is = |verdict| verdicts.contains(&verdict);
+        let is_decided = is(BesideVerdict::Broken) || !is(BesideVerdict::Open);
+        let unsure =
+            judged.iter().zip(&verdicts).filter(|(_, found)| **found == BesideVerdict::Open);
+        let unsure = unsure.map(|((name, beside), _)| why_open(name, beside));
         Statement {
             text: "Beside the services clients get what they ask for, their p99 stays within its bar, and every service is over by its \
                    deadline."
                 .to_owned(),
-            holds: is_any.then_some(not_kept.is_empty()),
-            detail: match is_any {
-                true => format!(
-                    "{all}; stated: at most twice that of alone, or that and twice the window's goal of {goal_ms} ms"
+            holds: (!judged.is_empty() && is_decided).then(|| !is(BesideVerdict::Broken)),
+            detail: match judged.is_empty() {
+                false => format!(
+                    "{}; stated: at most twice that of alone, or that and twice the window's goal of {goal_ms} ms",
+                    all.join(", ")
                 ),
-                false => "needs a setup whose window has a latency goal, with its services".to_owned(),
+                true => "needs a setup whose window has a latency goal, with its services".to_owned(),
             },
+            undecided: if is_decided { Vec::new() } else { unsure.collect() },
             ..Statement::default()
         }
     }
