@@ -42,6 +42,10 @@
 //! **The cache.** [`cache_least`] is twice the free map, which stays in memory, and twice what a step needs. So three quarters of it, the
 //! most that may be dirty, hold a step when nothing else is, and the rest the pages that it only reads.
 //!
+//! **A restart.** What it holds beside the cache and the bits of what is free is bounded ([`restart_bytes_max`]): it reads its log in pieces, keeps no more of what
+//! it finds there than an eighth of the cache twice over, transactions that wait for pages and changes that are gathered, and takes places beside the log as it comes
+//! by them.
+//!
 //! **The log.** A record fits half a segment, a sixteenth of the log, and so three of them fit what is left of a log of four segments when
 //! two are taken off for padding: the transaction, and twice its repetition behind a checkpoint's instant while it goes in steps. What
 //! `log` protection adds is no bound: an interval whose edits find no room, or would be a larger record than any other may be, goes on
@@ -409,6 +413,34 @@ pub fn physical_bytes_max(layout: &Layout, images: u64, edits: u64) -> Option<u6
     let images_per_segment = layout.segment_bytes / image - 1;
     let is_record = edits <= limits(layout).transaction_bytes as u64;
     is_record.then(|| (images + images / images_per_segment + 1) * image + 2 * edits)
+}
+
+/// Of the memory for pages, this part is what transactions of the log may take that a restart has read and not carried out.
+pub(crate) const REPLAY_PART: u64 = 8;
+/// Bytes of one read of the log in a restart.
+pub(crate) const REPLAY_READ: u64 = 1 << 20;
+/// Reads of the log that have come or are on their way.
+pub(crate) const REPLAY_READS: usize = 4;
+/// Runs beside the log that are compared with their checksums at a time.
+pub(crate) const RUNS_COMPARED: usize = 8;
+/// Bytes between two places of the log's tail that a restart notes, and what it notes of each.
+pub(crate) const TAIL_PIECE: u64 = 1 << 20;
+const TAIL_NOTE: u64 = 16;
+/// A decoded transaction takes so many times the bytes that it has in the log: a run of one page is nine bytes there.
+const DECODED: u64 = 12;
+
+/// The most that a restart holds between two events, in the part that reads the log, beside the cache and the bits of what is free: pieces of the log and what
+/// of them is being looked at, in a buffer that has grown to twice that; runs beside it that are compared or written again; transactions and changes that are gathered, in
+/// buffers that have grown likewise; the largest transaction, read and decoded; and a note for each piece of the tail.
+pub fn restart_bytes_max(layout: &Layout, cache: Bytes) -> u64 {
+    let transaction = limits(layout).transaction_bytes as u64;
+    let run = extent::pages_max(layout.page) * layout.page.bytes() as u64;
+    let pieces = REPLAY_READS as u64 + 2 * 2;
+    pieces * REPLAY_READ
+        + 2 * RUNS_COMPARED as u64 * run
+        + 4 * cache.get() / REPLAY_PART
+        + (DECODED + 4) * transaction
+        + 2 * layout.log_bytes / TAIL_PIECE * TAIL_NOTE
 }
 
 /// More than what a record of an image takes beside the page: headers, its place, a proof that may come before it.

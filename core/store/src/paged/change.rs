@@ -11,6 +11,7 @@ use super::api::{LostEnds, ObjectId};
 use super::codec::{Reader, put_bytes, put_varint};
 use super::extent::LOST_SUM;
 use super::ids::PageNo;
+use super::space::PageRun;
 use crate::objects::{CollectionId, ObjectNo, Version};
 use std::borrow::Cow;
 
@@ -27,6 +28,11 @@ impl FilledRun {
     /// A page whose bytes are lost: it is never written, and reads as damaged.
     pub fn lost(first: PageNo) -> FilledRun {
         FilledRun { first, sums: vec![LOST_SUM] }
+    }
+
+    /// Its pages.
+    pub fn pages(&self) -> PageRun {
+        PageRun { first: self.first, count: self.sums.len() as u64 }
     }
 
     /// Whether its bytes are lost.

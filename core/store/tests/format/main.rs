@@ -11,6 +11,7 @@ mod order;
 mod owed;
 mod parsers;
 mod placed;
+mod restart_memory;
 mod room;
 mod sample;
 mod store;

@@ -13,6 +13,8 @@ pub struct Record<'a> {
     pub position: Lsn,
     /// Where it ends.
     pub end: Lsn,
+    /// What it is chained to.
+    pub before: u32,
     /// Its CRC: what the next record is chained to.
     pub chain: u32,
     /// What it says.
@@ -140,6 +142,11 @@ impl Scan {
         Lsn(self.at)
     }
 
+    /// The same, where this record is the next one: what stands before it as padding has been passed.
+    pub fn before(&self, record: &Record<'_>) -> Scan {
+        Scan { at: record.position.0, chain: record.before, ..*self }
+    }
+
     /// CRC of the last record.
     pub fn chain(&self) -> u32 {
         self.chain
@@ -166,11 +173,11 @@ impl Scan {
             if crc.to_le_bytes() != header[..4] || !self.fits_segment(at, kind, body) {
                 return ScanFound::End;
             }
-            self.chain = crc;
+            let before = std::mem::replace(&mut self.chain, crc);
             self.at = at + (RECORD_HEADER + length) as u64;
             if kind != RecordKind::Pad {
                 let (position, end) = (Lsn(at), Lsn(self.at));
-                return ScanFound::Record(Record { position, end, chain: crc, kind, body });
+                return ScanFound::Record(Record { position, end, before, chain: crc, kind, body });
             }
         }
     }

@@ -311,6 +311,12 @@ impl<T: Copy> PagedStore<T> {
         self.restart.as_ref().map(|restart| restart.progress())
     }
 
+    /// What the restart holds beside the cache and the bits of what is free, while it reads the log: at most
+    /// [`restart_bytes_max`](super::bounds::restart_bytes_max).
+    pub fn restart_memory(&self) -> u64 {
+        self.restart.as_ref().map_or(0, |restart| restart.memory())
+    }
+
     /// On whose behalf a request goes that has not been answered.
     pub fn cause(&self, id: IoId) -> Cause {
         self.requests.cause(id)

@@ -84,6 +84,14 @@ impl Restart {
         keeps
     }
 
+    /// Bytes that it holds beside the cache, while it reads the log.
+    pub(in crate::paged::store) fn memory(&self) -> u64 {
+        match &self.phase {
+            RestartPhase::Replay(replay) => replay.memory(),
+            _ => 0,
+        }
+    }
+
     pub(in crate::paged::store) fn progress(&self) -> RestartProgress {
         let (phase, done, total) = match &self.phase {
             RestartPhase::Superblocks { .. } => ("reading superblocks", 0, 0),

@@ -1,16 +1,12 @@
 //! The log as a stream: read in large pieces, a few at a time, handed on in order.
 
 use crate::paged::api::IoDone;
+use crate::paged::bounds::{REPLAY_READ, REPLAY_READS};
 use crate::paged::ids::Lsn;
 use crate::paged::log::{LogRing, ProofFound, ProofSearch, Scan, ScanFound};
 use crate::paged::store::requests::RestartRequest;
 use loadline_device::Outcome;
 use std::collections::BTreeMap;
-
-/// Bytes of one read.
-const PIECE: u64 = 1 << 20;
-/// Reads in flight.
-const PIECES: usize = 4;
 
 /// A log being read.
 pub(super) struct Stream {
@@ -75,15 +71,22 @@ impl Stream {
         self.scan
     }
 
+    /// Bytes that it holds.
+    pub(super) fn memory(&self) -> u64 {
+        let passed = self.passed.iter().flatten().map(|(_, blocks)| blocks);
+        let all = self.arrived.values().chain(passed).chain([&self.window]);
+        all.map(|bytes| bytes.capacity() as u64).sum()
+    }
+
     /// The next read to be made: what it is for, where on the device, how long.
     pub(super) fn next_read(&mut self) -> Option<(RestartRequest, u64, u64)> {
         let waiting = self.in_flight + self.arrived.len();
-        if waiting >= PIECES || self.next >= self.limit {
+        if waiting >= REPLAY_READS || self.next >= self.limit {
             return None;
         }
         let place = self.ring.place(self.next);
         let to_end = self.ring.offset + self.ring.bytes - place;
-        let length = PIECE.min(to_end).min(self.limit.0 - self.next.0);
+        let length = REPLAY_READ.min(to_end).min(self.limit.0 - self.next.0);
         let request = RestartRequest::Stream(self.number, self.next);
         self.next = Lsn(self.next.0 + length);
         self.in_flight += 1;
@@ -97,7 +100,7 @@ impl Stream {
 
     /// Whether it would make another read now.
     pub(super) fn wants_reads(&self) -> bool {
-        self.in_flight + self.arrived.len() < PIECES && self.next < self.limit
+        self.in_flight + self.arrived.len() < REPLAY_READS && self.next < self.limit
     }
 
     /// A read is answered. False if it failed.
@@ -117,9 +120,10 @@ impl Stream {
         mut f: impl FnMut(Scan, crate::paged::log::Record<'_>) -> bool,
     ) -> Option<StreamProgress> {
         loop {
-            let before = self.scan;
             match self.scan.next(self.window_start, &self.window) {
                 ScanFound::Record(record) => {
+                    // Padding is passed: it may be durable, and who goes on here writes none of it again.
+                    let before = self.scan.before(&record);
                     if !f(before, record) {
                         self.scan = before;
                         return None;

@@ -3,6 +3,7 @@
 use super::batch::ReplayBatch;
 use super::{AHEAD_MAX, ReplayStage, WaitingTransaction};
 use crate::paged::api::{OpError, RoomClaim};
+use crate::paged::bounds::REPLAY_PART;
 use crate::paged::change::{Change, decode_all};
 use crate::paged::contents::{self, Carried, KeyChange, Miss};
 use crate::paged::ids::Lsn;
@@ -78,7 +79,7 @@ impl<T: Copy> PagedStore<T> {
             }
             return self.fault.is_none();
         }
-        if !self.apply_batch() || self.replay().queue.ahead.len() >= AHEAD_MAX {
+        if !self.apply_batch() || !self.may_wait(record.body.len() as u64) {
             return false;
         }
         let Some(changes) = decode_all(record.body) else {
@@ -92,9 +93,19 @@ impl<T: Copy> PagedStore<T> {
         } else {
             self.look_ahead(&changes);
         }
-        let changes = changes.into_iter().map(Change::into_owned).collect();
-        self.replay().queue.ahead.push_back(WaitingTransaction { end: after, changes, progress });
+        let body = record.body.to_vec();
+        let queue = &mut self.replay().queue;
+        queue.ahead_bytes += body.len() as u64;
+        queue.ahead.push_back(WaitingTransaction { end: after, body, progress });
         self.fault.is_none()
+    }
+
+    /// Whether a transaction of so many bytes may be among those that wait for pages. One may, whatever it has.
+    fn may_wait(&mut self, bytes: u64) -> bool {
+        let most = self.options.cache.get() / REPLAY_PART;
+        let queue = &self.replay().queue;
+        let fits = queue.ahead.len() < AHEAD_MAX && queue.ahead_bytes + bytes <= most;
+        queue.ahead.is_empty() || fits
     }
 
     /// Takes a record's transaction among those that are carried out by key, if it may be. The first one may be carried out in part already.
@@ -245,10 +256,12 @@ impl<T: Copy> PagedStore<T> {
     /// Applies waiting transactions, the oldest first. True if none waits any more.
     fn apply_ahead(&mut self) -> bool {
         while let Some(mut first) = self.replay().queue.ahead.pop_front() {
-            if !self.carry_on(&first.changes, &mut first.progress, first.end) {
+            let changes = decode_all(&first.body).expect("it was decoded when it was read");
+            if !self.carry_on(&changes, &mut first.progress, first.end) {
                 self.replay().queue.ahead.push_front(first);
                 return false;
             }
+            self.replay().queue.ahead_bytes -= first.body.len() as u64;
             self.applied(1, first.end);
         }
         true

@@ -5,16 +5,15 @@
 //! carried out in the order of their keys, all that belong into one leaf at a time. What is in between is no state that ever was, so the replay stands at
 //! the batch's beginning until all of it is carried out: a checkpoint that is made meanwhile has the whole batch replayed once more, which ends at the same keys.
 
+use crate::paged::bounds::REPLAY_PART;
 use crate::paged::change::decode_each;
 use crate::paged::contents::KeyChange;
 use crate::paged::ids::{Lsn, PageSize};
 use crate::paged::tree::CellChange;
 use loadline_base::Bytes;
 
-/// Of the memory for pages, this part is what is gathered may take. A page of the tree should have several changes: with an eighth of the
-/// cache, and changes as large as what they leave in the tree, it has two or more wherever the cache holds the tree.
-const CACHE_PART: u64 = 8;
-/// And at most.
+/// What is gathered takes [`REPLAY_PART`] of the memory for pages: a page of the tree should have several changes, and with an eighth of the
+/// cache, and changes as large as what they leave in the tree, it has two or more wherever the cache holds the tree. And at most this.
 const BATCH_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes before each cell: the lengths of key and value.
@@ -55,7 +54,12 @@ impl ReplayBatch {
     /// Whether enough is gathered, of a store with so many bytes of memory for pages.
     pub(super) fn is_full(&self, cache: Bytes) -> bool {
         let bytes = self.cells.len() + self.order.len() * size_of::<(u64, u32)>();
-        bytes as u64 >= (cache.get() / CACHE_PART).min(BATCH_BYTES_MAX)
+        bytes as u64 >= (cache.get() / REPLAY_PART).min(BATCH_BYTES_MAX)
+    }
+
+    /// Bytes that it holds.
+    pub(super) fn memory(&self) -> u64 {
+        (self.cells.capacity() + self.order.capacity() * size_of::<(u64, u32)>()) as u64
     }
 
     /// Takes a record's transaction, if it changes nothing but the cells of keys.

@@ -1,7 +1,12 @@
 //! Carrying the log's transactions out again (checkpoint.md 8.5), on pages that are sound.
 //!
 //! The log is read twice. The first time finds its end, which is the first thing that is no record, or the first record whose
-//! own data, written beside the log and never made durable, did not reach the device. The second time applies.
+//! own data, written beside the log and never made durable, did not reach the device. The second time applies. Its tail, of which nothing says that it is durable, is read
+//! once or twice in between: to [compare](verify) such data, and to write it again.
+//!
+//! What places of the log speak of is taken as it is read, and noted in no list: a log of small writes would be as large in memory as it is on its device, whatever the
+//! cache. Where the log turns out to end sooner, what is behind is read once more and given back. There it may be others' already: a life without a log leaves
+//! the remains of an earlier one's where they stand.
 //!
 //! What was read behind the last position that is known to be durable may be in a volatile cache only, or be the remains of
 //! a flush that failed; the next power cut may still take it away. So it is written once more, records and data, flushed, and vouched for by
@@ -11,32 +16,34 @@
 
 mod apply;
 mod batch;
+mod own_data;
 mod steps;
 mod tail;
+mod verify;
 
 use super::fault::{RestartFault, RestartProgress};
 use super::stream::Stream;
 use crate::paged::api::{IoDone, StoreDevice};
-use crate::paged::change::{Change, FilledRun, decode_each};
+use crate::paged::bounds::TAIL_PIECE;
 use crate::paged::contents::Carried;
 use crate::paged::ids::Lsn;
 use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind, Scan};
 use crate::paged::store::requests::RestartRequest;
 use batch::ReplayBatch;
 use loadline_device::Outcome;
+use own_data::{OwnData, Places, each_run};
 use std::collections::VecDeque;
 
 /// Transactions that wait for pages, so that their pages are read at the same time.
 const AHEAD_MAX: usize = 256;
 /// Requests in flight while data is checked and written again.
 const IN_FLIGHT_MAX: u32 = 8;
-/// Bytes between two places from which on the log's tail can be read once more.
-const PIECE: u64 = 1 << 20;
 
 enum ReplayStage {
-    Scan,
     Carried,
-    Verify { next: usize },
+    Scan,
+    Compare,
+    Release,
     Rewrite,
     Flush { is_begun: bool },
     Vouch { is_written: bool },
@@ -47,7 +54,8 @@ enum ReplayStage {
 /// A transaction that waits for pages.
 struct WaitingTransaction {
     end: (Lsn, u32),
-    changes: Vec<Change<'static>>,
+    /// It as it stands in the log, which is the shortest.
+    body: Vec<u8>,
     /// How far it is carried out.
     progress: Carried,
 }
@@ -56,16 +64,9 @@ struct WaitingTransaction {
 #[derive(Default)]
 struct ReplayQueue {
     ahead: VecDeque<WaitingTransaction>,
+    /// Bytes of those.
+    ahead_bytes: u64,
     batch: ReplayBatch,
-}
-
-/// A run that a transaction placed.
-struct Placed {
-    /// The record's position.
-    record: Lsn,
-    /// How far the transaction is before it is placed.
-    at: Carried,
-    run: FilledRun,
 }
 
 /// Positions of the log that a restart goes by.
@@ -81,6 +82,8 @@ struct LogMarks {
     end: Lsn,
     /// Behind the last record that says anything but how far the log is durable.
     last_commit: Lsn,
+    /// Behind the last record whose data stands beside the log.
+    last_place: Lsn,
 }
 
 /// The logical part of a restart.
@@ -94,8 +97,7 @@ pub(super) struct Replay {
     /// Places of the log from which on it can be read once more, a piece apart: the last one before what is not known to be durable, and those
     /// behind, each with the CRC that it is chained to.
     tail_starts: VecDeque<(Lsn, u32)>,
-    /// Runs that transactions placed, in the order of their records.
-    placed: Vec<Placed>,
+    own_data: OwnData,
     /// The first transaction, and whether it is the repetition of one that an instant found carried out in part.
     first: Option<(Lsn, bool)>,
     /// How far the pages hold the first transaction.
@@ -109,7 +111,7 @@ pub(super) struct Replay {
 impl Replay {
     fn new(ring: LogRing, start: Lsn, chain: u32, witnessed: Lsn) -> Replay {
         Replay {
-            stage: ReplayStage::Scan,
+            stage: ReplayStage::Carried,
             ring,
             stream: Stream::new(ring, 1, start, chain),
             marks: LogMarks {
@@ -118,10 +120,11 @@ impl Replay {
                 durable: start.max(witnessed),
                 end: start,
                 last_commit: start,
+                last_place: start,
             },
             search: None,
             tail_starts: VecDeque::from([(start, chain)]),
-            placed: Vec::new(),
+            own_data: OwnData::default(),
             first: None,
             progress: None,
             queue: ReplayQueue::default(),
@@ -130,11 +133,23 @@ impl Replay {
         }
     }
 
+    /// Bytes that it holds between two events.
+    pub(super) fn memory(&self) -> u64 {
+        let write_back: usize = self.write_back.iter().map(|(_, _, data)| data.capacity()).sum();
+        let starts = self.tail_starts.capacity() * size_of::<(Lsn, u32)>();
+        let ReplayQueue { ahead, ahead_bytes, batch } = &self.queue;
+        let ahead = (ahead.capacity() * size_of::<WaitingTransaction>()) as u64 + ahead_bytes;
+        let queues = ahead + batch.memory() + self.own_data.memory();
+        (write_back + starts) as u64 + self.stream.memory() + queues
+    }
+
     pub(super) fn progress(&self) -> RestartProgress {
         let (phase, at) = match self.stage {
-            ReplayStage::Scan => ("finding the end of the log", self.stream.scan().position()),
-            ReplayStage::Carried | ReplayStage::Verify { .. } => {
-                ("checking data beside the log", self.marks.end)
+            ReplayStage::Carried | ReplayStage::Scan => {
+                ("finding the end of the log", self.stream.scan().position())
+            }
+            ReplayStage::Compare | ReplayStage::Release => {
+                ("checking data beside the log", self.stream.scan().position())
             }
             ReplayStage::Rewrite => ("writing the log's tail again", self.stream.scan().position()),
             ReplayStage::Flush { .. } | ReplayStage::Vouch { .. } => {
@@ -176,25 +191,10 @@ impl Replay {
         Ok(())
     }
 
-    /// Data that stands beside the log: it is all there, or the log ends before the record that speaks of it.
-    fn own_data_read(&mut self, at: usize, data: Vec<u8>) {
-        let Placed { record, run, .. } = &self.placed[at];
-        let page = data.len() / run.sums.len();
-        let is_whole = data
-            .chunks_exact(page)
-            .zip(&run.sums)
-            .all(|(bytes, sum)| crc32c::crc32c(bytes) == *sum);
-        if is_whole {
-            self.write_back.push((StoreDevice::Data, run.first.0 * page as u64, data));
-        } else {
-            self.marks.end = self.marks.end.min(*record);
-        }
-    }
-
     /// A record of the first reading begins here.
     fn note_start(&mut self, scan: Scan) {
         let starts = &mut self.tail_starts;
-        if starts.back().is_some_and(|last| scan.position().0 >= last.0.0 + PIECE) {
+        if starts.back().is_some_and(|last| scan.position().0 >= last.0.0 + TAIL_PIECE) {
             starts.push_back((scan.position(), scan.chain()));
         }
         // Blocks are written as wholes, so the whole of the first one is read once more.
@@ -204,12 +204,8 @@ impl Replay {
         }
     }
 
-    /// The first reading of a record.
-    fn note(
-        &mut self,
-        record: Record<'_>,
-        is_run: impl Fn(&FilledRun) -> bool,
-    ) -> Result<(), RestartFault> {
+    /// The first reading of a record. What it has placed is taken, unless the pages of the tree know it already, or something before was refused.
+    fn note(&mut self, record: Record<'_>, places: &mut Places<'_>) -> Result<(), RestartFault> {
         let fault = RestartFault::Record(record.position);
         if !matches!(record.kind, RecordKind::Durable | RecordKind::Segment) {
             self.marks.last_commit = record.end;
@@ -221,22 +217,23 @@ impl Replay {
             }
             RecordKind::Transaction | RecordKind::Again => {
                 let is_again = record.kind == RecordKind::Again;
-                let is_first = self.first.is_none();
                 self.first.get_or_insert((record.position, is_again));
-                if is_again && !is_first {
-                    return Ok(());
-                }
-                for (change, number) in decode_each(record.body).zip(0..) {
-                    if let Change::Place { runs, .. } = change.ok_or(fault)? {
-                        if !runs.iter().all(&is_run) {
-                            return Err(fault);
-                        }
-                        let placed = |(run, inside)| {
-                            let at = Carried { change: number, inside };
-                            Placed { record: record.position, at, run }
-                        };
-                        self.placed.extend(runs.into_iter().zip(0..).map(placed));
+                let mut all_are_runs = true;
+                let mut has_placed = false;
+                let mut refused = self.own_data.refused;
+                let is_read = each_run(self.first, self.progress, &record, |at, run| {
+                    has_placed = true;
+                    all_are_runs &= places.layout.is_run(run.first, run.sums.len() as u64);
+                    if all_are_runs && refused.is_none() && !places.allocator.claim(run.pages()) {
+                        refused = Some((record.position, at));
                     }
+                });
+                self.own_data.refused = refused;
+                if has_placed {
+                    self.marks.last_place = record.end;
+                }
+                if !is_read || !all_are_runs {
+                    return Err(fault);
                 }
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! The stages of the replay, and what comes after what.
 
-use super::{Placed, Replay, ReplayStage};
-use crate::paged::change::FilledRun;
+use super::own_data::Places;
+use super::{Replay, ReplayStage};
 use crate::paged::contents;
 use crate::paged::ids::Lsn;
 use crate::paged::log::{LogRing, ProofSearch};
@@ -40,9 +40,10 @@ impl<T: Copy> PagedStore<T> {
             self.read_log_ahead();
             self.write_back();
             let went_on = match self.replay().stage {
-                ReplayStage::Scan => self.find_end(),
                 ReplayStage::Carried => self.find_carried(),
-                ReplayStage::Verify { next } => self.verify(next),
+                ReplayStage::Scan => self.find_end(),
+                ReplayStage::Compare => self.compare_own_data(),
+                ReplayStage::Release => self.release_behind_the_end(),
                 ReplayStage::Rewrite => self.rewrite_tail(),
                 ReplayStage::Flush { is_begun } => self.flush_tail(is_begun),
                 ReplayStage::Vouch { is_written } => self.flush_witness(is_written),
@@ -68,13 +69,12 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    /// The first reading.
+    /// The first reading. It takes the pages that the log speaks of, so that the replay gives them to nobody else.
     fn find_end(&mut self) -> bool {
-        let layout = self.superblock.layout;
-        let is_run = |run: &FilledRun| layout.is_run(run.first, run.sums.len() as u64);
-        let RestartPhase::Replay(replay) = &mut self.restarting().phase else {
-            unreachable!("it runs")
-        };
+        let layout = &self.superblock.layout;
+        let mut places = Places { layout, allocator: &mut self.space.pages.allocator };
+        let restart = self.restart.as_mut().expect("a restart runs");
+        let RestartPhase::Replay(replay) = &mut restart.phase else { unreachable!("it runs") };
         if replay.search.is_some() {
             return self.look_behind_the_end();
         }
@@ -83,7 +83,7 @@ impl<T: Copy> PagedStore<T> {
         let mut result = Ok(());
         let progress = stream.pump(|before, record| {
             replay.note_start(before);
-            result = replay.note(record, is_run);
+            result = replay.note(record, &mut places);
             result.is_ok()
         });
         replay.stream = stream;
@@ -111,8 +111,11 @@ impl<T: Copy> PagedStore<T> {
             Some(true) => self.replay_failed(RestartFault::LogDamaged(end)),
             Some(false) => {
                 replay.marks.end = end;
-                replay.stage = ReplayStage::Carried;
-                true
+                let first = replay.first;
+                if replay.progress.is_some() && first.is_none_or(|(position, _)| position >= end) {
+                    return self.replay_failed(RestartFault::LogEnds(end));
+                }
+                self.begin_to_compare()
             }
             None => replay.stream.wants_reads(),
         }
@@ -122,28 +125,17 @@ impl<T: Copy> PagedStore<T> {
     /// that part has placed is neither compared nor claimed: it is the pages'.
     fn find_carried(&mut self) -> bool {
         self.space.pages.next_op();
-        let progress = match contents::progress(&self.space) {
-            Ok(progress) => progress,
+        match contents::progress(&self.space) {
+            Ok(progress) => {
+                let replay = self.replay();
+                replay.progress = progress;
+                replay.stage = ReplayStage::Scan;
+                true
+            }
             Err(missing) => {
                 self.load_for_replay(&[missing.into()]);
-                return false;
+                false
             }
-        };
-        let replay = self.replay();
-        let first = replay.first;
-        if progress.is_some() && first.is_none_or(|(position, _)| position >= replay.marks.end) {
-            let end = replay.marks.end;
-            return self.replay_failed(RestartFault::LogEnds(end));
         }
-        replay.progress = progress;
-        let is_done = |placed: &Placed| {
-            first.is_some_and(|(position, is_again)| {
-                let is_past = progress.map_or(is_again, |progress| placed.at < progress);
-                placed.record == position && is_past
-            })
-        };
-        replay.placed.retain(|placed| !is_done(placed));
-        replay.stage = ReplayStage::Verify { next: 0 };
-        true
     }
 }

@@ -1,10 +1,9 @@
-//! What may be in a volatile cache only: data beside the log that no flush is known to cover, and the log's tail.
+//! The log's tail, which may be in a volatile cache only, is written once more and vouched for.
 
-use super::{IN_FLIGHT_MAX, Placed, Replay, ReplayStage};
+use super::{IN_FLIGHT_MAX, Replay, ReplayStage};
 use crate::paged::api::StoreDevice;
 use crate::paged::ids::Lsn;
 use crate::paged::log::witness;
-use crate::paged::space::PageRun;
 use crate::paged::store::PagedStore;
 use crate::paged::store::requests::{RequestPurpose, RestartRequest};
 use crate::paged::store::restart::RestartFault;
@@ -24,47 +23,6 @@ impl<T: Copy> PagedStore<T> {
                 data,
             );
         }
-    }
-
-    /// Reads back the data of records that are not known to be durable.
-    pub(super) fn verify(&mut self, mut next: usize) -> bool {
-        let class = self.options.classes.restart;
-        let page = self.superblock.layout.page;
-        while self.replay().in_flight < IN_FLIGHT_MAX {
-            let replay = self.replay();
-            let Some(Placed { record, run, .. }) = replay.placed.get(next) else { break };
-            let at = next;
-            next += 1;
-            // What is lost was never written.
-            if *record >= replay.marks.durable && !run.is_lost() {
-                let place = (page.offset(run.first), (run.sums.len() * page.bytes()) as u64);
-                replay.in_flight += 1;
-                let purpose = RequestPurpose::Restart(RestartRequest::Own(at));
-                self.requests.read(purpose, StoreDevice::Data, place, class);
-            }
-        }
-        let replay = self.replay();
-        replay.stage = ReplayStage::Verify { next };
-        if replay.in_flight > 0 || next < replay.placed.len() || !replay.write_back.is_empty() {
-            return false;
-        }
-        self.claim_placed()
-    }
-
-    /// Takes the pages that the log speaks of, so that the replay gives them to nobody else.
-    fn claim_placed(&mut self) -> bool {
-        let end = self.replay().marks.end;
-        for Placed { record, run, .. } in std::mem::take(&mut self.replay().placed) {
-            let pages = PageRun { first: run.first, count: run.sums.len() as u64 };
-            if record < end && !self.space.pages.allocator.claim(pages) {
-                return self.replay_failed(RestartFault::Record(record));
-            }
-        }
-        let replay = self.replay();
-        let (position, chain) = replay.tail_starts[0];
-        replay.stream = Stream::new(replay.ring, 2, position, chain).keeping();
-        replay.stage = ReplayStage::Rewrite;
-        true
     }
 
     /// Reads the log's tail once more and writes it again as it is, as far as its records are those that the first reading has found, and has it
@@ -169,10 +127,19 @@ impl<T: Copy> PagedStore<T> {
 }
 
 impl Replay {
+    pub(super) fn begin_rewriting(&mut self) {
+        let (position, chain) = self.tail_starts[0];
+        self.stream = Stream::new(self.ring, 2, position, chain).keeping();
+        self.stage = ReplayStage::Rewrite;
+    }
+
     /// Whether more of the log is to be read now. The tail is written as fast as it is read.
     pub(super) fn may_read_on(&self) -> bool {
         match self.stage {
-            ReplayStage::Scan | ReplayStage::Apply => true,
+            ReplayStage::Scan
+            | ReplayStage::Compare
+            | ReplayStage::Release
+            | ReplayStage::Apply => true,
             ReplayStage::Rewrite => self.in_flight < IN_FLIGHT_MAX,
             _ => false,
         }
