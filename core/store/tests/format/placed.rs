@@ -154,6 +154,27 @@ fn a_checkpoint_gives_pages_back_before_small_writes_lack_them() {
     assert!(totals.own_small >= 5 * free / 10 * 9, "{} went beside the log", totals.own_small);
 }
 
+/// A checkpoint frees a page for each write since the one before, which all came back in the event that ended it: for a million of them, ops waited for 70 ms and
+/// more. Now others have their turn in between, and no other checkpoint begins before all are back.
+#[test]
+fn what_a_checkpoint_frees_comes_back_a_few_runs_at_a_time() {
+    const RUNS_PER_TURN: u64 = 256;
+    let mut sample = filled(LogMode::Fsync);
+    let page = (0..PAGES / 2).map(|at| 2 * at);
+    together(&mut sample, page.zip(2..).map(|(page, seed)| write(seed, page, 1)));
+    sample.submit(Ask::Checkpoint);
+    let free = |sample: &Sample| sample.store.space().pages.allocator.free();
+    let (mut before, mut most, mut turns) = (free(&sample), 0, 0);
+    while sample.store.space().pages.allocator.returning() > 0 {
+        sample.step();
+        let now = free(&sample);
+        most = most.max(now.saturating_sub(before));
+        turns += u32::from(now > before);
+        before = now;
+    }
+    assert!(most > 0 && most <= RUNS_PER_TURN && turns > 1, "{most} pages at once");
+}
+
 /// The data of what stands behind others of its lane does not wait for them. It counts in its turn, whoever's is on the device first.
 #[test]
 fn own_data_goes_ahead_and_counts_in_its_turn() {

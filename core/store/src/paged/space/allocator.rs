@@ -4,6 +4,7 @@
 //! crash leads back to a state that may still read it. (Data is written straight to fresh pages, so "free as of now"
 //! would let a write destroy what a restart needs.)
 
+use super::page_set::PageSet;
 use crate::paged::ids::PageNo;
 use crate::paged::layout::Layout;
 
@@ -24,13 +25,13 @@ pub struct Allocator {
     words: Vec<u64>,
     free: u64,
     cursor: u64,
-    given_back: Vec<PageRun>,
-    /// How many pages these are.
-    waiting: u64,
-    /// How many pages are in this list and the next, or on their way from there: the device is being told.
-    returning: u64,
+    given_back: PageSet,
     /// Given back before the instant of the running checkpoint.
-    given_back_before: Vec<PageRun>,
+    given_back_before: PageSet,
+    /// Given back before the instant of the last one that has ended.
+    ended: PageSet,
+    /// How many pages are in these, or on their way from there: the device is being told.
+    returning: u64,
 }
 
 impl Allocator {
@@ -42,10 +43,10 @@ impl Allocator {
             words: vec![u64::MAX; layout.pages_count.div_ceil(64) as usize],
             free: 0,
             cursor: 0,
-            given_back: Vec::new(),
-            waiting: 0,
+            given_back: PageSet::default(),
+            given_back_before: PageSet::default(),
+            ended: PageSet::default(),
             returning: 0,
-            given_back_before: Vec::new(),
         }
     }
 
@@ -143,34 +144,41 @@ impl Allocator {
     /// Notes pages as given back. They are free when the checkpoint that contains this has ended.
     pub fn give_back(&mut self, run: PageRun) {
         self.returning += run.count;
-        self.waiting += run.count;
-        match self.given_back.last_mut() {
-            Some(last) if last.first.plus(last.count) == run.first => last.count += run.count,
-            _ => self.given_back.push(run),
-        }
+        self.given_back.put(run.first.0 - self.first.0, run.count);
     }
 
     /// A checkpoint takes its instant.
     pub fn instant(&mut self) {
-        assert!(self.given_back_before.is_empty(), "one checkpoint at a time");
+        assert_eq!(self.given_back_before.count(), 0, "one checkpoint at a time");
         self.given_back_before = std::mem::take(&mut self.given_back);
-        self.waiting = 0;
     }
 
     /// Whether the next checkpoint frees pages.
     pub fn gives_back(&self) -> bool {
-        self.waiting > 0
+        self.given_back.count() > 0
     }
 
     /// How many the next checkpoint frees.
     pub fn given_back(&self) -> u64 {
-        self.waiting
+        self.given_back.count()
     }
 
-    /// The checkpoint has ended: what it had seen given back. The caller discards it and says that it has
-    /// [returned](Allocator::returned), or [keeps](Allocator::keep_back) it.
-    pub fn ended(&mut self) -> Vec<PageRun> {
-        std::mem::take(&mut self.given_back_before)
+    /// The checkpoint has ended: what it had seen given back may [return](Allocator::next_ended).
+    pub fn end(&mut self) {
+        assert!(!self.has_ended(), "what one has freed returns before the next one frees more");
+        self.ended = std::mem::take(&mut self.given_back_before);
+    }
+
+    /// Whether there is more of what the last checkpoint has freed.
+    pub fn has_ended(&self) -> bool {
+        self.ended.count() > 0
+    }
+
+    /// The next neighbouring pages of that, at most so many. The caller discards them and says that they have
+    /// [returned](Allocator::returned), or [keeps](Allocator::keep_back) them.
+    pub fn next_ended(&mut self, most: u64) -> Option<PageRun> {
+        let (start, count) = self.ended.take(most)?;
+        Some(PageRun { first: self.first.plus(start), count })
     }
 
     /// Pages that a checkpoint has seen given back are free.
@@ -225,10 +233,12 @@ mod tests {
         let free = allocator.free();
         allocator.instant();
         allocator.give_back(run);
-        assert_eq!((allocator.ended(), allocator.free(), allocator.returning()), (vec![], free, 8));
+        allocator.end();
+        assert_eq!((allocator.next_ended(9), allocator.returning()), (None, 8));
         allocator.instant();
-        assert!(allocator.holds(run.first));
-        assert_eq!(allocator.ended(), [run]);
+        assert!(allocator.holds(run.first) && !allocator.has_ended());
+        allocator.end();
+        assert_eq!(allocator.next_ended(9), Some(run));
         // The device is being told, and who needs room need not despair.
         assert_eq!((allocator.free(), allocator.returning()), (free, 8));
         allocator.returned(run);

@@ -8,6 +8,7 @@ mod draft;
 mod instant;
 mod journal;
 mod old_versions;
+mod page_set;
 mod pages;
 mod written;
 

@@ -6,17 +6,28 @@ use crate::paged::space::PageRun;
 /// Shorter runs are not worth a request of their own.
 const DISCARD_MIN_BYTES: u64 = 64 << 10;
 
+/// Runs that are freed in one turn, and their pages. There may be a million of them, one for each small write since the checkpoint before, and ops wait meanwhile: each of
+/// the pages is looked for in memory.
+const RUNS_PER_TURN: usize = 256;
+const PAGES_PER_TURN: u64 = 4096;
+
 impl<T: Copy> PagedStore<T> {
-    /// Frees what the checkpoint that has just ended had seen given back.
+    /// Frees what the checkpoint that has just ended had seen given back, or begins to.
     pub(super) fn free_given_back(&mut self) {
-        let mut runs = self.space.pages.allocator.ended();
-        runs.sort_unstable_by_key(|run| run.first);
-        runs.dedup_by(|next, last| {
-            let joins = last.first.plus(last.count) == next.first;
-            last.count += if joins { next.count } else { 0 };
-            joins
-        });
-        for run in runs {
+        self.space.pages.allocator.end();
+        self.free_some();
+        while self.restart.is_some() && self.space.pages.allocator.has_ended() {
+            // Nobody else has a turn, and nobody asks when the next one is.
+            self.free_some();
+        }
+    }
+
+    /// Frees some of that. The rest has its turn with the next event, or at once where there is none.
+    pub(super) fn free_some(&mut self) {
+        let mut left = PAGES_PER_TURN;
+        for _ in 0..RUNS_PER_TURN {
+            let Some(run) = self.space.pages.allocator.next_ended(left) else { break };
+            left -= run.count;
             if !self.space.pages.forget(run) {
                 // Somebody still reads what the page held: it stays for another round.
                 self.space.pages.allocator.keep_back(run);

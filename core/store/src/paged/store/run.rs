@@ -64,6 +64,8 @@ impl<T: Copy> PagedStore<T> {
         }
         match wait {
             Wait::LogRoom => self.checkpoint.want(CheckpointReason::LogSize),
+            // What is on its way back may be enough.
+            Wait::FreePages if self.space.pages.allocator.has_ended() => {}
             Wait::FreePages => self.checkpoint.want(CheckpointReason::Space),
             Wait::Frames if !self.checkpoint.is_running() => {
                 self.checkpoint.want(CheckpointReason::DirtyPages)

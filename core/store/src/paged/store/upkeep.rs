@@ -21,6 +21,9 @@ impl<T: Copy> PagedStore<T> {
                 return self.ops.hold_back();
             }
         }
+        if self.space.pages.allocator.has_ended() {
+            self.free_some();
+        }
         loop {
             self.wake_sleepers();
             self.unpark();
@@ -77,6 +80,9 @@ impl<T: Copy> PagedStore<T> {
     pub fn next_tick(&self) -> Option<Time> {
         if self.fault.is_some() || self.restart.is_some() {
             return None;
+        }
+        if self.space.pages.allocator.has_ended() {
+            return Some(self.now);
         }
         let due = [self.ops.next_waking(), self.log.deadline(), self.next_checkpoint()];
         due.into_iter().flatten().min()

@@ -40,6 +40,7 @@ impl<T: Copy> PagedStore<T> {
         let allocator = &self.space.pages.allocator;
         let waiting = allocator.given_back();
         self.options.places_small()
+            && !allocator.has_ended()
             && waiting / 3 > allocator.free().saturating_sub(self.pages_for_large())
             && waiting > self.pages_for_large() / 2
     }
@@ -53,6 +54,10 @@ impl<T: Copy> PagedStore<T> {
 
     /// Takes the instant, if a checkpoint is wanted and there is anything to do.
     pub(super) fn take_instant(&mut self) -> bool {
+        if self.space.pages.allocator.has_ended() {
+            // What the last one has freed is all back before another one frees more.
+            return false;
+        }
         let Some(reason) = self.checkpoint.wanted.take() else { return false };
         let wants_pages = matches!(reason, CheckpointReason::Space | CheckpointReason::Restart);
         let frees = wants_pages && self.space.pages.allocator.gives_back();
