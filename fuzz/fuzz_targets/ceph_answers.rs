@@ -1,6 +1,11 @@
 #![no_main]
-//! Every reader of a Ceph cluster's answers takes any bytes. Seeds: `worlds/ceph/tests/samples`.
+//! Every reader of a Ceph cluster's answers, and that of descriptions, takes any bytes. Seeds: `worlds/ceph/tests/samples`.
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|answer: &[u8]| loadline_ceph::answers::read_anything(answer));
+fuzz_target!(|answer: &[u8]| {
+    loadline_ceph::answers::read_anything(answer);
+    if let Ok(text) = std::str::from_utf8(answer) {
+        drop(loadline_ceph::DescribedCluster::parse(text));
+    }
+});

@@ -220,6 +220,7 @@ Examples:
   loadline study run recovery-nvme --load oltp.fio              clients as a fio job file has them
   loadline study run recovery-nvme --drive hdd-constellation    another drive (`loadline drive list`)
   loadline study run recovery-nvme --drive mine.toml            one that `loadline drive measure` has written
+  loadline study run recovery-nvme --described facts.json       on a Ceph as `loadline ceph facts` described it (docs/ceph.md)
   loadline study run mine.toml                                  a study of one's own (`loadline study new mine`)
 
 docs/study-file.md tells the figures that --set can change, and what of a fio job file is read.";
@@ -241,6 +242,9 @@ pub(crate) struct RunArgs {
     /// A fio job file that describes the client, in the place of the study's own load
     #[arg(long, value_name = "JOB.FIO", conflicts_with = "on")]
     pub(crate) load: Option<PathBuf>,
+    /// A cluster that `loadline ceph facts` described, in the place of the study's own; its run stays simulated
+    #[arg(long, value_name = "FACTS.JSON", conflicts_with = "on")]
+    pub(crate) described: Option<PathBuf>,
     /// A tenth of the amount of work; of a checkpoint study a quarter of its periods
     #[arg(long)]
     pub(crate) quick: bool,

@@ -71,7 +71,7 @@ impl Cluster {
     /// A cluster of OSDs that are up and in, without pools.
     pub fn new(config: &Config) -> Cluster {
         Cluster {
-            map: Map::new(config.osds, config.placement_seed).placed(config.placement),
+            map: Map::new(config.osds, config.placement_seed).placed(config.placement.clone()),
             osds: (0..config.osds).map(|_| KnownOsd::default()).collect(),
             router: Router::default(),
             peering: BTreeMap::new(),

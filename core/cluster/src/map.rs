@@ -147,8 +147,8 @@ impl Map {
     }
 
     /// How objects and groups are placed.
-    pub(crate) fn placement(&self) -> Placement {
-        self.placement
+    pub(crate) fn placement(&self) -> &Placement {
+        &self.placement
     }
 
     /// The same, placed in this way.

@@ -23,6 +23,9 @@ pub struct Inputs {
     /// A fio job file in the place of the study's own load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Source>,
+    /// A cluster that `loadline ceph facts` described, in the place of the study's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub described: Option<Source>,
     /// `--set`, in order.
     pub overrides: Vec<Override>,
     /// Where it runs.
@@ -87,7 +90,8 @@ impl Inputs {
     pub(crate) fn departures(&self, beside: &[&str]) -> Vec<String> {
         let set = self.overrides.iter().filter(|change| !beside.contains(&change.key.as_str()));
         let load = self.load.iter().map(|load| format!("--load {}", load.file));
-        load.chain(set.map(ToString::to_string)).collect()
+        let described = self.described.iter().map(|of| format!("--described {}", of.file));
+        load.chain(described).chain(set.map(ToString::to_string)).collect()
     }
 
     /// The scale that was asked for. Without `--set scale` it is the whole published work in the simulated world, and what a
@@ -112,6 +116,7 @@ impl Inputs {
         parts.push(&overrides);
         parts.extend(place.as_deref());
         parts.extend(self.load.as_ref().map(|load| load.text.as_str()));
+        parts.extend(self.described.as_ref().map(|described| described.text.as_str()));
         fingerprint(&parts)
     }
 }

@@ -156,7 +156,23 @@ impl Library {
             ),
             None => None,
         };
-        Ok(Inputs { study, drive, published, load: None, overrides, place: Place::Sim })
+        Ok(Inputs {
+            study,
+            drive,
+            published,
+            load: None,
+            described: None,
+            overrides,
+            place: Place::Sim,
+        })
+    }
+
+    /// A description of a Ceph cluster, for the place of a study's own.
+    ///
+    /// # Errors
+    /// [`InputError`] if it cannot be read.
+    pub fn description(path: &Path) -> Result<Source, InputError> {
+        read(path)
     }
 
     /// A fio job file, for the place of a study's own load.

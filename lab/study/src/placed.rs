@@ -38,9 +38,10 @@ impl FromStr for PlacementName {
 }
 
 /// How a placement is told of.
-pub(crate) fn placed(placement: Placement) -> &'static str {
+pub(crate) fn placed(placement: &Placement) -> &'static str {
     match placement {
         Placement::Even => "evened out",
         Placement::Crush => "by the original's hash and CRUSH",
+        Placement::Given(_) => "as those of the described cluster",
     }
 }

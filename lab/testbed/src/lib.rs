@@ -18,6 +18,7 @@ pub use ceph::{
 };
 pub use host::{EmbeddedSpec, EmbeddedStore, Hosted, HostedSpec, check, fio_jobs};
 pub use loadline_ceph::guard::OsdHook;
+pub use loadline_ceph::{DescribedCluster, DescribedOsd, DescribedPool};
 pub use place::{ClientKind, HostPlace, NoPlace, RealDisks, RealPlace};
 pub use sim::{Simulated, SimulatedDisk, SimulatedSpec};
 

@@ -69,6 +69,14 @@ impl Intent {
         overrides.extend(args.set.iter().cloned());
         let mut inputs = super::library().inputs(study, overrides)?;
         inputs.load = args.load.as_deref().map(Library::job_file).transpose()?;
+        if let Some(described) = &args.described {
+            if inputs.kind()? != StudyKind::Recovery {
+                let place = format!("--described {}", described.display());
+                let reason = "a study of recovery alone has a cluster that can be described";
+                return Err(InputError::new(place, reason).into());
+            }
+            inputs.described = Some(Library::description(described)?);
+        }
         inputs.place = place(args, inputs.kind()?)?;
         if args.quick {
             // First, so that what was typed counts.

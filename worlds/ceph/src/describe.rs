@@ -5,7 +5,7 @@ use crate::connection::{CephConnection, CephError, CommandTarget, tell};
 use crate::look::ClusterLook;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The form of a description. Another number is another form.
 const FORM: u32 = 1;
@@ -76,6 +76,52 @@ pub struct DescribedGroup {
     pub objects: u64,
     /// Bytes, each object once.
     pub bytes: u64,
+}
+
+impl DescribedCluster {
+    /// Reads a description from its file's text.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub fn parse(text: &str) -> Result<DescribedCluster, String> {
+        #[derive(Deserialize)]
+        struct Form {
+            form: u32,
+        }
+        let told = |error: serde_json::Error| {
+            format!("this is no description by `loadline ceph facts`: {error}")
+        };
+        let Form { form } = serde_json::from_str(text).map_err(told)?;
+        if form != FORM {
+            return Err(format!(
+                "this is a description of form {form}, and this program reads form {FORM}: make it anew with `loadline ceph facts`"
+            ));
+        }
+        let described: DescribedCluster = serde_json::from_str(text).map_err(told)?;
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = described.osds.iter().find(|osd| !seen.insert(osd.id)) {
+            return Err(format!("osd.{} is there twice", twice.id));
+        }
+        Ok(described)
+    }
+
+    /// The first number of its OSDs' oldest release, 18 for Reef.
+    pub fn major(&self) -> u32 {
+        let first = |release: &String| release.split('.').next()?.parse().ok();
+        self.releases.iter().filter_map(first).min().unwrap_or(0)
+    }
+}
+
+impl DescribedGroup {
+    /// The number of its pool.
+    pub fn pool(&self) -> Option<u64> {
+        self.name.split_once('.')?.0.parse().ok()
+    }
+
+    /// Its number inside the pool.
+    pub fn number(&self) -> Option<u32> {
+        u32::from_str_radix(self.name.split_once('.')?.1, 16).ok()
+    }
 }
 
 /// Describes what was looked at; the groups are asked for anew.

@@ -100,7 +100,10 @@ fn world(
     let mut disks = StoreDisks { data: SimDisk::new(spec, seed), log: None };
     disks.format(&format, setup.protection).map_err(|error| format!("{error:?}"))?;
     let config = DisksConfig {
-        cluster: &Config { policy: Policy { seed, ..study.osd.policy.clone() }, ..study.osd },
+        cluster: &Config {
+            policy: Policy { seed, ..study.osd.policy.clone() },
+            ..study.osd.clone()
+        },
         stores: Options {
             log_mode: setup.log_mode,
             protection: setup.protection,

@@ -10,6 +10,7 @@ mod study;
 mod setup;
 
 // The steps, what a testbed is made of for them, and what is said of this machine's disks.
+mod described;
 mod dry;
 mod run;
 mod stood;

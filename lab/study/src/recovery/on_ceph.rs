@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The options that a built-in profile of mClock takes back unless it is told not to.
-const HELD: [&str; 4] = [
+pub(super) const HELD: [&str; 4] = [
     "osd_max_backfills",
     "osd_recovery_max_active",
     "osd_recovery_max_active_hdd",
     "osd_recovery_max_active_ssd",
 ];
-const OVERRIDE: &str = "osd_mclock_override_recovery_settings";
+pub(super) const OVERRIDE: &str = "osd_mclock_override_recovery_settings";
 
 /// A group with fewer objects is brought back by its log, and copies nothing as a whole.
 const OBJECTS_PER_GROUP: u64 = 4;
@@ -59,6 +59,15 @@ pub(super) fn groups(pgs: u32, objects: u64) -> u32 {
     1 << most.ilog2()
 }
 
+/// The preset that behaves as a release.
+pub(super) fn preset_of(major: u32, is_mclock: bool) -> Option<&'static str> {
+    match major {
+        ..17 if is_mclock => None,
+        ..18 => Some("quincy"),
+        _ => Some("reef"),
+    }
+}
+
 /// A setup as the cluster's release means it.
 fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result<(), String> {
     let CephFound { queue, release, .. } = &place.found;
@@ -72,11 +81,8 @@ fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result
         setup.scheduler = own.unwrap_or(setup.scheduler);
     }
     let is_mclock = setup.scheduler == SchedulerName::Mclock;
-    let preset = match place.found.major() {
-        ..17 if is_mclock => return Err(format!("release {release} has other profiles")),
-        ..18 => "quincy",
-        _ => "reef",
-    };
+    let preset = preset_of(place.found.major(), is_mclock)
+        .ok_or_else(|| format!("release {release} has other profiles"))?;
     if setup.scheduler.option() != queue && place.restart.is_none() {
         return Err(format!("its OSDs run with {queue}, and another queue needs --restart-osd"));
     }

@@ -1,5 +1,6 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
+use super::described;
 use super::file::{NeighbourSection, STUDY_KEYS, StoreKind, StudyFile};
 use super::on_ceph;
 use super::setup::ClusterShape;
@@ -11,6 +12,7 @@ use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::{Override, apply_overrides};
 use crate::place::Place;
+use crate::setup::measured;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_osd::OsdId;
@@ -118,9 +120,11 @@ impl RecoveryStudy {
             file.load = given.spec;
             file.recovery.baseline = given.runtime.unwrap_or(file.recovery.baseline);
         }
+        let drive = inputs.calibrated_drive()?;
+        let described = described::fit(&mut file, inputs, drive.medium)?;
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         check_names(&file.neighbours, source)?;
-        let left_out = match &inputs.place {
+        let mut left_out = match &inputs.place {
             Place::Ceph(place) => on_ceph::fit(&mut file, place)?,
             Place::Sim | Place::Host(_) => Vec::new(),
         };
@@ -131,19 +135,29 @@ impl RecoveryStudy {
             let reason = "real disks hold paged stores: leave `--set store` out".to_owned();
             return Err(inputs.refuse("store", reason));
         }
-        let drive = inputs.calibrated_drive()?;
         let StudyFile { cluster, recovery, .. } = &file;
         let shape = ClusterShape {
             osds: cluster.osds,
             copies: cluster.copies,
             pgs: cluster.pgs,
-            placement: cluster
-                .placement
-                .of_cluster(inputs.place == Place::Sim && cluster.store == StoreKind::Direct),
+            placement: match &described {
+                Some(described) => described.placement.clone(),
+                None => {
+                    let is_direct = cluster.store == StoreKind::Direct;
+                    cluster.placement.of_cluster(inputs.place == Place::Sim && is_direct)
+                }
+            },
             returning: OsdId::new(cluster.returning.unwrap_or(cluster.osds - 1)),
         };
+        let mut measured = measured(&drive, &inputs.place);
+        if let Some(described) = described {
+            for (option, value) in &mut measured {
+                *value = described.measured.get(option).unwrap_or(value).clone();
+            }
+            left_out.extend(described.left_out);
+        }
         let setups =
-            read_setups(&file, source, (&drive, shape), (&inputs.overrides, &inputs.place))?;
+            read_setups(&file, source, (&shape, measured), drive.medium, &inputs.overrides)?;
         let mut study = RecoveryStudy {
             cluster: shape,
             store: cluster.store,

@@ -197,7 +197,7 @@ impl Script for RecoveryStudy {
                     self.cluster.osds,
                     self.cluster.copies,
                     self.cluster.pgs,
-                    placed(self.cluster.placement)
+                    placed(&self.cluster.placement)
                 ),
             ),
             ("load", self.loads()),
@@ -353,7 +353,7 @@ fn drive_summary(study: &RecoveryStudy) -> DriveSummary {
                     format!(
                         "{} in each of two pools, {}",
                         study.cluster.pgs,
-                        placed(study.cluster.placement)
+                        placed(&study.cluster.placement)
                     ),
                 ),
                 fact("Returning", study.cluster.returning.to_string()),

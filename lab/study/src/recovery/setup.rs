@@ -3,16 +3,15 @@
 use super::file::{RecoverySetupSection, StudyFile};
 use crate::input::{InputError, Source, unknown};
 use crate::overrides::Override;
-use crate::place::Place;
 use crate::sets::refuse_twins;
-use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup, measured};
+use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup};
 use loadline_base::Span;
 use loadline_cluster::Placement;
 use loadline_cluster::images::ImageQos;
 use loadline_cluster::settings::DriveLimits;
+use loadline_device::Medium;
 use loadline_osd::OsdId;
 use loadline_qos::{MclockForm, preset};
-use loadline_sim::Drive;
 use loadline_testbed::IMAGE;
 
 /// One configuration under test.
@@ -60,14 +59,15 @@ impl RecoverySetup {
 pub(super) fn read_setups(
     file: &StudyFile,
     source: &Source,
-    (drive, shape): (&Drive, ClusterShape),
-    (overrides, place): (&[Override], &Place),
+    (shape, measured): (&ClusterShape, Vec<(String, String)>),
+    medium: Medium,
+    overrides: &[Override],
 ) -> Result<Vec<RecoverySetup>, InputError> {
     let ground = SetupGround {
         source,
-        media: vec![drive.medium; shape.osds as usize],
+        media: vec![medium; shape.osds as usize],
         limits: DriveLimits::default(),
-        measured: measured(drive, place),
+        measured,
         overrides,
     };
     refuse_twins(source, file.setups.iter().map(|section| &section.get_ref().name))?;
@@ -156,7 +156,7 @@ fn read(
 }
 
 /// How many OSDs and copies there are, and where groups fall.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClusterShape {
     /// OSDs, one drive each.
     pub osds: u32,

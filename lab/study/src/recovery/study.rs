@@ -22,7 +22,7 @@ pub struct RecoveryStudy {
     pub(crate) neighbours: Vec<NeighbourSection>,
     pub(crate) companions: Companions,
     pub(crate) setups: Vec<RecoverySetup>,
-    /// Setups of the file that cannot run there, as sentences.
+    /// What cannot be there as it was meant, as sentences.
     pub(crate) left_out: Vec<String>,
     /// Where it runs.
     pub(crate) place: Place,

@@ -84,7 +84,7 @@ impl RecoveryStudy {
     pub(super) fn simulated(&self, job: &Job) -> SimulatedSpec {
         let setup = &self.setups[job.setup];
         SimulatedSpec {
-            world: setup.osds.simulated(&self.drive, self.cluster.placement, job),
+            world: setup.osds.simulated(&self.drive, self.cluster.placement.clone(), job),
             disks: (self.store == StoreKind::Paged).then(|| self.disk()),
             pgs: self.cluster.pgs,
             copies: self.cluster.copies,
@@ -142,7 +142,7 @@ impl RecoveryStudy {
 
     /// The node of a run of a study that was [`fitted`] to this machine.
     pub(super) fn hosted(&self, place: &HostPlace, setup: &RecoverySetup, job: &Job) -> HostedSpec {
-        let (steps, shape) = (&self.steps, self.cluster);
+        let (steps, shape) = (&self.steps, &self.cluster);
         HostedSpec {
             place: place.clone(),
             osds: shape.osds,

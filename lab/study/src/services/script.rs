@@ -188,7 +188,7 @@ impl Script for ServicesStudy {
                     self.cluster.osds,
                     self.cluster.copies,
                     self.cluster.pgs,
-                    placed(self.cluster.placement)
+                    placed(&self.cluster.placement)
                 ),
             ),
             ("load", self.load.to_string()),
@@ -358,7 +358,7 @@ impl ServicesStudy {
             ("Copies", cluster.copies.to_string()),
             (
                 "Placement groups",
-                format!("{} in each pool, {}", cluster.pgs, placed(cluster.placement)),
+                format!("{} in each pool, {}", cluster.pgs, placed(&cluster.placement)),
             ),
             ("Services, at scale 1", self.services().join("; ")),
             ("Clients", format!("{} for {}", self.load, self.clients(self.steps.scale))),

@@ -21,7 +21,7 @@ pub(crate) struct ServicesStudy {
 }
 
 /// How many OSDs, copies and groups there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServicesCluster {
     pub osds: u32,
     pub copies: u32,

@@ -77,7 +77,7 @@ impl ServicesStudy {
     pub(super) fn simulated(&self, job: &Job) -> SimulatedSpec {
         let setup = &self.setups[job.setup];
         SimulatedSpec {
-            world: setup.osds.simulated(&self.drive, self.cluster.placement, job),
+            world: setup.osds.simulated(&self.drive, self.cluster.placement.clone(), job),
             disks: None,
             pgs: self.cluster.pgs,
             copies: self.cluster.copies,
