@@ -6,7 +6,9 @@ use crate::input::{InputError, Source};
 use crate::inputs::Inputs;
 use crate::setup::{SchedulerName, SettingValue};
 use loadline_cluster::Placement;
-use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
+use loadline_cluster::settings::{
+    Enforcement, LevelTarget, Refused, Scope, Settings, SettingsChange,
+};
 use loadline_device::Medium;
 use loadline_osd::OsdId;
 use loadline_qos::preset;
@@ -210,9 +212,8 @@ fn in_force(
 ) -> Result<RecoverySetupSection, String> {
     let options = &osds[0].options;
     let queue = options.get("osd_op_queue").ok_or("its queue is not described")?;
-    let all = [SchedulerName::Mclock, SchedulerName::Wpq];
-    let scheduler = all.into_iter().find(|known| known.option() == queue);
-    let scheduler = scheduler.ok_or_else(|| format!("no queue is called `{queue}`"))?;
+    let scheduler =
+        on_ceph::queue_of(queue).ok_or_else(|| format!("no queue is called `{queue}`"))?;
     let is_mclock = scheduler == SchedulerName::Mclock;
     let name = on_ceph::preset_of(cluster.major(), is_mclock)
         .ok_or_else(|| format!("release {} has other profiles", cluster.releases.join(", ")))?;
@@ -222,61 +223,15 @@ fn in_force(
         &[medium],
         Enforcement::Refuse,
     );
-    let stored = |name: &str, value: &str| {
-        SettingsChange::set(LevelTarget::Stored(Scope::Osds), name, value)
-    };
-    let told = |refused: loadline_cluster::settings::Refused| refused.to_string();
+    let told = |refused: Refused| refused.to_string();
     settings.apply(&stored("osd_op_queue", queue)).map_err(told)?;
     if let Some(profile) = profile {
         settings.apply(&stored("osd_mclock_profile", profile)).map_err(told)?;
     }
     settings.start(OsdId::new(0));
-    let mut kept = BTreeMap::new();
-    for (option, value) in options {
-        let Ok(id) = settings.option(option) else { continue };
-        let is_said = ["osd_op_queue", "osd_mclock_profile", on_ceph::OVERRIDE];
-        if is_said.contains(&option.as_str()) || option.starts_with("osd_mclock_max_") {
-            continue;
-        }
-        let read = settings.table().at(id).kind.parse(value);
-        if read.is_some_and(|read| settings.effective(OsdId::new(0), id).0 == read) {
-            continue;
-        }
-        let mut changed = settings.clone();
-        let mut also = Vec::new();
-        if is_mclock
-            && on_ceph::HELD.contains(&option.as_str())
-            && settings.option(on_ceph::OVERRIDE).is_ok()
-        {
-            also.push((on_ceph::OVERRIDE.to_owned(), SettingValue::Flag(true)));
-        }
-        let others = also
-            .iter()
-            .try_for_each(|(name, value)| changed.apply(&stored(name, &value.text())).map(drop));
-        match others.and_then(|()| changed.apply(&stored(option, value))) {
-            Ok(_) => {
-                settings = changed;
-                also.push((option.clone(), SettingValue::Text(value.clone())));
-                kept.extend(also.into_iter().map(|(key, value)| (Spanned::new(0..0, key), value)));
-            }
-            Err(refused) => left_out.push(format!(
-                "`{IN_FORCE}` is without {option} = {value}: {}.",
-                refused.to_string().trim_end_matches('.')
-            )),
-        }
-    }
-    let differ = |option: &&String| {
-        let is_known = settings.option(option).is_ok() && !option.starts_with("osd_mclock_max_");
-        is_known && osds.iter().any(|osd| osd.options.get(*option) != options.get(*option))
-    };
-    let differ: Vec<&str> = options.keys().filter(differ).map(String::as_str).collect();
-    if !differ.is_empty() {
-        left_out.push(format!(
-            "All OSDs are simulated with the options of osd.{}; the described ones differ in {}.",
-            osds[0].id,
-            differ.join(", ")
-        ));
-    }
+    let is_held = |option: &str| is_mclock && on_ceph::is_held(option);
+    let kept = kept(options, settings.clone(), is_held, left_out);
+    left_out.extend(differing(osds, &settings));
     Ok(RecoverySetupSection {
         name: Spanned::new(0..0, IN_FORCE.to_owned()),
         about: "the settings that are in force on the described cluster".to_owned(),
@@ -288,6 +243,74 @@ fn in_force(
         neighbours: Vec::new(),
         images: BTreeMap::new(),
         settings: kept,
+    })
+}
+
+fn stored(name: &str, value: &str) -> SettingsChange {
+    SettingsChange::set(LevelTarget::Stored(Scope::Osds), name, value)
+}
+
+/// What a capacity is called: all setups have that of the description.
+fn is_capacity(option: &str) -> bool {
+    option.starts_with("osd_mclock_max_")
+}
+
+/// What is other than queue and profile make it, and the engine takes.
+fn kept(
+    options: &BTreeMap<String, String>,
+    mut settings: Settings,
+    is_held: impl Fn(&str) -> bool,
+    left_out: &mut Vec<String>,
+) -> BTreeMap<Spanned<String>, SettingValue> {
+    let is_said = |option: &str| {
+        ["osd_op_queue", "osd_mclock_profile", on_ceph::OVERRIDE].contains(&option)
+            || is_capacity(option)
+    };
+    let mut kept = BTreeMap::new();
+    for (option, value) in options.iter().filter(|(option, _)| !is_said(option)) {
+        let Ok(id) = settings.option(option) else { continue };
+        let read = settings.table().at(id).kind.parse(value);
+        if read.is_some_and(|read| settings.effective(OsdId::new(0), id).0 == read) {
+            continue;
+        }
+        let mut all = vec![(option, SettingValue::Text(value.clone()))];
+        let beside = on_ceph::OVERRIDE.to_owned();
+        if is_held(option) {
+            all.insert(0, (&beside, SettingValue::Flag(true)));
+        }
+        let mut changed = settings.clone();
+        let mut apply = |(name, value): &(&String, SettingValue)| {
+            changed.apply(&stored(name, &value.text())).map(drop)
+        };
+        match all.iter().try_for_each(&mut apply) {
+            Ok(()) => {
+                settings = changed;
+                let owned = |(key, value): (&String, _)| (Spanned::new(0..0, key.clone()), value);
+                kept.extend(all.into_iter().map(owned));
+            }
+            Err(refused) => left_out.push(format!(
+                "`{IN_FORCE}` is without {option} = {value}: {}.",
+                refused.to_string().trim_end_matches('.')
+            )),
+        }
+    }
+    kept
+}
+
+/// In what the other OSDs differ from the first, as far as the engine has it.
+fn differing(osds: &[&DescribedOsd], settings: &Settings) -> Option<String> {
+    let options = &osds[0].options;
+    let differs = |option: &&String| {
+        let is_known = settings.option(option).is_ok() && !is_capacity(option);
+        is_known && osds.iter().any(|osd| osd.options.get(*option) != options.get(*option))
+    };
+    let differ: Vec<&str> = options.keys().filter(differs).map(String::as_str).collect();
+    (!differ.is_empty()).then(|| {
+        format!(
+            "All OSDs are simulated with the options of osd.{}; the described ones differ in {}.",
+            osds[0].id,
+            differ.join(", ")
+        )
     })
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The options that a built-in profile of mClock takes back unless it is told not to.
-pub(super) const HELD: [&str; 4] = [
+const HELD: [&str; 4] = [
     "osd_max_backfills",
     "osd_recovery_max_active",
     "osd_recovery_max_active_hdd",
@@ -68,6 +68,17 @@ pub(super) fn preset_of(major: u32, is_mclock: bool) -> Option<&'static str> {
     }
 }
 
+/// The queue that an OSD's `osd_op_queue` names.
+pub(super) fn queue_of(option: &str) -> Option<SchedulerName> {
+    let all = [SchedulerName::Mclock, SchedulerName::Wpq];
+    all.into_iter().find(|scheduler| scheduler.option() == option)
+}
+
+/// Whether a built-in profile of mClock holds an option, unless [`OVERRIDE`] is set.
+pub(super) fn is_held(option: &str) -> bool {
+    HELD.contains(&option)
+}
+
 /// A setup as the cluster's release means it.
 fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result<(), String> {
     let CephFound { queue, release, .. } = &place.found;
@@ -76,9 +87,7 @@ fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result
     }
     // Clients alone are what the others are measured by, under whichever queue the cluster runs with.
     if !setup.recovery && setup.profile.is_none() && setup.settings.is_empty() {
-        let all = [SchedulerName::Mclock, SchedulerName::Wpq];
-        let own = all.into_iter().find(|scheduler| scheduler.option() == queue);
-        setup.scheduler = own.unwrap_or(setup.scheduler);
+        setup.scheduler = queue_of(queue).unwrap_or(setup.scheduler);
     }
     let is_mclock = setup.scheduler == SchedulerName::Mclock;
     let preset = preset_of(place.found.major(), is_mclock)
@@ -87,9 +96,8 @@ fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result
         return Err(format!("its OSDs run with {queue}, and another queue needs --restart-osd"));
     }
     setup.preset = Spanned::new(setup.preset.span(), preset.to_owned());
-    let is_set = |name: &str| setup.settings.keys().any(|key| key.get_ref() == name);
-    if is_mclock && preset != "quincy" && HELD.iter().any(|name| is_set(name)) && !is_set(OVERRIDE)
-    {
+    let has = |what: &dyn Fn(&str) -> bool| setup.settings.keys().any(|key| what(key.get_ref()));
+    if is_mclock && preset != "quincy" && has(&is_held) && !has(&|key| key == OVERRIDE) {
         let key = Spanned::new(setup.name.span(), OVERRIDE.to_owned());
         setup.settings.insert(key, SettingValue::Flag(true));
     }

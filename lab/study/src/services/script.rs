@@ -291,25 +291,28 @@ impl ServicesStudy {
     /// What is expected of all setups that are judged. It names them alone: each has a sentence with its figures.
     fn beside_statement(&self, setups: &[SetupResult]) -> Statement {
         let (goal_ms, is_real) = (self.goal().as_secs_f64() * 1e3, self.place != Place::Sim);
-        let with = setups.iter().filter_map(|setup| Some((setup.name(), setup.beside.as_ref()?)));
-        let judged: Vec<(&str, &BesideResult)> = with.filter(|(_, beside)| beside.judged).collect();
-        let verdicts: Vec<_> = judged.iter().map(|(_, beside)| beside.verdict(is_real)).collect();
-        let named = |verdict: BesideVerdict| {
-            let of = judged.iter().zip(&verdicts).filter(|(_, found)| **found == verdict);
-            of.map(|((name, _), _)| *name).collect::<Vec<_>>().join(", ")
+        let judged = setups.iter().filter_map(|setup| {
+            let beside = setup.beside.as_ref().filter(|beside| beside.judged)?;
+            Some((setup.name(), beside, beside.verdict(is_real)))
+        });
+        let judged: Vec<(&str, &BesideResult, BesideVerdict)> = judged.collect();
+        let of = |verdict| judged.iter().filter(move |(.., found)| *found == verdict);
+        let is = |verdict| of(verdict).next().is_some();
+        let told = |how: &str, verdict| {
+            let names: Vec<&str> = of(verdict).map(|(name, ..)| *name).collect();
+            is(verdict).then(|| format!("{how} {}", names.join(", ")))
         };
-        let told = [
-            ("under", named(BesideVerdict::Kept)),
-            ("not under", named(BesideVerdict::Broken)),
-            ("undecided under", named(BesideVerdict::Open)),
-        ];
-        let told = told.iter().filter(|(_, names)| !names.is_empty());
-        let all: Vec<String> = told.map(|(how, names)| format!("{how} {names}")).collect();
-        let is = |verdict| verdicts.contains(&verdict);
+        let all: Vec<String> = [
+            told("under", BesideVerdict::Kept),
+            told("not under", BesideVerdict::Broken),
+            told("undecided under", BesideVerdict::Open),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        // One that broke it decides, whatever the others may be.
         let is_decided = is(BesideVerdict::Broken) || !is(BesideVerdict::Open);
-        let unsure =
-            judged.iter().zip(&verdicts).filter(|(_, found)| **found == BesideVerdict::Open);
-        let unsure = unsure.map(|((name, beside), _)| why_open(name, beside));
+        let unsure = of(BesideVerdict::Open).map(|(name, beside, _)| why_open(name, beside));
         Statement {
             text: "Beside the services clients get what they ask for, their p99 stays within its bar, and every service is over by its \
                    deadline."

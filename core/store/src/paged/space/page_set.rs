@@ -1,7 +1,5 @@
 //! A set of pages that are put in any order and taken in the order of their numbers, a few at a time.
 
-use std::iter;
-
 /// Pages of a chunk: 512 bytes for 16 MiB of a device with pages of 4 KiB.
 const CHUNK: u64 = 64 * 64;
 
@@ -36,8 +34,8 @@ impl PageSet {
             words[word] |= mask;
             at += bits;
         }
-        self.first = if self.count == 0 { start / CHUNK } else { self.first as u64 }
-            .min(start / CHUNK) as usize;
+        let chunk = (start / CHUNK) as usize;
+        self.first = if self.count == 0 { chunk } else { self.first.min(chunk) };
         self.count += count;
     }
 
@@ -55,21 +53,21 @@ impl PageSet {
             self.chunks = Vec::new();
             return None;
         }
-        iter::from_fn(|| {
-            let chunk = self.chunks[self.first].as_ref();
-            let found = chunk.and_then(|words| {
-                let word = words.iter().position(|word| *word != 0)?;
-                Some(word as u64 * 64 + u64::from(words[word].trailing_zeros()))
-            });
-            let page = found.map(|page| self.first as u64 * CHUNK + page);
-            if page.is_none() {
-                self.chunks[self.first] = None;
-                self.first += 1;
+        loop {
+            if let Some(page) = self.first_of(self.first) {
+                return Some(page);
             }
-            Some(page)
-        })
-        .flatten()
-        .next()
+            self.chunks[self.first] = None;
+            self.first += 1;
+        }
+    }
+
+    /// The first page of a chunk.
+    fn first_of(&self, chunk: usize) -> Option<u64> {
+        let words = self.chunks[chunk].as_ref()?;
+        let word = words.iter().position(|word| *word != 0)?;
+        let inside = word as u64 * 64 + u64::from(words[word].trailing_zeros());
+        Some(chunk as u64 * CHUNK + inside)
     }
 
     fn remove(&mut self, page: u64) -> bool {
