@@ -37,7 +37,7 @@ pub(crate) fn choose(
     let set = sets.iter().find(|(name, _)| name == choice).map(|(_, names)| names.clone());
     let names = match set {
         Some(names) => names,
-        None => choice.split(',').map(|name| name.trim().to_owned()).collect(),
+        None => split_names(choice, setups),
     };
     for name in &names {
         if !setups.contains(&name.as_str()) {
@@ -48,6 +48,21 @@ pub(crate) fn choose(
     }
     let chosen = |index: &usize| names.iter().any(|name| name == setups[*index]);
     Ok((0..setups.len()).filter(chosen).collect())
+}
+
+/// What stands between commas. Some names have a comma themselves: of what begins at a place, the longest that is a name counts.
+fn split_names(choice: &str, setups: &[&str]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = Some(choice);
+    while let Some(here) = rest {
+        let ends = here.match_indices(',').map(|(at, _)| at).chain([here.len()]);
+        let is_name = |end: &usize| setups.contains(&here[..*end].trim());
+        let first = here.find(',').unwrap_or(here.len());
+        let end = ends.filter(is_name).last().unwrap_or(first);
+        names.push(here[..end].trim().to_owned());
+        rest = here.get(end + 1..);
+    }
+    names
 }
 
 /// Refuses a setup's name that stands twice.
@@ -64,4 +79,23 @@ pub(crate) fn refuse_twins<'a>(
         known.push(name.get_ref());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `--setups 'WPQ, 10 slots'` named no setup: "there is no setup or set `10 slots`".
+    #[test]
+    fn names_with_commas_are_names() {
+        let setups = ["baseline", "WPQ", "WPQ, 10 slots", "WPQ, 10 slots, cold"];
+        let choose = |choice| choose(choice, &setups, &[]);
+        assert_eq!(choose("WPQ, 10 slots").expect("it is one"), [2]);
+        assert_eq!(choose("WPQ,baseline").expect("they are two"), [0, 1]);
+        assert_eq!(choose("WPQ, 10 slots, WPQ , baseline").expect("they are three"), [0, 1, 2]);
+        assert_eq!(choose("WPQ, 10 slots, cold").expect("it is one"), [3]);
+        let refused = choose("WPQ, 11 slots").expect_err("there is none");
+        assert!(refused.to_string().contains("`11 slots`"), "{refused}");
+        assert!(choose("WPQ,").is_err());
+    }
 }

@@ -1,7 +1,7 @@
 //! One life of a store: it opens, is read back and judged, takes ops, and comes to an end.
 
 use super::SoakRow;
-use super::faults::{FaultsByKind, Planned};
+use super::faults::{FaultKind, FaultsByKind, Planned};
 use super::ledger::Ledger;
 use super::model::{ModelObject, Values};
 use super::ops::{collection, prefix};
@@ -53,7 +53,7 @@ pub(super) struct Life<'a> {
     before: Option<CheckpointStep>,
     judged: Option<Result<Answer, OpError>>,
     lies: FlushLies,
-    mute: bool,
+    muted: Option<FaultKind>,
     pub(super) struck: Struck,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Life<'a> {
             before: None,
             judged: None,
             lies: FlushLies::default(),
-            mute: false,
+            muted: None,
             struck: Struck::default(),
         }
     }
@@ -105,9 +105,9 @@ impl<'a> Life<'a> {
         self
     }
 
-    /// Lets faults strike and excuse nothing.
-    pub(super) fn muted(mut self, mute: bool) -> Life<'a> {
-        self.mute = mute;
+    /// Lets faults of this kind strike and excuse nothing.
+    pub(super) fn muted(mut self, kind: Option<FaultKind>) -> Life<'a> {
+        self.muted = kind;
         self
     }
 
@@ -139,7 +139,7 @@ impl<'a> Life<'a> {
     }
 
     fn send(&mut self) {
-        let (events, layout) = (self.events, self.layout);
+        let (events, layout, muted) = (self.events, self.layout, self.muted);
         let (host, rng, ledger) = (&mut self.host, &mut self.rng, &mut *self.ledger);
         let (mut struck, mut log_damaged) = (FaultsByKind::default(), false);
         self.faults.retain(|planned| {
@@ -147,10 +147,11 @@ impl<'a> Life<'a> {
                 && planned.from <= events
                 && planned.fault.strike(host, &layout, rng);
             if strikes {
-                if !self.mute {
+                let is_muted = muted == Some(planned.fault.kind());
+                if !is_muted {
                     planned.fault.excuses(&mut ledger.excuses);
                 }
-                log_damaged |= planned.fault.damages_log() && !self.mute;
+                log_damaged |= planned.fault.damages_log() && !is_muted;
                 struck.hit(planned.fault.kind());
             }
             !strikes

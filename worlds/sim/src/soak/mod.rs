@@ -75,10 +75,11 @@ pub fn tell(replay: &SeedReplay) -> SeedOutcome {
     swarm::run(replay, true)
 }
 
-/// Runs what a seed leads to with faults that excuse nothing: a search whose faults could as well not happen would find nothing
-/// wrong then.
-pub fn run_muted(replay: &SeedReplay) -> SeedOutcome {
-    swarm::run_muted(replay)
+/// Runs what a seed leads to with faults of a kind that excuse nothing: a search in which they could as well not happen would find
+/// nothing wrong then. Of the copies that are tried beside a run, those of a kind are careless: a format writes everything at once,
+/// and an upgrade is on a device that carries out no flush.
+pub fn run_muted(replay: &SeedReplay, kind: FaultKind) -> SeedOutcome {
+    swarm::run_muted(replay, kind)
 }
 
 /// The smallest part of a failing run that was found to fail as well. `fails` runs one.

@@ -40,23 +40,23 @@ pub(super) struct SwarmRun {
     images_wiped: bool,
     /// Every op goes into the story.
     told: bool,
-    /// Faults excuse nothing.
-    mute: bool,
+    /// Faults of this kind excuse nothing.
+    muted: Option<FaultKind>,
     /// The disks after the crash before the last one, as long as nothing was damaged.
     earlier: Option<Earlier>,
 }
 
 /// Runs a seed, or the part of it that `replay` names. With `told`, every op goes into the story.
 pub(super) fn run(replay: &SeedReplay, told: bool) -> SeedOutcome {
-    live(replay, told, false)
+    live(replay, told, None)
 }
 
-/// The same with faults that excuse nothing.
-pub(super) fn run_muted(replay: &SeedReplay) -> SeedOutcome {
-    live(replay, false, true)
+/// The same with faults of a kind that excuse nothing.
+pub(super) fn run_muted(replay: &SeedReplay, kind: FaultKind) -> SeedOutcome {
+    live(replay, false, Some(kind))
 }
 
-fn live(replay: &SeedReplay, told: bool, mute: bool) -> SeedOutcome {
+fn live(replay: &SeedReplay, told: bool, muted: Option<FaultKind>) -> SeedOutcome {
     let scenario = Scenario::new(replay.seed);
     let plan = StorePlan::new(&scenario, replay);
     let mut run = SwarmRun {
@@ -72,7 +72,7 @@ fn live(replay: &SeedReplay, told: bool, mute: bool) -> SeedOutcome {
         was_cut: false,
         images_wiped: false,
         told,
-        mute,
+        muted,
         earlier: None,
         scenario,
     };
@@ -122,7 +122,7 @@ impl SwarmRun {
         self.counts.least_caches += u64::from(plan.least_cache);
         let mut life = Life::open(&self.scenario, plan.options, mine, &mut ledger, rng)
             .with_faults(plan.faults.clone())
-            .muted(self.mute);
+            .muted(self.muted);
         let end = match self.pass(&mut life, plan) {
             // What waits for a request that hangs waits until the process dies.
             Err(SoakFailure::Stuck(_)) if life.ledger.excuses.hang => Ok(End::Crashed),
@@ -167,7 +167,7 @@ impl SwarmRun {
     fn probe(&mut self, plan: &LifePlan, disks: &StoreDisks) -> Result<(), SoakFailure> {
         let (scenario, options) = (&self.scenario, plan.options);
         let try_one = |probe: &Probe| {
-            let how = (&self.ledger, self.mute);
+            let how = (&self.ledger, self.muted == Some(probe.kind()));
             let result = probe.carry_out(scenario, options, disks, self.earlier.as_ref(), how)?;
             Some((*probe, result))
         };
@@ -211,7 +211,7 @@ impl SwarmRun {
             let (target, range) = StoreRegion::Images.range(&self.scenario.layout());
             let zeros = vec![0; (range.end - range.start) as usize];
             disks.of(target).poke(range.start, &zeros);
-            self.ledger.excuses.damage |= !self.mute;
+            self.ledger.excuses.damage |= self.muted != Some(FaultKind::Wiped);
             self.images_wiped = true;
             self.counts.faults.hit(FaultKind::Wiped);
         }
