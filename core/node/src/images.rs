@@ -8,6 +8,7 @@ use loadline_cluster::PoolId;
 use loadline_cluster::images::{ImageId, JobWork, PendingJob, Piece, SnapshotId, View, split};
 use loadline_osd::{OpKind, Osd, PgId, SnapshotNo};
 use loadline_store::ObjectNo;
+use std::ops::DerefMut;
 
 /// Objects that a part of a job is about.
 const OBJECTS: usize = 16;
@@ -40,15 +41,16 @@ impl Node {
     /// Whether a part of an image, or of a snapshot, may hold data.
     pub fn may_hold_data(&mut self, view: &View, piece: &Piece) -> bool {
         let (object, read_at) = (piece.object, SnapshotNo(view.read_at.0));
-        self.serving(view.pool, object)
-            .is_none_or(|(pg, primary)| primary.may_hold_data(pg, object, read_at, piece.offset))
+        self.serving(view.pool, object).is_none_or(|(pg, mut primary)| {
+            primary.may_hold_data(pg, object, read_at, piece.offset)
+        })
     }
 
     /// Whether a piece may be other than it was at a snapshot.
     pub fn may_have_changed(&mut self, view: &View, since: SnapshotId, piece: &Piece) -> bool {
         let between = (SnapshotNo(since.0), SnapshotNo(view.read_at.0));
         self.serving(view.pool, piece.object)
-            .is_none_or(|(pg, primary)| primary.may_have_changed(pg, piece.object, between))
+            .is_none_or(|(pg, mut primary)| primary.may_have_changed(pg, piece.object, between))
     }
 
     /// The next ops of a job, some at most, and the block that comes after those that they are about.
@@ -84,11 +86,15 @@ impl Node {
 
     /// Whether anything may be kept of an object, now or for a snapshot.
     fn may_hold_any(&mut self, pool: PoolId, object: ObjectNo) -> bool {
-        self.serving(pool, object).is_none_or(|(pg, primary)| primary.may_hold_any(pg, object))
+        self.serving(pool, object).is_none_or(|(pg, mut primary)| primary.may_hold_any(pg, object))
     }
 
     /// The primary that carries out ops on an object now. Nobody, while an interval has not begun on all who take part.
-    fn serving(&mut self, pool: PoolId, object: ObjectNo) -> Option<(PgId, &mut Osd)> {
+    fn serving(
+        &mut self,
+        pool: PoolId,
+        object: ObjectNo,
+    ) -> Option<(PgId, impl DerefMut<Target = Osd> + '_)> {
         let pg = self.cluster().map().pg_of(pool, object);
         let primary = self.cluster().map().pg(pg).serving()?;
         Some((pg, self.osd(primary))).filter(|(pg, primary)| primary.leads(*pg))

@@ -12,6 +12,7 @@ use loadline_osd::{
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// A placement group as an operator sees it.
@@ -110,7 +111,7 @@ impl Node {
             let Some(primary) = self.cluster().map().pg(pg).acting.first().copied() else {
                 continue;
             };
-            let osd = self.osd(primary);
+            let mut osd = self.osd(primary);
             let under_way = osd.scrub_record(pg).and_then(|record| record.under_way.as_ref());
             let Some(compared) = under_way.map(|scrub| scrub.objects) else { continue };
             scrub.objects_left += (osd.objects(pg).len() as u64).saturating_sub(compared);
@@ -120,15 +121,15 @@ impl Node {
         scrub
     }
 
-    /// The OSDs, to look at.
-    pub fn each_osd(&self) -> impl Iterator<Item = (OsdId, &Osd)> {
-        self.osds().iter()
+    /// The OSDs, to look at one after the other.
+    pub fn each_osd(&self) -> impl Iterator<Item = (OsdId, impl Deref<Target = Osd> + '_)> {
+        self.osds().map(move |osd| (osd, self.look_at(osd)))
     }
 
     /// The scrubs of a placement group; those of one without a primary are not known.
     pub fn scrub_report(&self, now: Time, pg: PgId) -> ScrubReport {
         let primary = self.cluster().map().pg(pg).acting.first();
-        let Some(osd) = primary.map(|primary| &self.osds()[*primary]) else {
+        let Some(osd) = primary.map(|primary| self.look_at(*primary)) else {
             return ScrubReport::default();
         };
         let record = osd.scrub_record(pg).cloned().unwrap_or_default();
@@ -153,15 +154,16 @@ impl Node {
         else {
             return before(held);
         };
-        let osd = &self.osds()[primary];
+        let osd = self.look_at(primary);
         if let Some(delay) = osd.delay_of_op(now, op) {
             return OpWait::Primary(delay);
         }
         let Some(progress) = osd.progress_of_op(op.id) else {
             return before(osd.aside_of_op(op));
         };
+        drop(osd);
         let of_copy =
-            |copy: OsdId| self.osds()[copy].delay_of_copy(now, op.pg, primary, progress.tag);
+            |copy: OsdId| self.look_at(copy).delay_of_copy(now, op.pg, primary, progress.tag);
         let delays = progress.pending.iter().filter_map(of_copy);
         let span = now.since(progress.committed.unwrap_or(progress.executed));
         OpWait::Replica { span, delay: delays.max_by_key(|delay| delay.span) }
@@ -172,7 +174,7 @@ impl Node {
         let mut report = TrimReport::default();
         for (pg, state) in self.cluster().map().pgs() {
             let Some(primary) = state.acting.first() else { continue };
-            let (snapshots, objects) = self.osds()[*primary].left_to_trim(pg);
+            let (snapshots, objects) = self.look_at(*primary).left_to_trim(pg);
             report.snapshots_left += snapshots;
             report.objects_left += objects;
             report.snapshots_most = report.snapshots_most.max(snapshots);
@@ -183,14 +185,14 @@ impl Node {
 
     /// States of objects that were trimmed since the OSDs were made.
     pub fn trimmed(&self) -> u64 {
-        self.osds().values().map(|osd| osd.trim_counts().objects).sum()
+        self.each_osd().map(|(_, osd)| osd.trim_counts().objects).sum()
     }
 
     /// What is left of copies that are deleted.
     pub fn deletion_report(&mut self) -> DeletionReport {
         let mut report = DeletionReport::default();
-        for (_, osd) in self.osds_mut().iter_mut() {
-            let (copies, objects) = osd.left_to_delete();
+        for osd in self.osds() {
+            let (copies, objects) = self.osd(osd).left_to_delete();
             report.copies_left += copies;
             report.objects_left += objects;
         }
@@ -199,7 +201,7 @@ impl Node {
 
     /// Objects and former states of objects that have gone, of copies that had left, since the OSDs were made.
     pub fn deleted(&self) -> u64 {
-        self.osds().values().map(|osd| osd.deleted_states()).sum()
+        self.each_osd().map(|(_, osd)| osd.deleted_states()).sum()
     }
 
     /// How a placement group is.
@@ -222,7 +224,7 @@ impl Node {
             failed_repair: false,
         };
         if let Some(primary) = acting.first().copied() {
-            let primary = self.osd(primary);
+            let mut primary = self.osd(primary);
             report.recovery = primary.recovery_of(id);
             report.trim = primary.trim_state(id);
             report.scrubbing = primary.scrubs(id);
@@ -242,33 +244,35 @@ impl Node {
     /// How many placement groups an OSD has a copy of.
     pub fn pgs_on(&self, osd: OsdId) -> u32 {
         let pgs = self.cluster().map().pgs();
-        pgs.filter(|(pg, _)| self.osds()[osd].copy(*pg).is_some()).count() as u32
+        let looked_at = self.look_at(osd);
+        pgs.filter(|(pg, _)| looked_at.copy(*pg).is_some()).count() as u32
     }
 
     /// What a stop of these OSDs would cost.
     pub fn outage(&self, osds: OsdSet) -> Outage {
-        self.cluster().outage(osds, |osd, pg| self.osds()[osd].copy(pg))
+        let all = self.look_at_all();
+        self.cluster().outage(osds, |osd, pg| all.osd(osd).copy(pg))
     }
 
     /// What an OSD's disk could not read.
     pub fn damage(&self, osd: OsdId) -> DamageCounts {
-        self.osds()[osd].damage()
+        self.look_at(osd).damage()
     }
 
     /// What an OSD is believed to be able to do.
     pub fn capacity(&self, osd: OsdId) -> TrackedCapacity {
-        self.osds()[osd].capacity()
+        self.look_at(osd).capacity()
     }
 
     /// How the gate before an OSD's disk stands.
     pub fn gate(&self, now: Time, osd: OsdId) -> GateReport {
-        self.osds()[osd].gate_report(now)
+        self.look_at(osd).gate_report(now)
     }
 
     /// What recovery and backfill have brought to all OSDs.
     pub fn received(&self) -> Received {
         let mut sum = Received::default();
-        for osd in self.osds().values() {
+        for (_, osd) in self.each_osd() {
             sum += osd.received();
         }
         sum
@@ -277,8 +281,8 @@ impl Node {
     /// What is misplaced, degraded and recovering over all placement groups.
     pub fn progress(&mut self) -> PgProgress {
         let mut sum = PgProgress::default();
-        for (_, osd) in self.osds_mut().iter_mut() {
-            sum += osd.progress();
+        for osd in self.osds() {
+            sum += self.osd(osd).progress();
         }
         sum
     }
@@ -286,7 +290,7 @@ impl Node {
     /// Who waited where, over all OSDs.
     pub fn waits(&self) -> Waits {
         let mut sum = Waits::default();
-        for osd in self.osds().values() {
+        for (_, osd) in self.each_osd() {
             sum.merge(osd.waits());
         }
         sum
@@ -294,8 +298,8 @@ impl Node {
 
     /// Forgets who waited where, to measure from now on.
     pub fn reset_waits(&mut self) {
-        for (_, osd) in self.osds_mut().iter_mut() {
-            osd.reset_waits();
+        for osd in self.osds() {
+            self.osd(osd).reset_waits();
         }
     }
 
@@ -364,7 +368,8 @@ impl Node {
             let state = self.cluster().map().pg(pg);
             told.may_be_more |= state.serving().is_none() || !state.unfound.is_empty();
             for member in state.acting.clone() {
-                for (object, meta) in self.osd(member).objects(pg).range(first..=last) {
+                let mut member = self.osd(member);
+                for (object, meta) in member.objects(pg).range(first..=last) {
                     let length = lengths.entry(object).or_default();
                     *length = meta.length.max(*length);
                 }

@@ -183,14 +183,17 @@ impl<W: Workload> LoadedNode<W> {
 
     /// Bytes of images and edits that came into the log of an OSD's store since it was last asked.
     fn newly_logged(&mut self, osd: OsdId) -> u64 {
-        let store = self.node.osd(osd).paged_store();
+        let store = self.node.rack().osd(osd).paged_store();
         let all = store.map_or(0, |store| store.metrics().totals.log_physical_bytes);
         all.saturating_sub(std::mem::replace(&mut self.logged[osd], all))
     }
 
     fn open_if_resting(&mut self, now: Time, osd: OsdId, drives: &mut Drives) {
         let drive = drives.of[osd].disk_mut();
-        if drive.reopen && drive.disks.data.in_flight() == 0 && !self.node.osd(osd).has_disk() {
+        if drive.reopen
+            && drive.disks.data.in_flight() == 0
+            && !self.node.rack().osd(osd).has_disk()
+        {
             drive.reopen = false;
             let bytes = drive.disks.data.spec().size;
             self.node.change(now, |cluster, fx| cluster.open_osd(osd, bytes, fx));
@@ -446,7 +449,7 @@ impl<W: Workload> Sim<W> {
 
     /// An OSD, to look into.
     pub fn osd(&mut self, osd: OsdId) -> &mut Osd {
-        self.machine.node.osd(osd)
+        self.machine.node.rack().osd_mut(osd)
     }
 
     /// The copies that list other objects than their primary does.

@@ -133,7 +133,7 @@ impl Engine {
         for (osd, part) in &mut running.parts {
             part.waits = step != BenchStep::Run || part.took.is_some_and(|took| took.is_ok());
             if part.waits {
-                self.host.node.happened(*osd, Event::Bench(part.shape, step));
+                self.host.node.pass(*osd, Event::Bench(part.shape, step));
             }
         }
     }

@@ -67,7 +67,7 @@ impl HostNode {
     pub(super) fn tell_machine_load(&mut self) {
         let Some(load) = machine_load() else { return };
         for osd in self.disks.of.ids() {
-            self.node.happened(osd, Event::MachineLoad(load));
+            self.node.pass(osd, Event::MachineLoad(load));
         }
     }
 

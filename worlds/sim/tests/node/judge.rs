@@ -24,11 +24,11 @@ use loadline_store::paged::{self, Format, LogMode, Protection, format};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const OSDS: u32 = 4;
-const OBJECTS: u64 = 24;
+pub(crate) const OBJECTS: u64 = 24;
 /// Blocks of an object: the objects are sixteen pages long, which is large enough for a write beside the log.
-const BLOCKS: u32 = 16;
+pub(crate) const BLOCKS: u32 = 16;
 pub(crate) const BLOCK: u32 = 4096;
-const PGS: u32 = 6;
+pub(crate) const PGS: u32 = 6;
 const DISK: Bytes = Bytes::from_mib(24);
 /// Log and recovery area, before the pages of a disk.
 const LOG: Bytes = Bytes::from_mib(4);
@@ -50,9 +50,9 @@ pub(crate) struct Known {
 
 /// An op under way.
 #[derive(Clone, Debug)]
-struct UnderWay {
-    kind: OpKind,
-    blocks: Vec<(Block, u64)>,
+pub(crate) struct UnderWay {
+    pub(crate) kind: OpKind,
+    pub(crate) blocks: Vec<(Block, u64)>,
 }
 
 /// A node with its judge.
@@ -337,7 +337,7 @@ impl Judged {
     fn forget_under_way(&mut self) {
         for op in std::mem::take(&mut self.under_way).into_values() {
             for (block, stamp) in op.blocks.iter().filter(|_| op.kind != OpKind::Read) {
-                self.known.entry(*block).or_default().maybe.insert(*stamp);
+                self.known.entry(*block).or_default().may_hold(*stamp);
             }
         }
         self.busy.clear();
@@ -493,7 +493,7 @@ pub(crate) fn target(kind: OpKind, object: u64, (offset, length): (u32, u32)) ->
 
 impl Known {
     /// The block was read: it must hold something that it may hold, and does so from now on.
-    fn read(&mut self, block: Block, bytes: &[u8]) {
+    pub(crate) fn read(&mut self, block: Block, bytes: &[u8]) {
         let is = |stamp: u64| match stamp {
             0 => bytes.iter().all(|byte| *byte == 0),
             stamp => bytes == contents(block.0, block.1, stamp),
@@ -507,7 +507,12 @@ impl Known {
         self.acknowledged(found);
     }
 
-    fn acknowledged(&mut self, stamp: u64) {
+    /// A write without an answer may have happened.
+    pub(crate) fn may_hold(&mut self, stamp: u64) {
+        self.maybe.insert(stamp);
+    }
+
+    pub(crate) fn acknowledged(&mut self, stamp: u64) {
         self.unflushed.insert(self.acked);
         self.unflushed.append(&mut self.maybe);
         self.acked = stamp;

@@ -18,4 +18,5 @@ mod scrub;
 mod scrub_schedule;
 mod starts;
 mod swarm;
+mod threads;
 mod troubled;

@@ -277,7 +277,7 @@ impl HostNode {
         let mut each = |name, help, value: &dyn Fn(&loadline_osd::Osd) -> u64| {
             let family = metrics.family(Counter, name, help);
             for (osd, it) in self.node.each_osd() {
-                family.value(of_osd(osd), value(it) as f64);
+                family.value(of_osd(osd), value(&it) as f64);
             }
         };
         each(
