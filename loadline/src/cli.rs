@@ -15,7 +15,7 @@ use loadline_base::Bytes;
 use loadline_sim::soak::SeedReplay;
 use loadline_store::paged::{LogMode, ObjectId};
 use loadline_store::{CollectionId, ObjectNo};
-use loadline_study::{ClientKind, OsdHook, Override, RealPlace, StudyKind};
+use loadline_study::{ClientKind, IMPORTED_DRIVE, OsdHook, Override, RealPlace, StudyKind};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -142,6 +142,8 @@ pub(crate) enum StudyCommand {
     Show(NameArg),
     /// Write a study file of one's own, ready to run and to change
     New(NewArgs),
+    /// Make a study file of a recovery test of the Ceph Benchmarking Tool
+    Import(ImportArgs),
     /// Run a study, or continue one that was interrupted, and write its report
     Run(Box<RunArgs>),
     /// Write the report again from a study's folder alone
@@ -183,6 +185,36 @@ pub(crate) struct NewArgs {
     /// Which steps it takes
     #[arg(long, default_value = "recovery")]
     pub(crate) kind: KindArg,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  loadline study import background.yaml                         the queues and profiles of a release under that test's load
+  loadline study import background.yaml --conf ceph.conf.wpq --conf ceph.conf.balanced
+                                                                a setup of each configuration that CBT ran with
+  loadline study run background.toml --quick                    what became of it, in simulation
+
+docs/cbt.md tells what is read of a test, and what has no counterpart.";
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(crate) struct ImportArgs {
+    /// The test, a YAML file
+    pub(crate) test: PathBuf,
+    /// A configuration that its OSDs had: a setup for each
+    #[arg(long, value_name = "CEPH.CONF")]
+    pub(crate) conf: Vec<PathBuf>,
+    /// The release's behaviour: reef, or quincy for what was before; by default as the configuration's parameters show
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// What the OSDs stand on, which a test does not say: a name, or a drive file's path
+    #[arg(long, value_name = "NAME", default_value = IMPORTED_DRIVE)]
+    pub(crate) drive: String,
+    /// The study file; by default the test's name, in the current folder
+    #[arg(long, value_name = "FILE.TOML")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArg,
 }

@@ -145,6 +145,57 @@ fn a_study_of_ones_own_begins_with_one_command() {
     }
 }
 
+/// A test of the Ceph Benchmarking Tool is a study with one command, and what did not become part of it is said.
+#[test]
+fn a_test_of_cbt_becomes_a_study_that_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = include_str!("../../lab/cbt/tests/data/background.yaml");
+    fs::write(folder.path().join("moved.yaml"), test).unwrap();
+    fs::write(folder.path().join("ceph.conf.wpq"), "[osd]\nosd_op_queue = wpq\nosd_frob = 1\n")
+        .unwrap();
+    let import = loadline(folder.path(), &["study", "import", "moved.yaml"]);
+    let text = stdout(&import);
+    assert!(text.contains("loadline study run moved.toml --quick"), "{}", stderr(&import));
+    for says in [
+        "  moved.yaml:17: `cluster.shuffle_osds`\n",
+        "moved.yaml:54: `benchmarks.librbdfio.random_distribution`: addresses are drawn evenly",
+        "11 keys are of CBT's own hosts",
+    ] {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+    let again = loadline(folder.path(), &["study", "import", "moved.yaml"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(stderr(&again).contains("moved.toml: is there already"), "{}", stderr(&again));
+    let run = [
+        "study",
+        "run",
+        "moved.toml",
+        "--quick",
+        "--set",
+        "scale=0.02",
+        "--setups=baseline,balanced",
+    ];
+    let ran = loadline(folder.path(), &run);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert!(folder.path().join("runs/moved-1/report.html").is_file());
+    let other =
+        ["study", "import", "moved.yaml", "--conf", "ceph.conf.wpq", "--out", "wpq.toml", "--json"];
+    let object: Value = serde_json::from_str(&stdout(&loadline(folder.path(), &other))).unwrap();
+    assert_eq!(object["file"], "wpq.toml");
+    let unknown = object["unknown"].as_array().unwrap();
+    assert_eq!((&unknown[1]["file"], &unknown[1]["line"]), (&"ceph.conf.wpq".into(), &3.into()));
+    let bad = |arguments: &[&str], says: &str| {
+        let output = loadline(folder.path(), &[&["study", "import"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).starts_with(&format!("error: {says}")), "{}", stderr(&output));
+    };
+    fs::write(folder.path().join("bad.yaml"), test.replace("osds: [2]", "osds: [9]")).unwrap();
+    bad(&["bad.yaml"], "bad.yaml:35: no study can be made of it: `returning` must be the number");
+    bad(&["none.yaml"], "none.yaml: cannot be read");
+    bad(&["moved.yaml", "--preset", "squid"], "--preset: there is no preset of Ceph's `squid`");
+    bad(&["moved.yaml", "--drive", "none"], "none: there is no drive `none`");
+}
+
 /// Published figures stood beside clients that did something else.
 #[test]
 fn published_figures_stand_beside_the_published_load_alone() {

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 31] = [
+const FLOORS: [&str; 32] = [
     "core/base",
     "core/device",
     "core/scsi",
@@ -33,6 +33,7 @@ const FLOORS: [&str; 31] = [
     "lab/stats",
     "lab/draw",
     "lab/fio",
+    "lab/cbt",
     "lab/load",
     "lab/measure",
     "lab/cdl",

@@ -79,6 +79,7 @@ pub use kind::StudyKind;
 pub use library::Library;
 pub use limits::LIMITS_KEYS;
 /// For who has studies alone, such as the report.
+pub use loadline_cbt::NoteKind;
 pub use loadline_host::why;
 pub use loadline_testbed::{
     CephFound, CephTestPlace, ClientKind, HostPlace, MachineFacts, NamedValue, OsdHook,
@@ -90,7 +91,10 @@ pub use plan::{StudyRequest, plan};
 pub use promise::{ImageResult, KEPT_FROM, PromiseResult};
 pub use published::PublishedSet;
 pub use record::{ImageRecord, RunRecord};
-pub use recovery::{Calibrated, RecoveryStudy, STUDY_KEYS, calibrate};
+pub use recovery::{
+    Calibrated, CbtImport, IMPORTED_DRIVE, ImportNote, ImportedStudy, RecoveryStudy, STUDY_KEYS,
+    calibrate,
+};
 pub use reservation::{ReservationResult, SHORT_ABOVE, WorstSecond};
 pub use result::{
     ComparedRatio, Configuration, DriveSummary, FigureDoubt, FittedFigure, PlacementSpread, Repeat,

@@ -175,6 +175,14 @@ impl Library {
         read(path)
     }
 
+    /// A test or a configuration of another tool, of which a study is made.
+    ///
+    /// # Errors
+    /// [`InputError`] if it cannot be read.
+    pub fn foreign(path: &Path) -> Result<Source, InputError> {
+        read(path)
+    }
+
     /// A fio job file, for the place of a study's own load.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ mod compare;
 mod dry;
 #[cfg(feature = "parquet")]
 mod export;
+mod import;
 mod new;
 mod progress;
 mod report;
@@ -23,6 +24,7 @@ pub(crate) fn carry_out(command: StudyCommand) -> Result<(), Failure> {
         StudyCommand::List(args) => list(args.json),
         StudyCommand::Show(args) => show_one(&args),
         StudyCommand::New(args) => new::carry_out(&args),
+        StudyCommand::Import(args) => import::carry_out(&args, &library()),
         StudyCommand::Run(args) => run::carry_out(&args),
         StudyCommand::Report(args) => report::carry_out(&args),
         #[cfg(feature = "parquet")]

@@ -1,17 +1,15 @@
 //! A study in simulation on a cluster that `loadline ceph facts` described: its OSDs, its groups where they are, its settings in force.
 
 use super::file::{RecoverySetupSection, StudyFile};
+use super::of_options::CephOptions;
 use super::on_ceph;
 use crate::input::{InputError, Source};
 use crate::inputs::Inputs;
-use crate::setup::{SchedulerName, SettingValue};
+use crate::setup::SchedulerName;
 use loadline_cluster::Placement;
-use loadline_cluster::settings::{
-    Enforcement, LevelTarget, Refused, Scope, Settings, SettingsChange,
-};
+use loadline_cluster::settings::Settings;
 use loadline_device::Medium;
 use loadline_osd::OsdId;
-use loadline_qos::preset;
 use loadline_testbed::{DescribedCluster, DescribedOsd, DescribedPool};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -210,91 +208,23 @@ fn in_force(
     medium: Medium,
     left_out: &mut Vec<String>,
 ) -> Result<RecoverySetupSection, String> {
-    let options = &osds[0].options;
+    let options = osds[0].options.iter().filter(|(option, _)| !is_capacity(option));
+    let options: BTreeMap<String, String> =
+        options.map(|(option, value)| (option.clone(), value.clone())).collect();
     let queue = options.get("osd_op_queue").ok_or("its queue is not described")?;
-    let scheduler =
-        on_ceph::queue_of(queue).ok_or_else(|| format!("no queue is called `{queue}`"))?;
-    let is_mclock = scheduler == SchedulerName::Mclock;
-    let name = on_ceph::preset_of(cluster.major(), is_mclock)
+    let is_mclock = on_ceph::queue_of(queue) == Some(SchedulerName::Mclock);
+    let preset = on_ceph::preset_of(cluster.major(), is_mclock)
         .ok_or_else(|| format!("release {} has other profiles", cluster.releases.join(", ")))?;
-    let profile = options.get("osd_mclock_profile").filter(|_| is_mclock);
-    let mut settings = Settings::new(
-        *preset(name).expect("the engine has Ceph's presets"),
-        &[medium],
-        Enforcement::Refuse,
-    );
-    let told = |refused: Refused| refused.to_string();
-    settings.apply(&stored("osd_op_queue", queue)).map_err(told)?;
-    if let Some(profile) = profile {
-        settings.apply(&stored("osd_mclock_profile", profile)).map_err(told)?;
-    }
-    settings.start(OsdId::new(0));
-    let is_held = |option: &str| is_mclock && on_ceph::is_held(option);
-    let kept = kept(options, settings.clone(), is_held, left_out);
+    let of = CephOptions { name: IN_FORCE, preset, medium, options: &options };
+    let about = "the settings that are in force on the described cluster";
+    let (setup, settings) = of.setup(about, left_out)?;
     left_out.extend(differing(osds, &settings));
-    Ok(RecoverySetupSection {
-        name: Spanned::new(0..0, IN_FORCE.to_owned()),
-        about: "the settings that are in force on the described cluster".to_owned(),
-        preset: Spanned::new(0..0, name.to_owned()),
-        scheduler,
-        profile: profile.map(|profile| Spanned::new(0..0, profile.clone())),
-        recovery: true,
-        clients: None,
-        neighbours: Vec::new(),
-        images: BTreeMap::new(),
-        settings: kept,
-    })
-}
-
-fn stored(name: &str, value: &str) -> SettingsChange {
-    SettingsChange::set(LevelTarget::Stored(Scope::Osds), name, value)
+    Ok(setup)
 }
 
 /// What a capacity is called: all setups have that of the description.
 fn is_capacity(option: &str) -> bool {
     option.starts_with("osd_mclock_max_")
-}
-
-/// What is other than queue and profile make it, and the engine takes.
-fn kept(
-    options: &BTreeMap<String, String>,
-    mut settings: Settings,
-    is_held: impl Fn(&str) -> bool,
-    left_out: &mut Vec<String>,
-) -> BTreeMap<Spanned<String>, SettingValue> {
-    let is_said = |option: &str| {
-        ["osd_op_queue", "osd_mclock_profile", on_ceph::OVERRIDE].contains(&option)
-            || is_capacity(option)
-    };
-    let mut kept = BTreeMap::new();
-    for (option, value) in options.iter().filter(|(option, _)| !is_said(option)) {
-        let Ok(id) = settings.option(option) else { continue };
-        let read = settings.table().at(id).kind.parse(value);
-        if read.is_some_and(|read| settings.effective(OsdId::new(0), id).0 == read) {
-            continue;
-        }
-        let mut all = vec![(option, SettingValue::Text(value.clone()))];
-        let beside = on_ceph::OVERRIDE.to_owned();
-        if is_held(option) {
-            all.insert(0, (&beside, SettingValue::Flag(true)));
-        }
-        let mut changed = settings.clone();
-        let mut apply = |(name, value): &(&String, SettingValue)| {
-            changed.apply(&stored(name, &value.text())).map(drop)
-        };
-        match all.iter().try_for_each(&mut apply) {
-            Ok(()) => {
-                settings = changed;
-                let owned = |(key, value): (&String, _)| (Spanned::new(0..0, key.clone()), value);
-                kept.extend(all.into_iter().map(owned));
-            }
-            Err(refused) => left_out.push(format!(
-                "`{IN_FORCE}` is without {option} = {value}: {}.",
-                refused.to_string().trim_end_matches('.')
-            )),
-        }
-    }
-    kept
 }
 
 /// In what the other OSDs differ from the first, as far as the engine has it.

@@ -16,7 +16,9 @@ mod run;
 mod stood;
 mod work;
 
-// What a Ceph cluster can run of a study.
+// What a Ceph cluster can run of a study, what its options come to, and what other tools study on one.
+mod import;
+mod of_options;
 mod on_ceph;
 
 // What a drive file's service time must be, by a published baseline.
@@ -24,6 +26,7 @@ mod calibrate;
 
 pub use calibrate::{Calibrated, calibrate};
 pub use file::STUDY_KEYS;
+pub use import::{CbtImport, IMPORTED_DRIVE, ImportNote, ImportedStudy};
 pub use study::RecoveryStudy;
 
 use crate::declared::Declared;
