@@ -1,7 +1,9 @@
 //! Two results of one study side by side.
 
 use crate::figure::{Better, Figure, ShownIn};
-use crate::result::{SetupResult, StudyResult};
+use crate::kind::StudyKind;
+use crate::pairs::{SetupPair, SetupPairs};
+use crate::result::SetupResult;
 use loadline_stats::{CompareVerdict, compare, mean, mean_interval};
 use serde::Serialize;
 
@@ -11,8 +13,10 @@ pub const UNTESTED: &str = "not tested";
 /// One figure of one setup in both results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedFigure {
-    /// The setup.
+    /// The setup, as the old result calls it.
     pub setup: String,
+    /// As the new one does.
+    pub new_setup: String,
     /// The figure, with its unit.
     pub figure: String,
     /// The old value.
@@ -31,17 +35,16 @@ pub struct ComparedFigure {
     pub verdict: &'static str,
 }
 
-/// The figures of the result table, of every setup that both results have.
-pub fn compare_results(old: &StudyResult, new: &StudyResult) -> Vec<ComparedFigure> {
+/// The figures of the result table, of every pair of setups.
+pub fn compare_results(kind: StudyKind, pairs: &SetupPairs<'_>) -> Vec<ComparedFigure> {
     let figures = || {
-        let shown = old.kind.figures().iter().filter(|figure| figure.seen == ShownIn::Table);
+        let shown = kind.figures().iter().filter(|figure| figure.seen == ShownIn::Table);
         shown.filter(|figure| figure.is_of_runs())
     };
-    let pairs = old.setups.iter().filter_map(|setup| Some((setup, new.setup(setup.name())?)));
-    let compared = |(old, new): (&SetupResult, &SetupResult)| {
-        figures().filter_map(|figure| compared(figure, old, new)).collect::<Vec<_>>()
+    let compared = |pair: &SetupPair<'_>| {
+        figures().filter_map(|figure| compared(figure, pair.old, pair.new)).collect::<Vec<_>>()
     };
-    pairs.flat_map(compared).collect()
+    pairs.pairs.iter().flat_map(compared).collect()
 }
 
 fn compared(figure: &Figure, old: &SetupResult, new: &SetupResult) -> Option<ComparedFigure> {
@@ -51,6 +54,7 @@ fn compared(figure: &Figure, old: &SetupResult, new: &SetupResult) -> Option<Com
     let comparison = compare(&before, &after);
     Some(ComparedFigure {
         setup: old.name().to_owned(),
+        new_setup: new.name().to_owned(),
         figure: figure.label(),
         old: old_mean,
         new: new_mean,
@@ -92,8 +96,11 @@ impl SetupResult {
 mod tests {
     use super::*;
     use crate::figure::Figures;
-    use crate::kind::StudyKind;
-    use crate::result::{Configuration, Repeat};
+    use crate::result::{Configuration, Repeat, StudyResult};
+
+    fn compared_results(old: &StudyResult, new: &StudyResult) -> Vec<ComparedFigure> {
+        compare_results(old.kind, &SetupPairs::of(old, new))
+    }
 
     fn result(iops: &[f64]) -> StudyResult {
         let repeat = |iops: &f64| Repeat {
@@ -109,7 +116,7 @@ mod tests {
     #[test]
     fn a_change_is_a_share_of_the_old_value() {
         let (old, new) = (result(&[99.0, 100.0, 101.0]), result(&[149.0, 150.0, 151.0]));
-        let found = compare_results(&old, &new);
+        let found = compared_results(&old, &new);
         assert_eq!(found.len(), 1, "no other figure is in both");
         assert_eq!((found[0].old, found[0].new, found[0].change), (100.0, 150.0, 0.5));
         assert_eq!(found[0].verdict, "higher, better");
@@ -119,13 +126,13 @@ mod tests {
 
     #[test]
     fn one_run_tells_no_difference() {
-        let found = compare_results(&result(&[100.0]), &result(&[200.0]));
+        let found = compared_results(&result(&[100.0]), &result(&[200.0]));
         assert_eq!(
             (found[0].change, found[0].difference, found[0].old_half_width),
             (1.0, None, None)
         );
         assert_eq!(found[0].verdict, UNTESTED);
-        assert_eq!(compare_results(&result(&[100.0]), &result(&[100.0]))[0].verdict, "equal");
+        assert_eq!(compared_results(&result(&[100.0]), &result(&[100.0]))[0].verdict, "equal");
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod compare;
 mod conclude;
 mod facts;
 mod host;
+mod pairs;
 mod promise;
 mod published;
 mod real_runs;
@@ -86,6 +87,7 @@ pub use loadline_testbed::{
     PERCENTILES, RealDisks, RealPlace,
 };
 pub use overrides::{Override, StudyKey};
+pub use pairs::{SetupPair, SetupPairs, UnpairedSetup};
 pub use place::Place;
 pub use plan::{StudyRequest, plan};
 pub use promise::{ImageResult, KEPT_FROM, PromiseResult};

@@ -3,7 +3,9 @@
 use crate::cli::CompareArgs;
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{ComparedFigure, RunFolder, Session, StudyResult, UNTESTED, compare_results};
+use loadline_study::{
+    ComparedFigure, RunFolder, Session, SetupPairs, StudyResult, UNTESTED, compare_results,
+};
 use serde_json::json;
 use std::path::Path;
 
@@ -19,19 +21,26 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
         );
         return Err(Failure::Input(text));
     }
-    let figures = compare_results(&old, &new);
+    let pairs = SetupPairs::of(&old, &new);
+    let figures = compare_results(old.kind, &pairs);
     if args.json.json {
         let side = |result: &StudyResult| json!({ "world": result.world, "scale": result.scale, "drive": result.drive.name });
         let (from, to) = (side(&old), side(&new));
         return show::json(&json!({
             "study": old.study, "old": from, "new": to, "figures": figures,
+            "pairs": pairs.pairs.iter().map(|pair| json!({
+                "old": pair.old.name(), "new": pair.new.name(), "differs": pair.differs,
+            })).collect::<Vec<_>>(),
+            "unpaired": pairs.unpaired.iter().map(|setup| json!({
+                "setup": setup.name, "of": if setup.is_new { "new" } else { "old" }, "why": setup.why,
+            })).collect::<Vec<_>>(),
         }));
     }
     let rows: Vec<[String; 6]> = figures
         .iter()
         .map(|figure| {
             [
-                figure.setup.clone(),
+                both_names(&figure.setup, &figure.new_setup),
                 figure.figure.clone(),
                 with_interval(figure.old, figure.old_half_width),
                 with_interval(figure.new, figure.new_half_width),
@@ -44,13 +53,41 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
     let table = show::table(head, &[1, 5], &rows);
     let note = if figures.iter().any(|figure| figure.verdict == UNTESTED) { ONE_RUN } else { "" };
     show::text(&format!(
-        "{}\n{table}{note}{}",
+        "{}\n{table}{note}{}{}",
         sides(&old, &new),
+        in_pairs(&pairs),
         model_error(&old, &new, &figures)
     ))
 }
 
 const ONE_RUN: &str = "\nnot tested: one run a setup cannot tell a difference from chance; run both with --repeat 3 or more\n";
+
+/// A setup by the names that both results have for it.
+fn both_names(old: &str, new: &str) -> String {
+    if old == new { old.to_owned() } else { format!("{old} = {new}") }
+}
+
+/// Which setups stand side by side though they differ, and which do not, and why. Nothing is to be said where all are the same.
+fn in_pairs(pairs: &SetupPairs<'_>) -> String {
+    let mut text = String::new();
+    for pair in &pairs.pairs {
+        let names = both_names(pair.old.name(), pair.new.name());
+        match &pair.differs {
+            Some(differs) => {
+                text += &format!("paired      {names}, though they differ: {differs}\n")
+            }
+            None if pair.old.name() != pair.new.name() => {
+                text += &format!("paired      {names}: queue, profile and settings are the same\n");
+            }
+            None => {}
+        }
+    }
+    for setup in &pairs.unpaired {
+        let of = if setup.is_new { "new" } else { "old" };
+        text += &format!("not paired  {} of {of}: {}\n", setup.name, setup.why);
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
 
 /// A mean with half of its 95 % interval, where there is one.
 fn with_interval(mean: f64, half_width: Option<f64>) -> String {

@@ -87,6 +87,7 @@ fn fit_to(
     // What a file expects is of its own cluster.
     file.expectations.clear();
     file.companions.spread_placements = 0;
+    file.setups.iter_mut().for_each(|setup| as_released(setup.get_mut(), cluster, osds[0]));
     match in_force(cluster, &osds, medium, &mut left_out) {
         Ok(setup) => {
             let name = setup.name.clone();
@@ -201,6 +202,24 @@ fn capacities(osds: &[&DescribedOsd], medium: Medium) -> BTreeMap<String, String
     ["capacity_iops", "sequential_bandwidth"].into_iter().filter_map(figure).collect()
 }
 
+/// What is no era's mClock is the described release's, as in a run on the cluster itself: WPQ, and clients alone under the queue
+/// that it has.
+fn as_released(setup: &mut RecoverySetupSection, cluster: &DescribedCluster, osd: &DescribedOsd) {
+    if setup.preset.get_ref() == "loadline" {
+        return;
+    }
+    if on_ceph::is_clients_alone(setup) {
+        let queue = osd.options.get("osd_op_queue").and_then(|queue| on_ceph::queue_of(queue));
+        setup.scheduler = queue.unwrap_or(setup.scheduler);
+    } else if setup.scheduler == SchedulerName::Mclock {
+        return;
+    }
+    let is_mclock = setup.scheduler == SchedulerName::Mclock;
+    if let Some(preset) = on_ceph::preset_of(cluster.major(), is_mclock) {
+        setup.preset = Spanned::new(setup.preset.span(), preset.to_owned());
+    }
+}
+
 /// A setup with what is in force in the first OSD, as far as the engine knows it.
 fn in_force(
     cluster: &DescribedCluster,
@@ -307,6 +326,28 @@ mod tests {
         assert!(chosen.iter().any(|at| study.setups[*at].name == IN_FORCE));
         assert!(study.published.is_none(), "published figures are of another cluster");
         assert_eq!(study.departs, ["--described facts.json"]);
+    }
+
+    /// The twin of a cluster's run is compared with it: WPQ, and what is measured by, are its release's in both.
+    #[test]
+    fn wpq_and_clients_alone_are_those_of_the_described_release() {
+        let of = |facts: &str| {
+            let study = Study::new(&inputs(facts, &["scale=0.001"])).expect("it can be used");
+            let setup = |name: &str| study.setups.iter().find(|it| it.name == name).cloned();
+            ["baseline", "WPQ(Def)", "balanced"].map(|name| {
+                let setup = setup(name).expect("it is there");
+                let queue = setup.settings.iter().find(|row| row.key == "osd_op_queue");
+                format!("{} {}", setup.preset, queue.expect("it is told").value)
+            })
+        };
+        let (reef, quincy) = ("reef mclock_scheduler", "quincy mclock_scheduler");
+        assert_eq!(of(FACTS), [reef, "reef wpq", quincy]);
+        let wpq = with(|cluster| {
+            for osd in &mut cluster.osds {
+                osd.options.insert("osd_op_queue".to_owned(), "wpq".to_owned());
+            }
+        });
+        assert_eq!(of(&wpq), ["reef wpq", "reef wpq", quincy]);
     }
 
     #[test]

@@ -79,14 +79,18 @@ pub(super) fn is_held(option: &str) -> bool {
     HELD.contains(&option)
 }
 
+/// Clients alone are what the others are measured by, under whichever queue a cluster runs with.
+pub(super) fn is_clients_alone(setup: &RecoverySetupSection) -> bool {
+    !setup.recovery && setup.profile.is_none() && setup.settings.is_empty()
+}
+
 /// A setup as the cluster's release means it.
 fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result<(), String> {
     let CephFound { queue, release, .. } = &place.found;
     if setup.preset.get_ref() == "loadline" || setup.scheduler == SchedulerName::Fifo {
         return Err("no Ceph has this scheduler".to_owned());
     }
-    // Clients alone are what the others are measured by, under whichever queue the cluster runs with.
-    if !setup.recovery && setup.profile.is_none() && setup.settings.is_empty() {
+    if is_clients_alone(setup) {
         setup.scheduler = queue_of(queue).unwrap_or(setup.scheduler);
     }
     let is_mclock = setup.scheduler == SchedulerName::Mclock;
