@@ -180,15 +180,22 @@ fn slowest(found: &ClusterLook) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
+/// A least time that is nearer to the likely one than this says nothing beside it.
+const FAR: f64 = 0.8;
+
 fn one_backlog(backlog: &Backlog) -> String {
     let name = match backlog.kind {
         BacklogKind::Recovery => "recovery",
         BacklogKind::DeepScrub => "deep scrub",
         BacklogKind::Trim => "trim",
     };
-    let remaining = match backlog.remaining_s {
-        Some(seconds) => format!("about {} more", in_time(seconds)),
-        None => "nothing moves".to_owned(),
+    let remaining = match (backlog.remaining_s, backlog.least_s) {
+        (Some(about), Some(least)) if least < FAR * about => {
+            format!("about {} more, {} at the least", in_time(about), in_time(least))
+        }
+        (Some(about), _) => format!("about {} more", in_time(about)),
+        (None, Some(least)) => format!("at least {} more", in_time(least)),
+        (None, None) => "nothing moves".to_owned(),
     };
     let (left, unit) = (backlog.left, backlog.unit);
     // A round of scrubs goes in groups per day.

@@ -1,7 +1,9 @@
 //! How long until recovery, scrubs and trimming have ended, and why it is not sooner.
 
-use crate::look::{ClusterLook, OsdLook};
+use crate::look::{ClusterLook, MovingGroup, OsdLook};
+use crate::time_left::{GroupLeft, TimeLeft, time_left};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The cluster tells of its groups this often, in seconds (`mgr_stats_period`): so late it says that it is clean.
 const TOLD_AFTER_S: f64 = 5.0;
@@ -31,8 +33,10 @@ pub struct Backlog {
     pub unit: &'static str,
     /// `unit` per second at present.
     pub rate_per_s: f64,
-    /// Seconds at this pace; `None` while nothing moves.
+    /// Seconds as it goes; `None` while nothing moves, or too little to tell.
     pub remaining_s: Option<f64>,
+    /// Seconds that it takes at the least; `None` while nothing moves.
+    pub least_s: Option<f64>,
     /// What it stands for, and why it is not faster: each a sentence.
     pub why: Vec<String>,
 }
@@ -53,24 +57,62 @@ fn recovery(look: &ClusterLook) -> Option<Backlog> {
     if left == 0.0 && look.status.osdmap.num_remapped_pgs == 0 {
         return None;
     }
-    let moved: f64 = look
-        .osds
-        .iter()
-        .filter_map(|osd| osd.ends())
-        .map(|(first, last)| (last.osd.push - first.osd.push) + (last.osd.pull - first.osd.pull))
-        .sum();
-    let rate_per_s = moved / look.window_s;
-    let remaining_s = (rate_per_s > 0.0).then(|| left / rate_per_s + TOLD_AFTER_S);
+    let time = by_groups(look).or_else(|| by_counters(look, left));
     let mut why = vec![class_of_recovery(look, misplaced, degraded)];
+    if time.is_some_and(|time| time.about_s.is_none()) {
+        why.push(
+            "a queue of an OSD has moved too few copies to tell its pace: watch longer (--seconds)"
+                .to_owned(),
+        );
+    }
     why.extend(held_back(look));
     Some(Backlog {
         kind: BacklogKind::Recovery,
         left,
         unit: "copies",
-        rate_per_s,
-        remaining_s,
+        rate_per_s: time.map_or(0.0, |time| time.rate_per_s),
+        remaining_s: time.and_then(|time| time.about_s).map(|about| about + TOLD_AFTER_S),
+        least_s: time.map(|time| time.least_s + TOLD_AFTER_S),
         why,
     })
+}
+
+/// By what each group had left when the window began and has now: groups of one OSD with the same queue share its pace.
+fn by_groups(look: &ClusterLook) -> Option<TimeLeft> {
+    let [before, now] = &look.groups;
+    if before.groups == 0 || now.groups == 0 {
+        return None;
+    }
+    let queues = |primary: i64| {
+        let osd = look.osds.iter().find(|osd| i64::from(osd.id) == primary);
+        osd.and_then(OsdLook::queues).unwrap_or(1)
+    };
+    let group = |of: &MovingGroup, before: f64, left: f64| GroupLeft {
+        queue: (of.primary, of.number() % queues(of.primary)),
+        before,
+        left,
+        waits: of.waits,
+    };
+    let left_before: BTreeMap<&str, f64> =
+        before.moving.iter().map(|of| (of.pgid.as_str(), of.left)).collect();
+    let still: BTreeSet<&str> = now.moving.iter().map(|of| of.pgid.as_str()).collect();
+    let moving = now.moving.iter().map(|of| {
+        // One that has only now been given something to move has moved nothing.
+        let before = left_before.get(of.pgid.as_str()).copied().unwrap_or(of.left);
+        group(of, before, of.left)
+    });
+    let done = before.moving.iter().filter(|of| !still.contains(of.pgid.as_str()));
+    time_left(moving.chain(done.map(|of| group(of, of.left, 0.0))), look.window_s)
+}
+
+/// By what the OSDs count, where their groups do not tell, or have not told anew.
+fn by_counters(look: &ClusterLook, left: f64) -> Option<TimeLeft> {
+    let ends = look.osds.iter().filter_map(|osd| osd.ends());
+    let moved: f64 = ends
+        .map(|(first, last)| (last.osd.push - first.osd.push) + (last.osd.pull - first.osd.pull))
+        .sum();
+    let all = GroupLeft { queue: (), before: left + moved, left, waits: true };
+    time_left([all], look.window_s)
 }
 
 /// From 17.2.6 on the backfill of what is merely misplaced is best effort's (pull request 49975).
@@ -211,6 +253,7 @@ fn deep_scrub(look: &ClusterLook) -> Option<Backlog> {
         unit: "groups",
         rate_per_s,
         remaining_s,
+        least_s: remaining_s,
         why,
     })
 }
@@ -231,12 +274,14 @@ fn trim(look: &ClusterLook) -> Option<Backlog> {
     if rate_per_s < 0.0 {
         why.push("more snapshots are deleted than trimmed".to_owned());
     }
+    let remaining_s = (rate_per_s > 0.0).then(|| after.trim_queue as f64 / rate_per_s);
     Some(Backlog {
         kind: BacklogKind::Trim,
         left: after.trim_queue as f64,
         unit: "snapshots in groups",
         rate_per_s,
-        remaining_s: (rate_per_s > 0.0).then(|| after.trim_queue as f64 / rate_per_s),
+        remaining_s,
+        least_s: remaining_s,
         why,
     })
 }

@@ -24,6 +24,7 @@ mod check;
 mod describe;
 mod estimate;
 mod look;
+mod time_left;
 
 // What may be changed, and how it is put back.
 pub mod guard;
@@ -33,8 +34,9 @@ pub use connection::{CephConnection, CephError, CommandAnswer, CommandTarget, as
 pub use describe::{DescribedCluster, DescribedGroup, DescribedOsd, DescribedPool, describe};
 pub use estimate::{Backlog, BacklogKind, backlogs};
 pub use librados::Librados;
-pub use look::{BusySample, ClusterLook, DeepStamp, OsdLook, PgTotals, look};
+pub use look::{BusySample, ClusterLook, DeepStamp, MovingGroup, OsdLook, PgTotals, look};
 pub use place::{CephPlace, ConnectBy, NoCephPlace};
 pub use program::CephProgram;
 pub use recorded::RecordedCluster;
 pub use stamp::seconds_of;
+pub use time_left::{GroupLeft, TimeLeft, time_left};

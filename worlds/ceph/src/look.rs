@@ -90,6 +90,8 @@ pub struct PgTotals {
     pub misplaced: f64,
     /// Copies that do not exist.
     pub degraded: f64,
+    /// Those of which copies are to move.
+    pub moving: Vec<MovingGroup>,
     /// Snapshots still to be trimmed, summed over groups.
     pub trim_queue: u64,
     /// PgGroups that trim.
@@ -98,6 +100,36 @@ pub struct PgTotals {
     pub deep_scrubbing: u64,
     /// When each was deep-scrubbed last, since 1970; the birth of those that never were.
     pub deep_stamps: Vec<DeepStamp>,
+}
+
+/// A group of which copies are to move.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MovingGroup {
+    /// Its name.
+    pub pgid: String,
+    /// Who sends its copies; -1 while nobody serves it.
+    pub primary: i64,
+    /// Copies that are not where they belong, or do not exist.
+    pub left: f64,
+    /// Whether it waits for a slot.
+    pub waits: bool,
+}
+
+impl MovingGroup {
+    fn of(group: &PgStat) -> MovingGroup {
+        MovingGroup {
+            pgid: group.pgid.clone(),
+            primary: group.acting.first().copied().unwrap_or(-1),
+            left: group.stat_sum.num_objects_misplaced + group.stat_sum.num_objects_degraded,
+            waits: ["backfill_wait", "recovery_wait"].iter().any(|word| group.state.contains(word)),
+        }
+    }
+
+    /// Its number within its pool, which decides the queue of an OSD that it has.
+    pub(crate) fn number(&self) -> u32 {
+        let number = self.pgid.split_once('.').map(|(_, number)| number);
+        number.and_then(|number| u32::from_str_radix(number, 16).ok()).unwrap_or(0)
+    }
 }
 
 /// When a group was deep-scrubbed last.
@@ -114,6 +146,10 @@ impl PgTotals {
         self.groups += 1;
         self.misplaced += group.stat_sum.num_objects_misplaced;
         self.degraded += group.stat_sum.num_objects_degraded;
+        let moving = MovingGroup::of(group);
+        if moving.left > 0.0 {
+            self.moving.push(moving);
+        }
         self.trim_queue = self.trim_queue.saturating_add(group.snaptrimq_len);
         self.trimming += u64::from(group.state.contains("snaptrim"));
         self.deep_scrubbing += u64::from(group.state.contains("scrubbing+deep"));
@@ -311,6 +347,13 @@ impl OsdLook {
     /// An option in force, as a number.
     pub fn number(&self, option: &str) -> Option<f64> {
         self.options.get(option)?.parse().ok()
+    }
+
+    /// How many queues it has, if it tells.
+    pub(crate) fn queues(&self) -> Option<u32> {
+        let of_medium = format!("osd_op_num_shards_{}", self.medium());
+        let told = ["osd_op_num_shards", &of_medium].into_iter().filter_map(|it| self.number(it));
+        told.map(|number| number as u32).find(|number| *number > 0)
     }
 
     /// Random 4 KiB writes per second that its scheduler reckons with.
