@@ -91,6 +91,7 @@ struct StartOptions {
 fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> EngineConfig {
     let nbd = [ListenAt::Unix(config.nbd_unix)].into_iter();
     EngineConfig {
+        loops: config.loops,
         disks: config
             .osds
             .into_iter()

@@ -11,6 +11,7 @@ use loadline_host::{
     EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan, NbdSpec, write_empty_store,
 };
 use loadline_osd::OsdSet;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
@@ -79,6 +80,7 @@ fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
     let image = |image: &TestImage| ImageSpec { name: image.name.clone(), size: image.load.image };
     let over_nbd = spec.place.client == ClientKind::Fio;
     EngineConfig {
+        loops: NonZeroUsize::MIN,
         page: None,
         disks: ground.disks.iter().map(disk).collect(),
         copies: spec.copies,

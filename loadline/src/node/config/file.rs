@@ -88,6 +88,10 @@ pub(super) struct NodeFile {
     #[arg(long)]
     #[serde(deserialize_with = "from_text")]
     pub(super) backend: Option<Typed<BackendChoice>>,
+    /// Loops that carry the work, each on a processor of its own where the system lets it: the first serves clients, and OSDs are spread
+    /// over all; by default 1
+    #[arg(long, value_name = "N")]
+    pub(super) loops: Option<usize>,
     #[arg(skip)]
     pub(super) limits: LimitsTyped,
     // By the class's name.

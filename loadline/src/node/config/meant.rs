@@ -21,6 +21,7 @@ use loadline_store::paged::{LogMode, Protection};
 use loadline_study::unknown;
 use loadline_tls::{TlsFiles, TlsServer};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// The published studies' number of copies, where there are so many OSDs.
@@ -29,6 +30,8 @@ const COPIES: u32 = 3;
 const SHORTEST: Span = Span::from_secs(1);
 /// Images with paths of their own at most: each takes some dozen descriptors.
 const VHOST_MAX: usize = 64;
+/// A loop for each of the OSDs that a node may have.
+const LOOPS_MAX: usize = 64;
 /// What log, images and a useful number of pages take at least.
 const OSD_BYTES_MIN: Bytes = Bytes::from_mib(64);
 
@@ -80,6 +83,14 @@ impl FieldFault {
     }
 }
 
+/// How many loops there are.
+fn loops(typed: Option<usize>) -> Result<NonZeroUsize, FieldFault> {
+    match NonZeroUsize::new(typed.unwrap_or(1)).filter(|loops| loops.get() <= LOOPS_MAX) {
+        Some(loops) => Ok(loops),
+        None => Err(FieldFault::new("loops", format!("takes a number from 1 to {LOOPS_MAX}"))),
+    }
+}
+
 impl NodeFile {
     /// What was meant; relative paths start at `folder`, those of the node's parts at the node's own folder.
     pub(super) fn meant(self, folder: &Path) -> Result<NodeConfig, FieldFault> {
@@ -122,6 +133,7 @@ impl NodeFile {
             direct: typed(self.direct, Default::default()),
             discards: typed(self.discards, Default::default()),
             backend: typed(self.backend, Default::default()),
+            loops: loops(self.loops)?,
             drive_limits,
             settings,
             dir,

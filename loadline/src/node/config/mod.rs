@@ -24,6 +24,7 @@ use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// What a node is to be. Paths are relative to where the program was started, or absolute.
@@ -75,6 +76,8 @@ pub(crate) struct NodeConfig {
     pub(crate) discards: Discards,
     /// How disks and sockets are reached.
     pub(crate) backend: BackendChoice,
+    /// Loops that carry the work.
+    pub(crate) loops: NonZeroUsize,
     /// The duration limits that every disk holds.
     pub(crate) drive_limits: DriveLimits,
     /// Settings for the stored level, scheduler and profile among them. The option table accepts them together.

@@ -32,6 +32,7 @@ scheduler = "mclock_scheduler"
 profile = "high_client_ops"
 direct = "yes"
 backend = "threads"
+loops = 2
 
 [nbd]
 unix = "clients.sock"
@@ -91,6 +92,7 @@ fn every_field_of_a_file_is_meant() {
     );
     assert_eq!((config.log_mode, config.protection), (LogMode::Fsync, Protection::Log));
     assert_eq!((config.direct, config.backend), (Direct::Yes, BackendChoice::Threads));
+    assert_eq!(config.loops.get(), 2);
     assert_eq!(config.preset.name, "reef");
     let (all, one) = (LevelTarget::Stored(Scope::Osds), Scope::Osd(OsdId::new(1)));
     let settings = SettingsChange::set(all, "osd_op_queue", "mclock_scheduler")
@@ -126,6 +128,7 @@ fn flags_and_file_make_one_configuration() {
         "--profile=balanced",
         "--direct=no",
         "--backend=io_uring",
+        "--loops=4",
         "--nbd-tcp=[::]:10809",
         "--nbd-insecure",
         "--read-only=gold",
@@ -152,6 +155,7 @@ fn flags_and_file_make_one_configuration() {
         profile = "balanced"
         direct = "no"
         backend = "io_uring"
+        loops = 4
         nbd = { tcp = "[::]:10809", insecure = true, read_only = ["gold", "vm-*"], connections = 9, connections_per_peer = 3, negotiation = "4 s", idle = "1 min" }
         settings = { osd = { osd_max_backfills = 4 } }"#,
     );

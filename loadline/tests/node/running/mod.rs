@@ -8,6 +8,7 @@ mod disks;
 mod flips;
 mod http;
 mod left_out;
+mod loops;
 mod monitoring;
 mod node;
 mod page;

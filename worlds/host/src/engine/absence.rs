@@ -43,7 +43,7 @@ impl HostNode {
     /// Why an OSD does not serve, if nobody took it down.
     pub(super) fn absent_osd(&self, osd: OsdId) -> Option<Absence<'_>> {
         let disk = &self.disks.of[osd];
-        match (self.node.cluster().fault(osd), &disk.unopened, disk.disk) {
+        match (self.node.cluster().fault(osd), &disk.unopened, disk.open) {
             (Some(fault), ..) if disk.is_blank && is_no_store(fault) => {
                 Some(Absence::Blank(osd, &disk.path))
             }

@@ -12,6 +12,8 @@ use super::health::HealthMeter;
 use super::host_node::{Alarm, HostNode};
 use super::mail::Mail;
 use super::nbd::NbdConnections;
+use super::rack_disks::RackDisks;
+use super::racks::Racks;
 use super::settings::NodeSettings;
 use super::shared_memory::SharedMemory;
 use super::vhost::VhostFaces;
@@ -19,7 +21,7 @@ use super::watches::Watches;
 use super::{Engine, Stopping};
 use crate::new_store::random_u128;
 use crate::{
-    DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop, LoopError, LoopOptions,
+    Clock, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop, LoopError, LoopOptions,
     NewStoreError, OpenedDisk, raise_descriptors, write_store,
 };
 use loadline_base::{Agenda, Span};
@@ -118,6 +120,7 @@ impl Engine {
             backend: config.backend,
             connections_max: doors.most(),
             socket_mode: config.socket_mode,
+            clock: Some(Clock::start()),
             ..LoopOptions::default()
         };
         let mut world: Loop<Mail> = Loop::new(options)?;
@@ -126,11 +129,15 @@ impl Engine {
         }
         let settings = NodeSettings::new(&config)?;
         let (cluster, stores) = (settings.cluster(&config), settings.store(&config));
+        let mut node = Node::on_disks(&cluster, stores, Delays::default());
+        let racks = Racks::start(&mut node, world.mailbox(), config.loops, options)?;
         let host = HostNode {
             now: world.now(),
             world,
             alarms: Agenda::default(),
-            node: Node::on_disks(&cluster, stores, Delays::default()),
+            node,
+            own: RackDisks::default(),
+            racks,
             config,
             settings,
             disks: EngineDisks::default(),
@@ -151,7 +158,7 @@ impl Engine {
             watches: Watches::default(),
             stopping: Stopping::No,
         };
-        tracing::info!(mode = %engine.host.io_mode(), "event loop");
+        tracing::info!(mode = %engine.host.io_mode(), loops = engine.host.racks.loops(), "event loop");
         engine.open_disks()?;
         engine.begin_cluster()?;
         engine.host.tell_absent();

@@ -14,6 +14,7 @@ use loadline_tls::TlsServer;
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub struct EngineConfig {
     pub settings: SettingsChange,
     /// The duration limits that every disk holds.
     pub drive_limits: DriveLimits,
+    /// Loops that carry its work: the first one serves clients and owns the map, and turns OSDs too where the others leave some.
+    pub loops: NonZeroUsize,
     /// Memory for pages of each OSD.
     pub cache: Bytes,
     /// All memory that the node may take, these pages among it ([`MemoryPlan`](crate::MemoryPlan)).

@@ -29,7 +29,7 @@ impl HostNode {
             progress: self.node.progress(),
             received: self.node.received().objects,
             clean: self.node.cluster().is_clean(),
-            device_requests: self.disks.requests,
+            device_requests: self.device_requests(),
         }
     }
 
@@ -155,8 +155,8 @@ impl Engine {
                 self.direct.tell(DirectAnswer::Values(values));
             }
             DirectAsk::Modes => {
-                let open = self.host.disks.of.values().filter_map(|disk| disk.disk);
-                let direct = open.map(|disk| self.host.world.disk(disk).mode().direct).collect();
+                let open = self.host.disks.of.values().filter_map(|disk| disk.open);
+                let direct = open.map(|open| open.direct).collect();
                 let event_loop = self.host.world.mode().to_string();
                 self.direct.tell(DirectAnswer::Modes(DirectModes { event_loop, direct }));
             }

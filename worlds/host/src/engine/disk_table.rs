@@ -1,32 +1,40 @@
-//! What is known of each OSD's disk, and which requests the disks have.
+//! What is known of each OSD's disk.
 
-use crate::{DiskId, DiskProblem, OpenedDisk};
-use loadline_base::{Bytes, IdVec, SlotId, Slots, Time};
+use crate::{DiskKind, DiskProblem, OpenedDisk};
+use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::OsdId;
-use loadline_store::paged::IoId;
 use std::path::PathBuf;
 
-/// A request that the loop has.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LoopRequest {
-    pub osd: OsdId,
-    pub life: u32,
-    pub id: IoId,
+/// What a disk is that a loop has open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OpenFacts {
+    /// Device and inode of what is open.
+    pub identity: (u64, u64),
+    /// Whether requests pass the page cache by.
+    pub direct: bool,
+    pub kind: DiskKind,
+    /// What its file lacks of its blocks.
+    pub lacks: Bytes,
+}
+
+impl OpenFacts {
+    pub(super) fn of(disk: &OpenedDisk) -> OpenFacts {
+        let (identity, direct) = (disk.identity(), disk.mode().direct);
+        OpenFacts { identity, direct, kind: disk.kind(), lacks: disk.lacks() }
+    }
 }
 
 /// An OSD's disk.
 #[derive(Debug, Default)]
 pub(super) struct EngineDisk {
-    /// The disk of the loop, while it is open.
-    pub disk: Option<DiskId>,
+    /// What it is, while a loop has it open.
+    pub open: Option<OpenFacts>,
     /// Why it could not be opened, if something was there.
     pub unopened: Option<DiskProblem>,
     pub path: PathBuf,
     /// The start has found that it holds nothing.
     pub is_blank: bool,
     pub bytes: Bytes,
-    /// What the loop has and has not answered: a disk is opened again only after the last of it.
-    pub in_flight: u32,
     /// It is to be opened as soon as nothing is in flight.
     pub reopen: bool,
     /// What takes its place then.
@@ -49,26 +57,4 @@ pub(super) struct EngineDisk {
 #[derive(Default)]
 pub(super) struct EngineDisks {
     pub of: IdVec<OsdId, EngineDisk>,
-    sent: Slots<LoopRequest>,
-    /// How many requests the disks have been given.
-    pub requests: u64,
-}
-
-impl EngineDisks {
-    /// A request goes to its disk, under this token.
-    pub(super) fn sends(&mut self, request: LoopRequest) -> u64 {
-        let of = &mut self.of[request.osd];
-        of.in_flight += 1;
-        self.requests += 1;
-        u64::from(self.sent.acquire(request).get())
-    }
-
-    /// A disk has answered the request of this token.
-    pub(super) fn answered(&mut self, token: u64) -> LoopRequest {
-        let token = SlotId::new(u32::try_from(token).expect("the token is a slot"));
-        let request = self.sent.release(token);
-        let of = &mut self.of[request.osd];
-        of.in_flight -= 1;
-        request
-    }
 }

@@ -4,6 +4,7 @@ use super::Engine;
 use super::budget::give_back_memory;
 use super::health::DoneSoFar;
 use super::host_node::{Alarm, HostNode};
+use super::mail::{FromRack, RackMail};
 use loadline_base::Span;
 use loadline_cluster::images::Image;
 use loadline_osd::Effect;
@@ -16,17 +17,43 @@ impl Engine {
         while let Some(effect) = self.host.node.next(self.host.now) {
             match effect {
                 Effect::Io(osd, life, io) => self.host.disk_request(osd, life, io),
-                Effect::Reply(mut reply) => {
-                    self.host.now = self.host.world.now();
-                    reply.answered = self.host.now;
-                    self.replied(*reply);
-                }
-                Effect::Benched(osd, ended) => self.benched(osd, ended),
-                Effect::Trace(span) => self.traced(span),
-                effect => {
-                    unreachable!("not of OSDs on disks in a world without delays: {effect:?}")
+                effect => self.happened_to_clients(effect),
+            }
+        }
+    }
+
+    /// What an OSD, on whichever loop, has for who serves clients.
+    fn happened_to_clients(&mut self, effect: Effect) {
+        match effect {
+            Effect::Reply(mut reply) => {
+                self.host.now = self.host.world.now();
+                reply.answered = self.host.now;
+                self.replied(*reply);
+            }
+            Effect::Benched(osd, ended) => self.benched(osd, ended),
+            Effect::Trace(span) => self.traced(span),
+            effect => unreachable!("not of OSDs on disks in a world without delays: {effect:?}"),
+        }
+    }
+
+    /// Another loop of this node has sent something.
+    pub(super) fn rack_mail(&mut self, mail: RackMail) {
+        match mail {
+            RackMail::Events(events) => {
+                for (osd, event) in events {
+                    self.host.node.happened(osd, event);
                 }
             }
+            RackMail::From(from) => {
+                let FromRack { told, effects, troubles, rested } = *from;
+                told.into_iter().for_each(|told| self.host.node.heard(self.host.now, told));
+                effects.into_iter().for_each(|effect| self.happened_to_clients(effect));
+                for (osd, outcome, error) in troubles {
+                    self.host.told_trouble(osd, outcome, error);
+                }
+                rested.into_iter().for_each(|osd| self.host.reopen_if_idle(osd));
+            }
+            RackMail::Do(_) | RackMail::End => unreachable!("this loop tells others so"),
         }
     }
 

@@ -39,7 +39,7 @@ impl HostNode {
 
     fn is_idle(&self, osd: OsdId) -> bool {
         let of = &self.disks.of[osd];
-        of.disk.is_some() && of.in_flight == 0 && !of.reopen
+        of.open.is_some() && !of.reopen && self.is_at_rest(osd)
     }
 
     /// Begins with the next damaged one, if there is one.
@@ -64,9 +64,9 @@ impl HostNode {
             "{why}: the other OSDs have all that it had, so its disk is made empty and filled again"
         );
         self.node.cluster_mut().heal(osd);
-        let disk = self.disks.of[osd].disk.take().expect("it is idle, and so it is open");
-        let identity = self.world.disk(disk).identity();
-        self.world.remove_disk(disk);
+        let disk = self.take_back(osd).expect("it is idle, and so it is open");
+        let identity = disk.identity();
+        drop(disk);
         let (direct, protection) = (self.config.direct, self.config.protection);
         let mailbox = self.world.mailbox();
         std::thread::spawn(move || {

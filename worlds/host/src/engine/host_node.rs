@@ -5,6 +5,8 @@ use super::config::EngineConfig;
 use super::disk_table::EngineDisks;
 use super::health::HealthMeter;
 use super::mail::Mail;
+use super::rack_disks::RackDisks;
+use super::racks::Racks;
 use super::settings::NodeSettings;
 use crate::Loop;
 use crate::machine_load::machine_load;
@@ -32,6 +34,10 @@ pub(super) struct HostNode {
     pub world: Loop<Mail>,
     pub alarms: Agenda<Alarm>,
     pub node: Node,
+    /// The disks of the node's own rack.
+    pub own: RackDisks,
+    /// The other loops.
+    pub racks: Racks,
     pub config: EngineConfig,
     pub settings: NodeSettings,
     pub disks: EngineDisks,

@@ -29,14 +29,19 @@ mod host_node;
 mod image_ops;
 mod images;
 mod live;
+mod loop_ways;
 mod mail;
 mod nbd;
 mod op_trace;
 mod opening;
+mod rack_disks;
+mod rack_loop;
+mod racks;
 mod range_work;
 mod room;
 mod settings;
 mod shared_memory;
+mod shared_rack;
 mod sharing;
 mod stop;
 mod terms;
@@ -134,8 +139,8 @@ impl Engine {
 
     fn happened(&mut self, happening: LoopEvent<Mail>) {
         match happening {
-            LoopEvent::DiskDone { disk, token, outcome, data, error } => {
-                self.host.disk_done(disk, token, outcome, data, error);
+            LoopEvent::DiskDone { token, outcome, data, error, .. } => {
+                self.host.disk_done(token, outcome, data, error);
             }
             LoopEvent::Accepted { listener, conn, peer } => self.accepted(listener, conn, peer),
             LoopEvent::Received { conn, bytes } => match self.doors.speaks(conn) {
@@ -159,6 +164,7 @@ impl Engine {
             LoopEvent::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
             LoopEvent::Mail(Mail::Disk(ready)) => self.disk_ready(*ready),
             LoopEvent::Mail(Mail::Emptied(emptied)) => self.host.disk_emptied(*emptied),
+            LoopEvent::Mail(Mail::Rack(mail)) => self.rack_mail(mail),
         }
     }
 
@@ -189,6 +195,7 @@ impl Engine {
         if self.clients.has_steps() {
             self.host.alarms.push(self.host.now, Alarm::Again);
         }
+        self.host.racks.ways().send_events(self.host.node.leaving());
         self.direct.settle(self.host.node.cluster());
         self.stop_settle();
     }

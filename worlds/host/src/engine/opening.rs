@@ -17,7 +17,7 @@ use std::path::Path;
 
 impl HostNode {
     fn has_no_disk(&self) -> bool {
-        self.disks.of.values().all(|disk| disk.disk.is_none())
+        self.disks.of.values().all(|disk| disk.open.is_none())
     }
 
     /// A disk of a new node that is there and cannot be opened may hold something: then nothing is made.
@@ -64,7 +64,7 @@ impl HostNode {
     fn make_missing_disks(&mut self) -> Result<(), BootError> {
         for (number, spec) in self.config.disks.clone().iter().enumerate() {
             let osd = OsdId::from(number);
-            if self.disks.of[osd].disk.is_none() && spec.size.is_some() {
+            if self.disks.of[osd].open.is_none() && spec.size.is_some() {
                 let made = open_or_make(spec, &self.config)?;
                 self.use_disk(osd, Ok(made));
             }
@@ -75,14 +75,14 @@ impl HostNode {
     fn use_disk(&mut self, osd: OsdId, opened: Result<OpenedDisk, DiskOpenError>) {
         let added = opened.map_err(|error| error.problem).and_then(|opened| {
             let (path, size, mode) = (opened.path().to_owned(), opened.size(), opened.mode());
-            let disk = self.world.add_disk(opened).map_err(DiskProblem::NotAdded)?;
+            self.give_disk(osd, opened).map_err(DiskProblem::NotAdded)?;
             tracing::info!(%osd, path = %path.display(), %size, %mode, "disk");
-            Ok((disk, size, DriveFacts::number_of(&path)))
+            Ok((size, DriveFacts::number_of(&path)))
         });
         let of = &mut self.disks.of[osd];
         match added {
-            Ok((disk, size, drive)) => {
-                (of.disk, of.bytes, of.drive, of.unopened) = (Some(disk), size, drive, None);
+            Ok((size, drive)) => {
+                (of.bytes, of.drive, of.unopened) = (size, drive, None);
                 self.reopen(osd);
             }
             Err(DiskProblem::Missing) => {}
@@ -209,19 +209,25 @@ impl Engine {
             self.host.node.change(self.host.now, |cluster, fx| cluster.close_osd(*seat, fx));
         }
         let seats: Vec<OsdId> = all.iter().map(|(seat, _)| *seat).collect();
-        self.run_until(|engine| {
-            seats.iter().all(|seat| engine.host.disks.of[*seat].in_flight == 0)
-        })?;
-        let taken = seats.iter().map(|seat| std::mem::take(&mut self.host.disks.of[*seat]));
-        for ((seat, osd), disk) in all.iter().zip(taken.collect::<Vec<_>>()) {
+        self.run_until(|engine| seats.iter().all(|seat| engine.host.is_at_rest(*seat)))?;
+        // Another loop may turn the OSD that a disk is for.
+        let take = |seat: &OsdId| {
+            let opened = self.host.take_back(*seat);
+            (std::mem::take(&mut self.host.disks.of[*seat]), opened)
+        };
+        let taken: Vec<_> = seats.iter().map(take).collect();
+        for ((seat, osd), (disk, opened)) in all.iter().zip(taken) {
             let path = disk.path.display();
             if targets.contains(osd) {
                 tracing::warn!(%osd, %path, "the disk in the place of {seat} is {osd}'s, which takes it: put it in its place, or correct its path");
             }
             self.host.disks.of[*osd] = disk;
+            if let Some(Err(error)) = opened.map(|opened| self.host.give_disk(*osd, opened)) {
+                self.host.disks.of[*osd].unopened = Some(DiskProblem::NotAdded(error));
+            }
         }
         for (_, osd) in &all {
-            if self.host.disks.of[*osd].disk.is_some() {
+            if self.host.disks.of[*osd].open.is_some() {
                 self.host.reopen(*osd);
             }
         }

@@ -35,8 +35,7 @@ impl HostNode {
     /// Sets aside what files lack of their blocks where there is room for it by now. To be called every second or so.
     pub(super) fn set_blocks_aside(&mut self) {
         for (osd, lacked) in self.lacking_blocks() {
-            let disk = self.disks.of[osd].disk.expect("it is open");
-            if self.world.disk_mut(disk).set_more_aside(SET_ASIDE_STEP) {
+            if self.set_more_aside(osd, SET_ASIDE_STEP) {
                 tracing::info!(%osd, "the {lacked} of its blocks that its file lacked are set aside");
             }
         }
@@ -44,7 +43,7 @@ impl HostNode {
 
     /// OSDs whose files are to keep their blocks and lack some.
     pub(super) fn lacking_blocks(&self) -> Vec<(OsdId, Bytes)> {
-        let lacks = |osd: OsdId| Some((osd, self.world.disk(self.disks.of[osd].disk?).lacks()));
+        let lacks = |osd: OsdId| Some((osd, self.disks.of[osd].open?.lacks));
         let all = self.disks.of.ids().filter_map(lacks);
         all.filter(|(_, lacks)| *lacks > Bytes::ZERO).collect()
     }
@@ -52,8 +51,7 @@ impl HostNode {
     /// What has to have room for an OSD's writes, as its operator knows it.
     pub(super) fn place_of(&self, osd: OsdId) -> String {
         let disk = &self.disks.of[osd];
-        let is_device =
-            disk.disk.is_some_and(|disk| self.world.disk(disk).kind() == DiskKind::BlockDevice);
+        let is_device = disk.open.is_some_and(|open| open.kind == DiskKind::BlockDevice);
         match mount_point(&disk.path).filter(|_| !is_device) {
             Some(at) => format!("the file system at {}", at.display()),
             None => format!("what is behind {}", disk.path.display()),

@@ -18,6 +18,10 @@ impl HostNode {
 
     /// What is left out of the terms that are set, one sentence each.
     pub(super) fn terms_left_out(&self) -> Vec<&'static str> {
+        let own = (self.world.real_time_refused(), self.world.limits_refused());
+        let (real_time, limits) = self.racks.all().fold(own, |(real_time, limits), rack| {
+            (real_time || rack.refused.0, limits || rack.refused.1)
+        });
         let is_threads = matches!(self.world.mode(), Mode::Threads { .. });
         [
             (
@@ -25,11 +29,11 @@ impl HostNode {
                 "threads carry the requests to the disks and can give them no priority and no duration limit: those that are set have no effect",
             ),
             (
-                self.world.real_time_refused(),
+                real_time,
                 "the system refuses real-time priority to this process, and such requests go without it: it takes CAP_SYS_NICE or CAP_SYS_ADMIN",
             ),
             (
-                self.world.limits_refused(),
+                limits,
                 "the system or a drive refuses duration limits, and requests go without them: they take Linux 6.5 and a drive with the feature switched on",
             ),
         ]

@@ -1,5 +1,6 @@
 //! What a loop is made from, and what it tells about itself.
 
+use crate::Clock;
 use loadline_base::Bytes;
 use std::fmt;
 use std::io;
@@ -34,6 +35,8 @@ pub struct LoopOptions {
     pub connections_max: usize,
     /// Rights to the Unix sockets that it listens at, whatever the process's umask.
     pub socket_mode: u32,
+    /// By which clock it goes, where loops are to agree about the time; by one of its own if by none.
+    pub clock: Option<Clock>,
 }
 
 impl Default for LoopOptions {
@@ -47,6 +50,7 @@ impl Default for LoopOptions {
             disk_threads: 16,
             connections_max: 4096,
             socket_mode: 0o600,
+            clock: None,
         }
     }
 }

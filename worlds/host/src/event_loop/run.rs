@@ -46,7 +46,7 @@ impl<M> Loop<M> {
         Ok(Loop {
             backend,
             mode,
-            clock: Clock::start(),
+            clock: options.clock.unwrap_or_else(Clock::start),
             disks: LoopDisks::new(options.disk_memory),
             connections: Connections::default(),
             listeners: Listeners::new(&options),

@@ -21,17 +21,15 @@ use std::path::{Path, PathBuf};
 impl HostNode {
     /// Closes the disk of an OSD that is down.
     fn let_go(&mut self, osd: OsdId) {
-        if let Some(disk) = self.disks.of[osd].disk.take() {
-            self.world.remove_disk(disk);
-        }
+        drop(self.take_back(osd));
     }
 
     /// The OSD that has a file or device open, by whatever name.
     fn owner_of(&self, path: &Path) -> Option<OsdId> {
         let asked = path.metadata().ok()?;
         let same = |osd: &OsdId| {
-            let disk = self.disks.of[*osd].disk.map(|disk| self.world.disk(disk).identity());
-            disk.is_some_and(|identity| identity == (asked.dev(), asked.ino()))
+            let open = self.disks.of[*osd].open;
+            open.is_some_and(|open| open.identity == (asked.dev(), asked.ino()))
         };
         self.disks.of.ids().find(same)
     }
@@ -263,7 +261,7 @@ impl Engine {
                 continue;
             }
             // A store that has just opened may still be writing; a number is taken back when its disk is idle.
-            if !up && is == Is::New && self.host.disks.of[osd].in_flight > 0 {
+            if !up && is == Is::New && self.host.in_flight(osd) > 0 {
                 continue;
             }
             self.admin.joining.retain(|other| other.ticket != ticket);

@@ -51,8 +51,8 @@ impl HostNode {
     }
 
     fn disk_mode(&self, osd: OsdId) -> &'static str {
-        let Some(disk) = self.disks.of[osd].disk else { return "not there" };
-        match (self.world.disk(disk).mode().direct, self.config.direct) {
+        let Some(open) = self.disks.of[osd].open else { return "not there" };
+        match (open.direct, self.config.direct) {
             (true, _) => "direct",
             (false, Direct::No) => "buffered",
             (false, _) => BUFFERED,
@@ -100,7 +100,7 @@ impl HostNode {
 
     /// Forgets an OSD that was added and could not come up. Returns whether that was possible.
     pub(super) fn take_back_osd(&mut self, osd: OsdId) -> bool {
-        let is_idle = self.disks.of[osd].in_flight == 0;
+        let is_idle = self.is_at_rest(osd);
         let taken =
             is_idle && self.node.change(self.now, |cluster, fx| cluster.take_back_osd(osd, fx));
         if taken {
@@ -111,9 +111,7 @@ impl HostNode {
 
     /// The cluster has one OSD less, whose disk has nothing in flight. Numbers at the end go with it.
     fn forget_osd(&mut self, osd: OsdId) {
-        if let Some(disk) = self.disks.of[osd].disk.take() {
-            self.world.remove_disk(disk);
-        }
+        drop(self.take_back(osd));
         let path = self.disks.of[osd].path.display();
         tracing::debug!(%osd, %path, "is none any more; its disk is left as it is");
         self.settings.levels.forget_osd(osd);
@@ -145,7 +143,7 @@ impl Engine {
     }
 
     fn osd_up(&mut self, ticket: Ticket, osd: OsdId) -> Executed {
-        match self.host.disks.of[osd].disk {
+        match self.host.disks.of[osd].open {
             Some(_) => {
                 // One that comes up already is waited for: its disk is open, and may be being measured.
                 if !self.is_coming_up(osd) {
@@ -184,7 +182,7 @@ impl Engine {
     /// What keeps the disk of an OSD that is down from being given away for a moment.
     pub(super) fn busy_disk(&self, osd: OsdId) -> Option<String> {
         let disk = &self.host.disks.of[osd];
-        match disk.in_flight {
+        match self.host.in_flight(osd) {
             _ if disk.reopen || self.is_joining(osd) => {
                 Some(format!("{osd}'s disk is being opened"))
             }
