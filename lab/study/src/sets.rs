@@ -55,10 +55,10 @@ fn split_names(choice: &str, setups: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = Some(choice);
     while let Some(here) = rest {
-        let ends = here.match_indices(',').map(|(at, _)| at).chain([here.len()]);
+        let mut ends = here.match_indices(',').map(|(at, _)| at).chain([here.len()]);
         let is_name = |end: &usize| setups.contains(&here[..*end].trim());
         let first = here.find(',').unwrap_or(here.len());
-        let end = ends.filter(is_name).last().unwrap_or(first);
+        let end = ends.rfind(is_name).unwrap_or(first);
         names.push(here[..end].trim().to_owned());
         rest = here.get(end + 1..);
     }
