@@ -253,6 +253,7 @@ Examples:
   loadline study run recovery-nvme --drive hdd-constellation    another drive (`loadline drive list`)
   loadline study run recovery-nvme --drive mine.toml            one that `loadline drive measure` has written
   loadline study run recovery-nvme --described facts.json       on a Ceph as `loadline ceph facts` described it (docs/ceph.md)
+  loadline study run --twin runs/real                           in simulation what ran on real disks (docs/real-runs.md)
   loadline study run mine.toml                                  a study of one's own (`loadline study new mine`)
 
 docs/study-file.md tells the figures that --set can change, and what of a fio job file is read.";
@@ -277,6 +278,9 @@ pub(crate) struct RunArgs {
     /// A cluster that `loadline ceph facts` described, in the place of the study's own; its run stays simulated
     #[arg(long, value_name = "FACTS.JSON", conflicts_with = "on")]
     pub(crate) described: Option<PathBuf>,
+    /// The simulated twin of real runs: their study, setups, seeds and settings on a machine as they found theirs; what is said beside it counts
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["on", "described", "load"])]
+    pub(crate) twin: Option<PathBuf>,
     /// A tenth of the amount of work; of a checkpoint study a quarter of its periods
     #[arg(long)]
     pub(crate) quick: bool,

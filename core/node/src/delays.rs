@@ -14,6 +14,9 @@ pub struct Delays {
     pub worker: Span,
     /// What its OSD's next item takes on top for each KiB of images and edits that came into the store's log meanwhile.
     pub logged_kib: Span,
+    /// Whether the world shares processors among all that is done: what takes some of their time leaves the node, though it has none of
+    /// its own here.
+    pub shares_processors: bool,
 }
 
 impl Delays {
@@ -26,5 +29,18 @@ impl Delays {
             }
             _ => self.link,
         }
+    }
+
+    /// Whether a message has arrived when it is sent.
+    #[inline]
+    pub(crate) fn is_at_once(&self, message: &Message) -> bool {
+        self.of(message) == Span::ZERO
+            && !(self.shares_processors && matches!(message, Message::Push(_)))
+    }
+
+    /// Whether a worker has computed as soon as it begins.
+    #[inline]
+    pub(crate) fn computes_at_once(&self) -> bool {
+        self.worker == Span::ZERO && !self.shares_processors
     }
 }

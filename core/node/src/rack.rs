@@ -1,7 +1,7 @@
 //! A rack: the OSDs that one loop turns, with the events that are due for them, their timers, and what they have asked for.
 
 use crate::delays::Delays;
-use loadline_base::{Agenda, IdVec, Span, Time};
+use loadline_base::{Agenda, IdVec, Time};
 use loadline_osd::{Directive, Effect, Effects, Event, Notice, Osd, OsdId, Timer};
 use std::collections::VecDeque;
 
@@ -189,10 +189,10 @@ impl Rack {
         loop {
             while let Some(effect) = self.pop_asked() {
                 match effect {
-                    Effect::Send(envelope) if self.delays.of(&envelope.message) == Span::ZERO => {
+                    Effect::Send(envelope) if self.delays.is_at_once(&envelope.message) => {
                         self.pass(envelope.to, Event::Message(envelope));
                     }
-                    Effect::Compute(osd, run) if self.delays.worker == Span::ZERO => {
+                    Effect::Compute(osd, run, _) if self.delays.computes_at_once() => {
                         self.happened(osd, Event::Computed(run));
                     }
                     Effect::Timer(osd, at, timer) => self.timers.push(at, (osd, timer)),
@@ -229,7 +229,7 @@ impl Rack {
         self.due.retain(|(of, event)| *of != osd || !matches!(event, Event::Computed(_)));
         self.timers.retain(|(of, timer)| *of != osd || !is_of_queue(timer));
         self.ask_no_more(|effect| match effect {
-            Effect::Compute(of, _) => *of == osd,
+            Effect::Compute(of, ..) => *of == osd,
             Effect::Timer(of, _, timer) => *of == osd && is_of_queue(timer),
             _ => false,
         });
@@ -244,7 +244,7 @@ impl Rack {
             Effect::Send(envelope) => envelope.to == osd,
             Effect::Device(of, _)
             | Effect::Io(of, ..)
-            | Effect::Compute(of, _)
+            | Effect::Compute(of, ..)
             | Effect::Timer(of, ..) => *of == osd,
             Effect::Reply(_) | Effect::PutEnded(..) | Effect::Benched(..) | Effect::Trace(_) => {
                 false
@@ -340,7 +340,7 @@ mod tests {
         let issued = issued.expect("the group is served");
         assert_eq!(issued.to, osd);
         node.step(Time::ZERO, osd, Event::Message(issued));
-        assert!(matches!(node.rack().effects.world[..], [Effect::Compute(of, _)] if of == osd));
+        assert!(matches!(node.rack().effects.world[..], [Effect::Compute(of, ..)] if of == osd));
         let state = |up| OsdState { up, is_in: true };
         let (policy, options) = settings();
         node.change(Time::ZERO, |cluster, fx| cluster.set_osd(osd, state(false), fx));

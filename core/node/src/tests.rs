@@ -71,7 +71,7 @@ fn seen(delays: Delays) -> Vec<&'static str> {
                     seen.push("message");
                     node.happened(envelope.to, Event::Message(envelope));
                 }
-                Effect::Compute(osd, run) => {
+                Effect::Compute(osd, run, _) => {
                     seen.push("work");
                     node.happened(osd, Event::Computed(run));
                 }

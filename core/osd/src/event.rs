@@ -4,6 +4,7 @@ use crate::bench::{BenchShape, BenchStep, NoRoom};
 use crate::delay::OpDelay;
 use crate::directive::{Directive, Notice};
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
+use crate::item_size::ItemSize;
 use crate::message::{Data, Envelope, KeyPut, PutEnd};
 use crate::scrub::MachineLoad;
 use crate::waits::Stage;
@@ -96,7 +97,7 @@ pub enum Effect {
     /// Hand this request of the paged store to the OSD's disk; the answer names the life too.
     Io(OsdId, u32, Io),
     /// Let this worker of the OSD compute; a world whose code is the work itself answers at once.
-    Compute(OsdId, WorkerRun),
+    Compute(OsdId, WorkerRun, ItemSize),
     /// Wake the OSD at this time.
     Timer(OsdId, Time, Timer),
     /// The op is finished.

@@ -1,6 +1,7 @@
 //! What waits in a shard's queue.
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
+use crate::item_size::ItemSize;
 use crate::message::{Envelope, KeyPut, MendStep, Message, OpKind};
 use crate::scrub::{ScrubItem, ScrubReading, ScrubStep};
 use crate::shard_flows::TenantItem;
@@ -181,6 +182,14 @@ impl Item {
             }
             _ => Bytes::ZERO,
         }
+    }
+
+    /// What a worker has to do with it.
+    #[inline]
+    pub(crate) fn size(&self) -> ItemSize {
+        let goes_on = matches!(self, Item::Part { .. } | Item::StoreIo(..));
+        let payload = if goes_on { Bytes::ZERO } else { self.payload() };
+        ItemSize { work: self.work(), payload, goes_on }
     }
 
     /// What of an image it is, where that may be a tenant.

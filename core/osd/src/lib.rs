@@ -31,6 +31,7 @@ mod groups;
 mod ids;
 mod in_flight;
 mod item;
+mod item_size;
 mod life;
 mod log_order;
 mod message;
@@ -72,6 +73,7 @@ pub use event::{
 pub use gate::{GateReport, Pacing};
 pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
+pub use item_size::ItemSize;
 pub use message::{
     Activation, BadRange, Before, ClientOp, Data, Envelope, HistoryPush, KeyPut, MendStep, Message,
     OpKind, Push, PutEnd, RangeHeld, RecoveryKind, ReplicaWrite, ReservationPriority, ScanRange,

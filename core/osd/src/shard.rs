@@ -329,7 +329,8 @@ impl Shard {
         gate.take(queued.load);
         let left = self.left.until(gate.closed_until(now));
         let ahead = left.since(&queued.left, now.since(queued.arrived));
-        let (pg, turn) = (queued.item.pg(), self.left.left(queued.item.work()));
+        let size = queued.item.size();
+        let (pg, turn) = (queued.item.pg(), self.left.left(size.work));
         let running = RunningItem { item, pg, taken: now, ahead, turn };
         let thread = self.idle_worker();
         let busy = running.pg.is_some_and(|pg| self.is_busy(pg));
@@ -340,7 +341,7 @@ impl Shard {
         } else {
             worker.state = WorkerState::Running(running);
             let run = WorkerRun { shard: self.id, thread, run: worker.run };
-            fx.world.push(Effect::Compute(self.osd, run));
+            fx.world.push(Effect::Compute(self.osd, run, size));
         }
     }
 
@@ -419,7 +420,8 @@ impl Shard {
         if let WorkerState::Blocked(running) = worker.state {
             worker.state = WorkerState::Running(running);
             let run = WorkerRun { shard: self.id, thread, run: worker.run };
-            fx.world.push(Effect::Compute(self.osd, run));
+            let blocked = self.items.at(running.item).as_ref().expect("what runs waited");
+            fx.world.push(Effect::Compute(self.osd, run, blocked.item.size()));
         }
     }
 

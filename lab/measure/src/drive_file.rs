@@ -43,6 +43,7 @@ struct ModelFigures {
     bytes_per_s: f64,
     per_request: Span,
     per_mib: Span,
+    channels: u32,
 }
 
 impl ModelFigures {
@@ -63,8 +64,17 @@ impl ModelFigures {
             bytes_per_s: large.bytes_per_s,
             per_request: Span::from_secs_f64(per_request),
             per_mib: Span::from_secs_f64(per_mib),
+            channels: channels(measured, small.iops.mean),
         })
     }
+}
+
+/// As many small writes as are under way in the drive at its best rate, each for as long as half of those take that are alone (Little's
+/// law). Their mean would count the waits of whoever measures for a processor.
+fn channels(measured: &Measured, iops: f64) -> u32 {
+    let alone = measured.best(Does::Write, SMALL, 1);
+    let under_way = alone.map_or(1.0, |alone| iops * alone.latency_ns.p50 as f64 / 1e9);
+    (under_way.round() as u32).clamp(1, STORE_DEPTH)
 }
 
 /// The text of a drive file.
@@ -142,6 +152,7 @@ link_mib = "0"
 [service]
 per_request = "{per_request} ns"  # from both rates of writes
 per_mib = "{per_mib} ns"
+channels = {channels}                # measured: the rate of small writes times the median of one alone; a disk with contents serves so many at once
 reads = "beside"            # the model has no rate of reads: they pass the writes, each in the time of one request
 
 [calibration]
@@ -154,6 +165,7 @@ peak = {peak}
         bandwidth = (figures.bytes_per_s / f64::from(1 << 20)).max(0.01),
         per_request = figures.per_request.nanos().max(1),
         per_mib = figures.per_mib.nanos(),
+        channels = figures.channels,
         baseline = (figures.iops * 4.0 / 3.0).max(1.0),
     )
 }

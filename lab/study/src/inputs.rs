@@ -26,6 +26,9 @@ pub struct Inputs {
     /// A cluster that `loadline ceph facts` described, in the place of the study's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub described: Option<Source>,
+    /// What real runs found of their machine, whose simulated twin this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin: Option<Source>,
     /// `--set`, in order.
     pub overrides: Vec<Override>,
     /// Where it runs.
@@ -91,7 +94,8 @@ impl Inputs {
         let set = self.overrides.iter().filter(|change| !beside.contains(&change.key.as_str()));
         let load = self.load.iter().map(|load| format!("--load {}", load.file));
         let described = self.described.iter().map(|of| format!("--described {}", of.file));
-        load.chain(described).chain(set.map(ToString::to_string)).collect()
+        let twin = self.twin.iter().map(|of| format!("--twin {}", of.file));
+        load.chain(described).chain(twin).chain(set.map(ToString::to_string)).collect()
     }
 
     /// The scale that was asked for. Without `--set scale` it is the whole published work in the simulated world, and what a
@@ -117,6 +121,7 @@ impl Inputs {
         parts.extend(place.as_deref());
         parts.extend(self.load.as_ref().map(|load| load.text.as_str()));
         parts.extend(self.described.as_ref().map(|described| described.text.as_str()));
+        parts.extend(self.twin.as_ref().map(|twin| twin.text.as_str()));
         fingerprint(&parts)
     }
 }

@@ -59,6 +59,7 @@ mod result;
 mod series;
 mod summary;
 mod trace;
+mod twin;
 
 pub use beside::{BesideResult, OPS_MIN, ServiceResult};
 pub use chance::MARGIN;
@@ -112,3 +113,4 @@ pub use stopwatch::Stopwatch;
 pub use study::Study;
 pub use summary::summary_json;
 pub use trace::{chrome_trace, chrome_trace_of};
+pub use twin::twin_of;

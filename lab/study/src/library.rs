@@ -162,6 +162,7 @@ impl Library {
             published,
             load: None,
             described: None,
+            twin: None,
             overrides,
             place: Place::Sim,
         })

@@ -36,6 +36,15 @@ pub(crate) fn put<T: FromStr<Err: fmt::Display>>(into: &mut T, text: &str) -> Re
     Ok(())
 }
 
+/// The same of what a file may leave out.
+pub(crate) fn put_some<T: FromStr<Err: fmt::Display>>(
+    into: &mut Option<T>,
+    text: &str,
+) -> Result<(), String> {
+    *into = Some(parse(text)?);
+    Ok(())
+}
+
 /// The name of another file; its place in the text is nowhere.
 pub(crate) fn put_name(into: &mut toml::Spanned<String>, text: &str) -> Result<(), String> {
     *into = toml::Spanned::new(0..0, text.to_owned());

@@ -16,7 +16,7 @@ use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::{
     PRESETS, PROFILE_TABLES, Preset, SchedulerKind, ServiceClass, ShardPlan, preset, profile_table,
 };
-use loadline_sim::{Delays, Drive, OsdDrive, SimConfig};
+use loadline_sim::{Delays, Drive, OsdDrive, SimConfig, SimHost};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -138,6 +138,7 @@ impl OsdSetup {
                 worker: drive.worker_time,
                 ..Delays::default()
             },
+            host: SimHost::default(),
         }
     }
 

@@ -5,7 +5,7 @@ mod loop_devices;
 
 use loadline_study::{
     ClientKind, HostPlace, Inputs, Library, Order, Override, Place, RealDisks, RunFacts, RunFolder,
-    Session, SessionError, SetupResult, StudyResult,
+    Session, SessionError, SetupResult, StudyResult, twin_of,
 };
 use std::fs;
 use std::io::{Read, Write};
@@ -100,6 +100,28 @@ fn a_tiny_study_runs_on_real_files_and_leaves_none() {
 
     let again = open(out.path(), order()).unwrap();
     assert!(again.missing().is_empty(), "what is recorded is not run again");
+}
+
+/// The twin stands as the runs stood: four files on one device, one thread that does all, and what they measured of it.
+#[test]
+fn runs_on_real_files_have_a_simulated_twin() {
+    let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let on = inputs(on_files(disks.path()), ClientKind::Own, &[]);
+    let real = run(out.path(), order(on, "baseline,WPQ(BST)"));
+    let twin = twin_of(out.path(), "test".to_owned()).expect("they have one");
+    assert_eq!((twin.setups.as_str(), twin.seed), ("baseline,WPQ(BST)", 7));
+    let found = &twin.inputs.twin.as_ref().expect("it was looked for").text;
+    for line in ["capacity_iops = 20000.0", "device_of = [0, 0, 0, 0]", "cores = 1", "cpu_per_op"] {
+        assert!(found.contains(line), "{line} is not in {found}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let simulated = run(folder.path(), twin);
+    let names = |result: &StudyResult| {
+        result.setups.iter().map(|setup| setup.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!((simulated.world.as_str(), names(&simulated)), ("sim", names(&real)));
+    let Err(refused) = twin_of(folder.path(), "test".to_owned()) else { panic!("it is no twin's") };
+    assert!(refused.to_string().contains("a study of recovery on real disks alone"), "{refused}");
 }
 
 /// Every second setup on devices failed: its node found what the first one had written and refused to start.

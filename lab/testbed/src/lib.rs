@@ -16,11 +16,11 @@ pub use loadline_node::PoolScrub;
 pub use ceph::{
     CephCluster, CephFound, CephSpec, CephTestPlace, check as check_ceph, plan as plan_on_ceph,
 };
-pub use host::{EmbeddedSpec, EmbeddedStore, Hosted, HostedSpec, check, fio_jobs};
+pub use host::{EmbeddedSpec, EmbeddedStore, Hosted, HostedSpec, check, engine_of, fio_jobs};
 pub use loadline_ceph::guard::OsdHook;
 pub use loadline_ceph::{DescribedCluster, DescribedOsd, DescribedPool};
 pub use place::{ClientKind, HostPlace, NoPlace, RealDisks, RealPlace};
-pub use sim::{Simulated, SimulatedDisk, SimulatedSpec};
+pub use sim::{Simulated, SimulatedDisk, SimulatedSpec, small_stores};
 
 use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::PoolId;
@@ -262,6 +262,25 @@ pub struct MachineFacts {
     pub capacities: Vec<f64>,
     /// Tasks per core that the machine had to do just before the run began, this study's own not among them.
     pub load_before: Option<f64>,
+    /// The device under each OSD, by the system's numbers; empty where it was not looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
+    /// What a node and its clients took of the processors; `None` where the clients were another process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<ProcessorUse>,
+}
+
+/// What a node, whose OSDs share one thread, and its clients took of the processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessorUse {
+    /// How many processors the program could use.
+    pub cores: u32,
+    /// Of the node, while the images were filled with whole objects, for each MiB of every copy.
+    pub fill_us_per_mib: f64,
+    /// Of the node, while the clients' load ran, for each op of theirs, and for whatever else went on.
+    pub node_us_per_op: f64,
+    /// Of the clients, for each op.
+    pub client_us_per_op: f64,
 }
 
 /// A fact with its unit, ready to be read.

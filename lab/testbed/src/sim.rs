@@ -48,6 +48,13 @@ pub struct SimulatedDisk {
     pub size: Bytes,
     /// How fast it is.
     pub timing: Timing,
+    /// How the store on it is set.
+    pub stores: Options,
+}
+
+/// Stores of studies that are no node's twin: with little memory for pages, so that many fit beside each other.
+pub fn small_stores() -> Options {
+    Options { cache: CACHE, ..Options::default() }
 }
 
 /// Who sends ops: the study's load, and before it whoever fills pools.
@@ -87,7 +94,7 @@ const PATIENCE: Span = Span::from_secs(60);
 const QUIET: Span = Span::from_secs(2);
 const QUIET_LIMIT: Span = Span::from_secs(60);
 
-/// What each store has for pages.
+/// What each store has for pages that is no node's.
 const CACHE: Bytes = Bytes::from_mib(64);
 
 /// Whole objects under way while a pool is filled.
@@ -215,8 +222,7 @@ fn on_disks(
     seed: u64,
     clients: Clients,
 ) -> Result<Sim<Clients>, Stop> {
-    let SimulatedDisk { size, timing } = disk;
-    let stores = Options { cache: CACHE, ..Options::default() };
+    let SimulatedDisk { size, timing, stores } = disk;
     let spec = SimDiskSpec { size, sector: 4096, write_cache: false, timing };
     let formatted = |osd| {
         let id = seed ^ u64::from(osd) << 32;
@@ -225,7 +231,13 @@ fn on_disks(
     };
     let disks = (0..world.cluster.osds).map(formatted).collect::<Result<Vec<_>, _>>();
     let disks = disks.map_err(|error| format!("no store fits a disk of {size}: {error:?}"))?;
-    let config = DisksConfig { cluster: &world.cluster, stores, disks, delays: world.delays };
+    let config = DisksConfig {
+        cluster: &world.cluster,
+        stores,
+        disks,
+        delays: world.delays,
+        host: world.host.clone(),
+    };
     let opened = Sim::opened(config, clients);
     opened.map_err(|(error, _)| Stop::Failed(format!("the disks do not open: {error:?}")))
 }

@@ -11,7 +11,8 @@ use loadline_osd::{ClientId, OsdId, Policy, TrackedCapacity};
 use loadline_qos::{ServiceClass, preset};
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
 use loadline_sim::{
-    Delays, DisksConfig, Drive, OsdDrive, ServiceTime, Sim, SimConfig, StoreDisks, Workload,
+    Delays, DisksConfig, Drive, OsdDrive, ServiceTime, Sim, SimConfig, SimHost, StoreDisks,
+    Workload,
 };
 use loadline_store::paged::{Format, Options, Protection};
 
@@ -45,7 +46,8 @@ fn world(drive: &Drive, preset_name: &str, iops: f64) -> SimConfig {
         options: settings.osd_options(osd),
     };
     let delays = Delays { link: drive.link_delay, worker: drive.worker_time, ..Delays::default() };
-    SimConfig { cluster, drive: OsdDrive::Calibrated(drive.service), delays }
+    let (drive, host) = (OsdDrive::Calibrated(drive.service), SimHost::default());
+    SimConfig { cluster, drive, delays, host }
 }
 
 /// 4 KiB writes all over an image, so many at a time.
@@ -167,10 +169,10 @@ const TIMING: Timing = Timing {
 
 /// OSDs on disks of bytes that are told so much.
 fn disks(preset_name: &str, iops: f64) -> Sim<Load> {
-    let SimConfig { cluster, delays, .. } = world(&drive(), preset_name, iops);
+    let SimConfig { cluster, delays, host, .. } = world(&drive(), preset_name, iops);
     let stores = Options { checkpoint_writes: 8, cache: Bytes::from_mib(64), ..Options::default() };
     let disks = (1..=u64::from(OSDS)).map(disk).collect();
-    let config = DisksConfig { cluster: &cluster, stores, disks, delays };
+    let config = DisksConfig { cluster: &cluster, stores, disks, delays, host };
     let Ok(mut sim) = Sim::opened(config, load(128, "128 MiB")) else {
         panic!("empty disks make a cluster")
     };

@@ -8,11 +8,11 @@ use loadline_device::Medium;
 use loadline_osd::{OsdId, Policy};
 use loadline_qos::preset;
 use loadline_sim::disk::Timing;
-use loadline_sim::{Delays, Drive, OsdDrive, SimConfig};
+use loadline_sim::{Delays, Drive, OsdDrive, SimConfig, SimHost};
 use loadline_stats::LatencyHistogram;
 use loadline_testbed::{
     ClonedObjects, Heed, IMAGE, ServicesLeft, Simulated, SimulatedDisk, SimulatedSpec, TestImage,
-    Testbed,
+    Testbed, small_stores,
 };
 
 /// Four OSDs on the drive of the published recovery study, three copies, and clients at depth 8.
@@ -36,7 +36,7 @@ fn started(disks: Option<SimulatedDisk>, load: &str) -> Simulated {
     let delays = Delays { link: drive.link_delay, worker: drive.worker_time, ..Delays::default() };
     let service = OsdDrive::Calibrated(drive.service);
     let started = Simulated::start(SimulatedSpec {
-        world: SimConfig { cluster, drive: service, delays },
+        world: SimConfig { cluster, drive: service, delays, host: SimHost::default() },
         disks,
         pgs: 16,
         copies: 3,
@@ -129,7 +129,7 @@ fn on_disks_of_bytes_services_leave_clients_their_tail() {
         flush: Span::from_micros(40),
         channels: 1,
     };
-    let disk = SimulatedDisk { size: Bytes::from_mib(512), timing };
+    let disk = SimulatedDisk { size: Bytes::from_mib(512), timing, stores: small_stores() };
     let load = "rate = 2000.0\nblock = '4 KiB'\nimage = '16 MiB'";
     let (mut bed, mut tick) = (started(Some(disk), load), |_| true);
     let mut heed = Heed::until(&mut tick, 1.0);

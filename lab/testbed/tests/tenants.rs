@@ -9,7 +9,7 @@ use loadline_load::{BlockImage, Load, LoadRecord, LoadSpec, Loads};
 use loadline_osd::{ClientId, OsdId, Policy, TenantTable, TenantTerms};
 use loadline_qos::preset;
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{Delays, DisksConfig, Drive, OsdDrive, Sim, SimConfig, StoreDisks};
+use loadline_sim::{Delays, DisksConfig, Drive, OsdDrive, Sim, SimConfig, SimHost, StoreDisks};
 use loadline_store::paged::{Format, Options, Protection};
 use std::sync::Arc;
 
@@ -43,7 +43,8 @@ fn world(drive: &Drive) -> SimConfig {
         options: settings.osd_options(osd),
     };
     let delays = Delays { link: drive.link_delay, worker: drive.worker_time, ..Delays::default() };
-    SimConfig { cluster, drive: OsdDrive::Calibrated(drive.service), delays }
+    let (drive, host) = (OsdDrive::Calibrated(drive.service), SimHost::default());
+    SimConfig { cluster, drive, delays, host }
 }
 
 /// A load on an image of its own.
@@ -75,10 +76,10 @@ fn run(loads: [&str; 2], terms: [TenantTerms; 2]) -> (LoadRecord, LoadRecord) {
 /// The same in four seconds with two copies on disks of bytes, which write a log and checkpoints.
 fn run_on_disks(loads: [&str; 2], terms: [TenantTerms; 2]) -> (LoadRecord, LoadRecord) {
     let both = Loads::new([load(1, loads[0]), load(2, loads[1])]);
-    let SimConfig { cluster, delays, .. } = world(&drive());
+    let SimConfig { cluster, delays, host, .. } = world(&drive());
     let stores = Options { checkpoint_writes: 8, cache: Bytes::from_mib(64), ..Options::default() };
     let disks = (1..=u64::from(OSDS)).map(disk).collect();
-    let config = DisksConfig { cluster: &cluster, stores, disks, delays };
+    let config = DisksConfig { cluster: &cluster, stores, disks, delays, host };
     let Ok(sim) = Sim::opened(config, both) else { panic!("empty disks make a cluster") };
     seen(sim, 2, terms, Span::from_secs(4))
 }

@@ -14,8 +14,8 @@ use loadline_report::{
 };
 use loadline_study::{
     CephFound, CephTestPlace, Host, HostPlace, InputError, Library, Manifest, Order, Override,
-    Place, RealPlace, RunFacts, RunFolder, Session, SessionError, Statement, StudyKind,
-    StudyResult, build_id, summary_json,
+    Place, RealPlace, RunFacts, RunFolder, Session, SessionError, Shelf, Statement, StudyKind,
+    StudyResult, build_id, summary_json, twin_of,
 };
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -55,6 +55,9 @@ pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
 
 impl Intent {
     fn of(args: &RunArgs) -> Result<Intent, Failure> {
+        if let Some(folder) = &args.twin {
+            return Intent::of_twin(args, folder);
+        }
         let Some(study) = args.study.as_deref() else {
             return Err(match typed::wants_json() {
                 true => Failure::Input(
@@ -82,15 +85,41 @@ impl Intent {
             // First, so that what was typed counts.
             inputs.overrides.insert(0, super::library().quick(study, &inputs.place)?);
         }
-        let is_real = inputs.place != Place::Sim;
-        let order = Order {
-            inputs,
-            setups: args.setups.clone(),
-            seed: args.seed,
-            repeats: args.repeat,
-            trace: args.trace.then_some(args.trace_op),
-            engine: build_id(env!("CARGO_PKG_VERSION")),
-        };
+        Intent::of_order(
+            args,
+            Order {
+                inputs,
+                setups: args.setups.clone(),
+                seed: args.seed,
+                repeats: args.repeat,
+                trace: args.trace.then_some(args.trace_op),
+                engine: engine(),
+            },
+        )
+    }
+
+    /// The order of real runs in simulation, and what was typed beside it.
+    fn of_twin(args: &RunArgs, folder: &Path) -> Result<Intent, Failure> {
+        let mut order = twin_of(folder, engine())?;
+        let own = &order.inputs.study.name;
+        if let Some(study) = args.study.as_ref().filter(|study| *study != own) {
+            let reason = format!("it holds {own} and not {study}: leave the study's name out");
+            return Err(InputError::new(format!("--twin {}", folder.display()), reason).into());
+        }
+        if let Some(drive) = &args.drive {
+            order.inputs.drive = super::library().find(Shelf::Drives, drive)?;
+            order.inputs.overrides.push(Override { key: "drive".to_owned(), value: drive.clone() });
+        }
+        order.inputs.overrides.extend(args.set.iter().cloned());
+        if args.setups != "default" {
+            order.setups.clone_from(&args.setups);
+        }
+        order.trace = args.trace.then_some(args.trace_op);
+        Intent::of_order(args, order)
+    }
+
+    fn of_order(args: &RunArgs, order: Order) -> Result<Intent, Failure> {
+        let is_real = order.inputs.place != Place::Sim;
         if args.jobs == Some(0) {
             return Err(InputError::new("--jobs", "takes a number of at least 1").into());
         }
@@ -110,6 +139,11 @@ impl Intent {
         }
         Ok(Intent { order, folder, workers, json: args.json.json })
     }
+}
+
+/// The build that computes.
+fn engine() -> String {
+    build_id(env!("CARGO_PKG_VERSION"))
 }
 
 /// Where the study runs, as it was asked for.
@@ -150,6 +184,7 @@ fn place_on_ceph(args: &RunArgs, cluster: &CephPlace) -> Result<Place, String> {
 /// `runs/STUDY-SEED`, or the same with the inputs' hash where that folder holds runs of other inputs.
 fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
     let world = match order.inputs.place {
+        Place::Sim if order.inputs.twin.is_some() => "-twin",
         Place::Sim => "",
         Place::Host(_) => "-real",
         Place::Ceph(_) => "-ceph",

@@ -19,9 +19,12 @@ impl Clock {
 
     /// Processor time that this process has used, the kernel's work for it included.
     pub fn processor_time() -> Span {
-        let used = clock_gettime(ClockId::ProcessCPUTime);
-        let whole = u64::try_from(used.tv_sec).expect("a process uses no negative time");
-        Span::from_secs(whole) + Span::from_nanos(used.tv_nsec as u64)
+        used(ClockId::ProcessCPUTime)
+    }
+
+    /// Processor time that this thread has used, the kernel's work for it included.
+    pub fn thread_time() -> Span {
+        used(ClockId::ThreadCPUTime)
     }
 
     /// The time now.
@@ -29,4 +32,10 @@ impl Clock {
         let passed = self.start.elapsed().as_nanos();
         Time::from_nanos(u64::try_from(passed).expect("a process runs less than 500 years"))
     }
+}
+
+fn used(of: ClockId) -> Span {
+    let used = clock_gettime(of);
+    let whole = u64::try_from(used.tv_sec).expect("nobody uses negative time");
+    Span::from_secs(whole) + Span::from_nanos(used.tv_nsec as u64)
 }

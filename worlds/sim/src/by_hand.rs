@@ -2,6 +2,7 @@
 //! issues, and steps to what happens next. As on the host, messages and processor time cost nothing.
 
 use crate::disk::{CutStyle, SimDisk};
+use crate::host::SimHost;
 use crate::osd_drive::RunningDrive;
 use crate::sim::{DisksConfig, Sim};
 use crate::store_disks::StoreDisks;
@@ -19,7 +20,8 @@ use loadline_store::paged::superblock::Superblock;
 
 /// A world in which only the disks take time.
 fn by_hand(now: Time, cluster: &Config, stores: Options, disks: Vec<SimDisk>) -> Sim {
-    let config = DisksConfig { cluster, stores, disks, delays: Delays::default() };
+    let (delays, host) = (Delays::default(), SimHost::default());
+    let config = DisksConfig { cluster, stores, disks, delays, host };
     Sim::on_disks(now, config, ByHand::default())
 }
 

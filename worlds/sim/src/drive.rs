@@ -9,6 +9,7 @@
 
 use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Request, RequestKind};
+use loadline_osd::OsdId;
 use loadline_store::{RequestId, Submission};
 use std::collections::VecDeque;
 
@@ -91,7 +92,7 @@ pub enum Started {
 pub struct DriveModel {
     service: ServiceTime,
     /// Requests that wait, with their service times: the small ones, and the large ones if they stand apart.
-    lines: [VecDeque<(RequestId, Span)>; 2],
+    lines: [VecDeque<(OsdId, RequestId, Span)>; 2],
     /// Whose turn it is, and how much of its slice is used.
     turn: usize,
     used: Span,
@@ -118,9 +119,9 @@ impl DriveModel {
         self.service = service;
     }
 
-    /// Takes a request. `None` if it has to wait for others.
+    /// Takes a request of an OSD that stands on it. `None` if it has to wait for others.
     #[inline]
-    pub fn submit(&mut self, now: Time, submission: &Submission) -> Option<Started> {
+    pub fn submit(&mut self, now: Time, osd: OsdId, submission: &Submission) -> Option<Started> {
         let Submission { id, request, commits } = *submission;
         if request.kind == RequestKind::Read {
             match self.service.reads {
@@ -141,7 +142,7 @@ impl DriveModel {
         let large = self.service.slices.is_some_and(|slices| request.length >= slices.large_from);
         let line = usize::from(large);
         if self.busy {
-            self.lines[line].push_back((id, time));
+            self.lines[line].push_back((osd, id, time));
             return None;
         }
         self.busy = true;
@@ -152,15 +153,15 @@ impl DriveModel {
 
     /// The request in service is done. The next one, if any waits, is in service until the time returned.
     #[inline]
-    pub fn finish(&mut self, now: Time) -> Option<(Time, RequestId)> {
+    pub fn finish(&mut self, now: Time) -> Option<(Time, OsdId, RequestId)> {
         self.pass_turn();
         let read = std::mem::take(&mut self.read);
-        let Some((id, time)) = self.lines[self.turn].pop_front() else {
+        let Some((osd, id, time)) = self.lines[self.turn].pop_front() else {
             self.busy = false;
             return None;
         };
         self.used += time;
-        Some((now + read + time, id))
+        Some((now + read + time, osd, id))
     }
 
     /// Gives the turn to the other line if something waits there and this one's turn is over.
@@ -185,6 +186,8 @@ mod tests {
     use super::*;
     use loadline_base::SlotId;
     use loadline_device::{ClassTag, Priority, RequestKind};
+
+    const OSD: OsdId = OsdId::new(0);
 
     fn request_id(slot: u32) -> RequestId {
         RequestId::new(SlotId::new(slot), 0)
@@ -217,7 +220,7 @@ mod tests {
     fn answers(service: ServiceTime, requests: &[Submission]) -> Vec<(u32, u64)> {
         let mut drive = DriveModel::new(service);
         let started: Vec<_> =
-            requests.iter().filter_map(|request| drive.submit(Time::ZERO, request)).collect();
+            requests.iter().filter_map(|request| drive.submit(Time::ZERO, OSD, request)).collect();
         let [Started::InLine(at, id)] = started[..] else {
             panic!("one is in service: {started:?}")
         };
@@ -225,7 +228,7 @@ mod tests {
         let mut done = Vec::new();
         while let Some((at, id)) = next {
             done.push((id.slot().get(), at.nanos()));
-            next = drive.finish(at);
+            next = drive.finish(at).map(|(at, _, id)| (at, id));
         }
         done
     }
@@ -268,15 +271,15 @@ mod tests {
         let at = Time::from_nanos;
         let beside = |id, nanos| Some(Started::Beside(at(nanos), request_id(id)));
         assert_eq!(
-            drive.submit(Time::ZERO, &read(9)),
+            drive.submit(Time::ZERO, OSD, &read(9)),
             beside(9, 1070),
             "an idle line loses nothing"
         );
-        drive.submit(Time::ZERO, &write(1, Bytes::ZERO));
-        drive.submit(Time::ZERO, &write(2, Bytes::ZERO));
-        assert_eq!(drive.submit(at(10), &read(3)), beside(3, 1080));
-        assert_eq!(drive.submit(at(20), &read(4)), beside(4, 1090));
-        assert_eq!(drive.finish(at(100)), Some((at(100 + 2060 + 100), request_id(2))));
+        drive.submit(Time::ZERO, OSD, &write(1, Bytes::ZERO));
+        drive.submit(Time::ZERO, OSD, &write(2, Bytes::ZERO));
+        assert_eq!(drive.submit(at(10), OSD, &read(3)), beside(3, 1080));
+        assert_eq!(drive.submit(at(20), OSD, &read(4)), beside(4, 1090));
+        assert_eq!(drive.finish(at(100)), Some((at(100 + 2060 + 100), OSD, request_id(2))));
         assert_eq!(drive.finish(at(2260)), None);
     }
 
@@ -284,11 +287,11 @@ mod tests {
     fn reads_beside_the_line_wait_for_nothing() {
         let mut drive =
             DriveModel::new(ServiceTime { reads: ReadService::Beside, ..service(None) });
-        drive.submit(Time::ZERO, &write(1, Bytes::from_mib(4)));
+        drive.submit(Time::ZERO, OSD, &write(1, Bytes::from_mib(4)));
         let read = write(2, Bytes::from_mib(4));
         let read =
             Submission { request: Request { kind: RequestKind::Read, ..read.request }, ..read };
         let due = Time::from_nanos(100);
-        assert_eq!(drive.submit(Time::ZERO, &read), Some(Started::Beside(due, request_id(2))));
+        assert_eq!(drive.submit(Time::ZERO, OSD, &read), Some(Started::Beside(due, request_id(2))));
     }
 }

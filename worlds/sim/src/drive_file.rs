@@ -23,6 +23,8 @@ pub struct Drive {
     pub bandwidth: Bytes,
     /// How long requests take.
     pub service: ServiceTime,
+    /// How many small requests it serves at once, each in so many times its own; a calibrated drive is one line.
+    pub channels: u32,
     /// What the store lets in at a time.
     pub window: Bytes,
     /// Processor time per item.
@@ -111,6 +113,7 @@ struct ServiceFile {
     per_part: Option<WithUnit<Span>>,
     per_mib: WithUnit<Span>,
     slices: Option<SlicesFile>,
+    channels: Option<u32>,
     reads: ReadsName,
     read: Option<ReadFile>,
 }
@@ -203,12 +206,18 @@ impl Drive {
         }
     }
 
+    /// The same under OSDs of one process: messages between them are on no way, and what they take of a processor is not the drive's to say.
+    pub fn on_one_host(self) -> Drive {
+        Drive { worker_time: Span::ZERO, link_delay: Span::ZERO, link_mib: Span::ZERO, ..self }
+    }
+
     /// The first field that makes no sense, and what would.
     fn fault(&self) -> Option<(&'static str, &'static str)> {
         let checks = [
             (self.capacity_iops > 0.0, "capacity_iops", "more than 0 IOPS"),
             (self.bandwidth > Bytes::ZERO, "bandwidth", "more than 0 bytes per second"),
             (self.window > Bytes::ZERO, "window", "at least one byte"),
+            ((1..=1024).contains(&self.channels), "channels", "from 1 to 1024"),
             (self.service.per_request > Span::ZERO, "per_request", "longer than 0"),
             (self.calibration.baseline_iops > 0.0, "baseline_iops", "more than 0 IOPS"),
         ];
@@ -271,6 +280,7 @@ impl DriveFile {
                     }
                 },
             },
+            channels: self.service.channels.unwrap_or(1),
             window: self.window.0,
             worker_time: self.worker_time.0,
             link_delay: self.link_delay.0,

@@ -1,6 +1,6 @@
 //! What can happen in the simulated world.
 
-use loadline_base::Time;
+use loadline_base::{SlotId, Time};
 use loadline_osd::{Envelope, OsdId, Reply, WorkerRun};
 use loadline_store::RequestId;
 use loadline_store::paged::Io;
@@ -12,6 +12,10 @@ pub enum SimEvent {
     Arrive(Box<Envelope>),
     /// A worker has computed.
     Computed(OsdId, WorkerRun),
+    /// A processor has worked at a piece for a slice.
+    SliceOver(SlotId),
+    /// A message is ready, and leaves.
+    Leave(Box<Envelope>),
     /// A drive answers the request in service.
     DriveDone(OsdId, RequestId),
     /// A drive answers a read that it served beside the line.

@@ -1,12 +1,14 @@
 //! The drive under an OSD of the simulated world: a calibrated one, whose figures contain the OSD's own overhead, a mechanical
 //! one, which is a disk and nothing else, or a disk with contents and faults, which alone can hold a paged store.
 
+use crate::disk::Station;
 use crate::drive::{DriveModel, ServiceTime, Started};
 use crate::hdd::{Feature, FinishedCommand, Hdd, HddSpec, SECTOR};
 use crate::store_disks::{OsdDisk, StoreDisks, packed, unpacked};
 use loadline_base::{Bytes, Time};
 use loadline_device::cdl::Limits;
 use loadline_device::{Outcome, Request, RequestKind};
+use loadline_osd::OsdId;
 use loadline_store::{RequestId, Submission};
 
 /// What the drives under direct stores are.
@@ -85,12 +87,23 @@ impl RunningDrive {
         RunningDrive::Disk(Box::new(OsdDisk::new(disks)))
     }
 
-    /// Takes a request of a direct store.
+    /// A device with the speed of a disk with contents, for all disks that are parts of it.
+    pub(crate) fn station(&self) -> Option<Station> {
+        match self {
+            RunningDrive::Disk(on) => Some(on.disks.data.station()),
+            RunningDrive::Calibrated(_) => None,
+            RunningDrive::Mechanical(_) => {
+                unreachable!("a mechanical drive is one OSD's alone")
+            }
+        }
+    }
+
+    /// Takes a request of an OSD's direct store.
     #[inline]
-    pub(crate) fn submit(&mut self, now: Time, submission: &Submission) -> Then {
+    pub(crate) fn submit(&mut self, now: Time, osd: OsdId, submission: &Submission) -> Then {
         let Submission { id, ref request, .. } = *submission;
         match self {
-            RunningDrive::Calibrated(drive) => match drive.submit(now, submission) {
+            RunningDrive::Calibrated(drive) => match drive.submit(now, osd, submission) {
                 Some(Started::InLine(at, id)) => Then::Done(at, id),
                 Some(Started::Beside(at, id)) => Then::ReadDone(at, id),
                 None => Then::Nothing,

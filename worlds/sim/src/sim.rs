@@ -8,8 +8,10 @@ use crate::disk::SimDisk;
 use crate::drive::ServiceTime;
 use crate::events::SimEvent;
 use crate::hdd::Hdd;
+use crate::host::SimHost;
 use crate::lanes::LaneId;
 use crate::osd_drive::{OsdDrive, RunningDrive};
+use crate::processors::{Processors, Slice};
 use crate::store_disks::StoreDisks;
 use crate::workload::{ByHand, Issue, OpDone, Workload};
 use crate::world::{DriveAsked, Drives, Machine, VirtualTime, World};
@@ -20,8 +22,8 @@ use loadline_cluster::{
 use loadline_device::Outcome;
 use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
-    Data, Effect, Envelope, Event, MachineLoad, OpKind, Osd, OsdId, OsdOptions, OsdSet, PgId,
-    PgProgress, Policy, Reply, TraceSpan, Waits,
+    Data, Effect, Envelope, Event, ItemSize, MachineLoad, OpKind, Osd, OsdId, OsdOptions, OsdSet,
+    PgId, PgProgress, Policy, Reply, TraceSpan, Waits, WorkerRun,
 };
 use loadline_store::paged::{self, IoDone};
 use loadline_store::{ObjectNo, RequestId};
@@ -35,6 +37,8 @@ pub struct SimConfig {
     pub drive: OsdDrive,
     /// What takes time besides the drives.
     pub delays: Delays,
+    /// What the OSDs share.
+    pub host: SimHost,
 }
 
 /// What a simulated world of disks with contents is built from.
@@ -47,6 +51,8 @@ pub struct DisksConfig<'a> {
     pub disks: Vec<SimDisk>,
     /// What takes time besides the disks.
     pub delays: Delays,
+    /// What the OSDs share.
+    pub host: SimHost,
 }
 
 /// Where events of one kind go, which come in the order of their times.
@@ -80,6 +86,8 @@ pub struct LoadedNode<W> {
     logged: IdVec<OsdId, u64>,
     /// Whether its disks have contents.
     has_disks: bool,
+    /// Those that its OSDs share, if they do.
+    processors: Option<Box<Processors<SimEvent>>>,
 }
 
 impl<W: Workload> Machine for LoadedNode<W> {
@@ -103,15 +111,8 @@ impl<W: Workload> Machine for LoadedNode<W> {
                     return Some(DriveAsked::Device(osd, submission));
                 }
                 Effect::Io(osd, life, io) => return Some(DriveAsked::Io(osd, life, io)),
-                Effect::Send(envelope) => self.carry(envelope, clock),
-                Effect::Compute(osd, run) => {
-                    let (at, event) =
-                        (clock.now() + self.node.delays().worker, SimEvent::Computed(osd, run));
-                    match self.node.delays().logged_kib {
-                        Span::ZERO => clock.push_lane(self.lanes.workers, at, event),
-                        kib => clock.push(at + kib * self.newly_logged(osd) / 1024, event),
-                    }
-                }
+                Effect::Send(envelope) => self.send(envelope, clock),
+                Effect::Compute(osd, run, size) => self.compute((osd, size), run, clock),
                 Effect::PutEnded(_, end) => {
                     self.load.put_ended(clock.now(), &end);
                     self.issue_ops(clock);
@@ -137,6 +138,18 @@ impl<W: Workload> Machine for LoadedNode<W> {
                 self.node.step(clock.now(), envelope.to, Event::Message(envelope));
             }
             SimEvent::Computed(osd, run) => self.node.step(clock.now(), osd, Event::Computed(run)),
+            SimEvent::SliceOver(piece) => {
+                let processors = self.processors.as_mut().expect("one has worked");
+                let (done, next) = processors.slice_over(clock.now(), piece);
+                look_after(next, clock);
+                if let Some(done) = done {
+                    self.happened(done, clock);
+                }
+            }
+            SimEvent::Leave(envelope) => match self.node.delays().of(&envelope.message) {
+                Span::ZERO => self.happened(SimEvent::Arrive(envelope), clock),
+                _ => self.carry(envelope, clock),
+            },
             SimEvent::Replied(reply) => self.replied(*reply, clock),
             SimEvent::LoadWake(at) => {
                 if self.due.wake == Some(at) {
@@ -178,6 +191,7 @@ impl<W: Workload> LoadedNode<W> {
             trace: Vec::new(),
             logged: (0..osds).map(|_| 0).collect(),
             has_disks: false,
+            processors: None,
         }
     }
 
@@ -198,6 +212,34 @@ impl<W: Workload> LoadedNode<W> {
             let bytes = drive.disks.data.spec().size;
             self.node.change(now, |cluster, fx| cluster.open_osd(osd, bytes, fx));
         }
+    }
+
+    /// Lets a worker compute.
+    #[inline]
+    fn compute(&mut self, (osd, size): (OsdId, ItemSize), run: WorkerRun, clock: &mut VirtualTime) {
+        let event = SimEvent::Computed(osd, run);
+        if let Some(processors) = &mut self.processors {
+            let takes = processors.spec().of_item(size);
+            return look_after(processors.work(clock.now(), takes, event), clock);
+        }
+        let at = clock.now() + self.node.delays().worker;
+        match self.node.delays().logged_kib {
+            Span::ZERO => clock.push_lane(self.lanes.workers, at, event),
+            kib => clock.push(at + kib * self.newly_logged(osd) / 1024, event),
+        }
+    }
+
+    /// Takes a message over its link, once it is ready.
+    #[inline]
+    fn send(&mut self, envelope: Box<Envelope>, clock: &mut VirtualTime) {
+        if let Some(processors) = &mut self.processors {
+            let takes = processors.spec().of_message(&envelope.message);
+            if takes > Span::ZERO {
+                let slice = processors.work(clock.now(), takes, SimEvent::Leave(envelope));
+                return look_after(slice, clock);
+            }
+        }
+        self.carry(envelope, clock);
     }
 
     /// Takes a message over its link.
@@ -256,24 +298,42 @@ impl<W: Workload> LoadedNode<W> {
     }
 }
 
+fn look_after(slice: Option<Slice>, clock: &mut VirtualTime) {
+    if let Some((at, piece)) = slice {
+        clock.push(at, SimEvent::SliceOver(piece));
+    }
+}
+
+/// What takes time where OSDs share a host.
+fn on_host(delays: Delays, host: &SimHost) -> Delays {
+    Delays { shares_processors: host.processors.is_some(), ..delays }
+}
+
+fn processors(host: &SimHost) -> Option<Box<Processors<SimEvent>>> {
+    host.processors.map(|spec| Box::new(Processors::new(spec)))
+}
+
 impl<W: Workload> Sim<W> {
     /// A world of direct stores on modelled drives at time zero.
     pub fn new(config: SimConfig, load: W) -> Sim<W> {
-        let SimConfig { cluster, drive, delays } = config;
-        let (mut clock, node) = (VirtualTime::new(Time::ZERO), Node::new(&cluster, delays));
+        let SimConfig { cluster, drive, delays, host } = config;
+        let node = Node::new(&cluster, on_host(delays, &host));
+        let mut clock = VirtualTime::new(Time::ZERO);
         let machine = LoadedNode::new(&mut clock, cluster.osds, node, load);
+        let machine = LoadedNode { processors: processors(&host), ..machine };
         let drives = (0..cluster.osds).map(|osd| RunningDrive::new(&drive, osd));
-        World::around(clock, machine, drives)
+        World::around(clock, machine, drives).on_host(&host)
     }
 
     /// A world of paged stores on disks, none of which is open yet.
     pub(crate) fn on_disks(now: Time, config: DisksConfig<'_>, load: W) -> Sim<W> {
-        let DisksConfig { cluster, stores, disks, delays } = config;
-        let (mut clock, node) = (VirtualTime::new(now), Node::on_disks(cluster, stores, delays));
+        let DisksConfig { cluster, stores, disks, delays, host } = config;
+        let node = Node::on_disks(cluster, stores, on_host(delays, &host));
+        let mut clock = VirtualTime::new(now);
         let machine = LoadedNode::new(&mut clock, cluster.osds, node, load);
         let drive = |data| RunningDrive::on_disks(StoreDisks { data, log: None });
-        let machine = LoadedNode { has_disks: true, ..machine };
-        World::around(clock, machine, disks.into_iter().map(drive))
+        let machine = LoadedNode { has_disks: true, processors: processors(&host), ..machine };
+        World::around(clock, machine, disks.into_iter().map(drive)).on_host(&host)
     }
 
     /// The same at time zero, when they are open and a cluster.

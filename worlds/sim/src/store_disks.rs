@@ -1,6 +1,6 @@
 //! Disks with contents under a paged store: where its pages are, and perhaps another for its log.
 
-use crate::disk::{RequestDone, SimDisk};
+use crate::disk::{RequestDone, SimDisk, Station};
 use loadline_base::{SlotId, Time};
 use loadline_device::{Outcome, Request};
 use loadline_store::RequestId;
@@ -86,11 +86,11 @@ impl OsdDisk {
         OsdDisk { disks, reopen: false, full: Vec::new(), answers }
     }
 
-    /// Takes a request of a life of the store.
-    pub(crate) fn submit(&mut self, now: Time, life: u32, io: Io) {
+    /// Takes a request of a life of the store. A device is named where the disk is a part of one.
+    pub(crate) fn submit(&mut self, at: (Time, Option<&mut Station>), life: u32, io: Io) {
         let Io { id, target, request, data } = io;
         let id = packed(RequestId::new(id.0, life));
-        self.disks.of(target).submit(now, id, &request, data);
+        self.disks.of(target).submit_on(at, id, &request, data);
     }
 
     /// When the next answer is due.

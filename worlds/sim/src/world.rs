@@ -6,8 +6,10 @@
 //!
 //! Of what is due at one time, links come first, then workers and modelled drives, then disks, then timers.
 
+use crate::disk::Station;
 use crate::drive_usage::DriveUsage;
 use crate::events::SimEvent;
+use crate::host::SimHost;
 use crate::lanes::{LaneId, Lanes};
 use crate::osd_drive::{DriveAnswer, RunningDrive, Then};
 use crate::store_disks::{StoreAnswer, StoreDisks};
@@ -62,6 +64,10 @@ impl VirtualTime {
 /// The drives of a world, with what it has scheduled of each.
 pub struct Drives {
     pub(crate) of: IdVec<OsdId, RunningDrive>,
+    /// The first OSD on the device that each stands on: under its number requests of a direct store are served, and all are counted.
+    first: IdVec<OsdId, OsdId>,
+    /// Under the same number, where disks with contents are parts of one device, that device.
+    stations: IdVec<OsdId, Option<Station>>,
     pub(crate) usage: IdVec<OsdId, DriveUsage>,
     lanes: IdVec<OsdId, LaneId>,
     /// Whether they are disks with contents, which know themselves when they answer.
@@ -122,7 +128,21 @@ impl<M: Machine> World<M> {
         let lanes = of.ids().map(|_| clock.add_lane()).collect();
         let usage = of.ids().map(|_| DriveUsage::default()).collect();
         let has_disks = of.values().any(|drive| matches!(drive, RunningDrive::Disk(_)));
-        World { clock, machine, drives: Drives { of, usage, lanes, has_disks }, held: None }
+        let (first, stations) = (of.ids().collect(), of.ids().map(|_| None).collect());
+        let drives = Drives { of, first, stations, usage, lanes, has_disks };
+        World { clock, machine, drives, held: None }
+    }
+
+    /// Lets those OSDs share a device that stand on one of the host's.
+    pub(crate) fn on_host(mut self, host: &SimHost) -> World<M> {
+        let Drives { of, first, stations, .. } = &mut self.drives;
+        *first = host.first_on_device(of.len() as u32);
+        let shared: Vec<OsdId> =
+            first.iter().filter(|(osd, first)| osd != *first).map(|(_, first)| *first).collect();
+        for osd in shared {
+            stations[osd] = of[osd].station();
+        }
+        self
     }
 
     /// The present time.
@@ -191,14 +211,15 @@ impl<M: Machine> World<M> {
         let now = self.clock.now;
         match event {
             SimEvent::DriveDone(osd, request) => {
-                if let Some((at, next)) = self.drives.of[osd].calibrated().finish(now) {
-                    self.schedule_drive(osd, at, next);
+                let device = self.drives.first[osd];
+                if let Some((at, next, request)) = self.drives.of[device].calibrated().finish(now) {
+                    self.schedule_drive((device, at), next, request);
                 }
-                self.drives.usage[osd].ended(now);
+                self.drives.usage[device].ended(now);
                 self.machine.device_done(now, osd, request, Outcome::Done);
             }
             SimEvent::ReadDone(osd, request) => {
-                self.drives.usage[osd].ended(now);
+                self.drives.usage[self.drives.first[osd]].ended(now);
                 self.machine.device_done(now, osd, request, Outcome::Done);
             }
             SimEvent::DriveStep(osd, at) => self.drive_stepped(osd, at),
@@ -220,9 +241,10 @@ impl<M: Machine> World<M> {
         while let Some(asked) = self.machine.next(&mut self.clock) {
             match asked {
                 DriveAsked::Device(osd, submission) => {
-                    self.drives.usage[osd].began(self.clock.now);
-                    match self.drives.of[osd].submit(self.clock.now, &submission) {
-                        Then::Done(at, id) => self.schedule_drive(osd, at, id),
+                    let device = self.drives.first[osd];
+                    self.drives.usage[device].began(self.clock.now);
+                    match self.drives.of[device].submit(self.clock.now, osd, &submission) {
+                        Then::Done(at, id) => self.schedule_drive((device, at), osd, id),
                         Then::ReadDone(at, id) => {
                             self.clock.push(at, SimEvent::ReadDone(osd, id));
                         }
@@ -273,14 +295,16 @@ impl<M: Machine> World<M> {
     }
 
     fn submit_to_disk(&mut self, osd: OsdId, life: u32, io: Io) {
-        self.drives.usage[osd].began(self.clock.now);
-        self.drives.of[osd].disk_mut().submit(self.clock.now, life, io);
+        let device = self.drives.first[osd];
+        self.drives.usage[device].began(self.clock.now);
+        let station = self.drives.stations[device].as_mut();
+        self.drives.of[osd].disk_mut().submit((self.clock.now, station), life, io);
     }
 
     fn disk_answers(&mut self, osd: OsdId) {
         let now = self.clock.now;
         let StoreAnswer { life, outcome, io } = self.drives.of[osd].disk_mut().answer(now);
-        self.drives.usage[osd].ended(now);
+        self.drives.usage[self.drives.first[osd]].ended(now);
         if outcome == Outcome::NoSpace && !M::WAITS_FOR_ROOM {
             let event = SimEvent::NoRoom(osd, life, Box::new(io));
             return self.clock.push(now + ROOM_PAUSE, event);
@@ -300,8 +324,8 @@ impl<M: Machine> World<M> {
         }
     }
 
-    fn schedule_drive(&mut self, osd: OsdId, at: Time, request: RequestId) {
-        self.clock.push_lane(self.drives.lanes[osd], at, SimEvent::DriveDone(osd, request));
+    fn schedule_drive(&mut self, (device, at): (OsdId, Time), osd: OsdId, request: RequestId) {
+        self.clock.push_lane(self.drives.lanes[device], at, SimEvent::DriveDone(osd, request));
     }
 
     /// Device requests submitted so far, over all drives.
@@ -309,9 +333,9 @@ impl<M: Machine> World<M> {
         self.drives.usage.values().map(|usage| usage.requests).sum()
     }
 
-    /// How long an OSD's drive has had something to do so far: what `iostat` makes `%util` of.
+    /// How long an OSD's drive has had something to do so far: what `iostat` makes `%util` of. OSDs on one drive share this.
     pub fn drive_busy(&self, osd: OsdId) -> Span {
-        self.drives.usage[osd].busy(self.clock.now)
+        self.drives.usage[self.drives.first[osd]].busy(self.clock.now)
     }
 
     /// An OSD's disks with contents, to look into.

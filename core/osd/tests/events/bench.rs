@@ -315,7 +315,7 @@ impl Bench {
     /// The runs of workers that were held back, the oldest first.
     pub(crate) fn held_runs(&self) -> Vec<WorkerRun> {
         let run = |effect: &Effect| match effect {
-            Effect::Compute(_, run) => Some(*run),
+            Effect::Compute(_, run, _) => Some(*run),
             _ => None,
         };
         self.held.iter().filter_map(run).collect()
@@ -392,7 +392,7 @@ impl Bench {
 
     fn answer(&mut self, effect: Effect) {
         match effect {
-            Effect::Compute(osd, run) => {
+            Effect::Compute(osd, run, _) => {
                 self.computed += 1;
                 self.step(osd, Event::Computed(run));
             }

@@ -117,7 +117,7 @@ impl Rig {
                 Effect::Timer(_, at, timer) => self.timers.push((at, timer)),
                 Effect::Reply(reply) => self.replies.push(*reply),
                 Effect::PutEnded(_, end) => self.puts.push(end),
-                Effect::Compute(_, run) => {
+                Effect::Compute(_, run, _) => {
                     self.turns += 1;
                     runs.push(run);
                 }

@@ -18,7 +18,7 @@ fn bench(threads_per_shard: u32) -> Bench {
     bench.fill(1, &[]);
     bench.activate(PG, interval(2, &[0, 1]));
     bench.run();
-    bench.hold(|effect| matches!(effect, Effect::Compute(osd, _) if *osd == OsdId::new(1)));
+    bench.hold(|effect| matches!(effect, Effect::Compute(osd, ..) if *osd == OsdId::new(1)));
     bench
 }
 

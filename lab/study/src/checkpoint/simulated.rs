@@ -8,7 +8,7 @@ use loadline_cluster::Config;
 use loadline_load::puts::PutLoad;
 use loadline_osd::{OsdId, Policy, StoreToken};
 use loadline_sim::disk::{SimDisk, SimDiskSpec};
-use loadline_sim::{Delays, DisksConfig, Sim, StoreDisks};
+use loadline_sim::{Delays, DisksConfig, Sim, SimHost, StoreDisks};
 use loadline_store::paged::metrics::CheckpointReport;
 use loadline_store::paged::{Options, PagedStore};
 
@@ -122,6 +122,7 @@ fn world(
             logged_kib: drive.physical_log_kib,
             ..Delays::default()
         },
+        host: SimHost::default(),
     };
     let load = PutLoad::new(study.load.values, seed);
     Sim::opened(config, load).map_err(|(error, _)| format!("{error:?}"))

@@ -16,7 +16,7 @@ use loadline_host::admin::api::OpSpan;
 use loadline_load::{BlockImage, Load, LoadSpec, Loads};
 use loadline_osd::{ClientId, OsdId};
 use loadline_sim::hdd::Feature;
-use loadline_sim::{Delays, Mechanical, OsdDrive, Sim, SimConfig};
+use loadline_sim::{Delays, Mechanical, OsdDrive, Sim, SimConfig, SimHost};
 use loadline_store::ObjectNo;
 use loadline_testbed::Outside;
 
@@ -75,6 +75,7 @@ fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Loads> {
         cluster: setup.engine(seed),
         drive: OsdDrive::Mechanical(Box::new(drive)),
         delays: Delays { link: LINK_DELAY, worker: WORKER_TIME, ..Delays::default() },
+        host: SimHost::default(),
     };
     let load = |spec: &LoadSpec, client: u32| {
         let object_bytes = OBJECT.get() as u32;

@@ -1,9 +1,10 @@
 //! A recovery study's file as it is typed, and its figures that `--set` can change.
 
+use super::host::SharedHostSection;
 use crate::claim::Claim;
 use crate::kind::StudyKind;
 use crate::load_keys::{self, HasLoad};
-use crate::overrides::{StudyKey, key, parse, put, put_name};
+use crate::overrides::{StudyKey, key, parse, put, put_name, put_some};
 use crate::placed::PlacementName;
 use crate::setup::{SchedulerName, TypedOptions, yes};
 use loadline_base::{Bytes, Span};
@@ -24,6 +25,9 @@ pub struct StudyFile {
     pub(crate) drive: Spanned<String>,
     pub(crate) published: Option<Spanned<String>>,
     pub(crate) cluster: ClusterSection,
+    /// What the OSDs of a simulated cluster share.
+    #[serde(default)]
+    pub(crate) host: SharedHostSection,
     pub(crate) recovery: RecoverySection,
     pub(crate) load: LoadSpec,
     /// Other images with clients of their own, which setups may have beside the clients' one.
@@ -182,11 +186,29 @@ pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
         |file, text| put(&mut file.cluster.placement, text),
     ),
     key("returning", "the OSD that goes and returns, by its number", |file, text| {
-        file.cluster.returning = Some(parse(text)?);
-        Ok(())
+        put_some(&mut file.cluster.returning, text)
     }),
     key("store", "what a simulated OSD stands on: `direct` or `paged`", |file, text| {
         put(&mut file.cluster.store, text)
+    }),
+    key("devices", "how many devices simulated OSDs share, in turns", |file, text| {
+        put_some(&mut file.host.devices, text)
+    }),
+    key("cores", "processors that simulated OSDs and clients share", |file, text| {
+        put_some(&mut file.host.cores, text)
+    }),
+    key(
+        "cpu_per_op",
+        "processor time of a write of 4 KiB: all copies and the client together",
+        |file, text| put_some(&mut file.host.cpu_per_op, text),
+    ),
+    key(
+        "cpu_per_mib",
+        "processor time of each MiB that an OSD writes, or reads and sends",
+        |file, text| put_some(&mut file.host.cpu_per_mib, text),
+    ),
+    key("cpu_slice", "how long a processor works at one thing by turns", |file, text| {
+        put_some(&mut file.host.cpu_slice, text)
     }),
     key("objects", "objects written while an OSD is away", |file, text| {
         put(&mut file.recovery.objects, text)

@@ -218,7 +218,8 @@ impl CbtImport<'_> {
             Source { name: "imported".to_owned(), file: "imported".to_owned(), text: file.text() };
         let (published, load, described) = (None, None, None);
         let (overrides, place) = (Vec::new(), Place::Sim);
-        let inputs = Inputs { study, drive, published, load, described, overrides, place };
+        let inputs =
+            Inputs { study, drive, published, load, described, twin: None, overrides, place };
         match Study::new(&inputs) {
             Ok(_) => Ok(()),
             Err(error) if error.place != "imported" => Err(error),
@@ -484,8 +485,16 @@ mod tests {
         let drive = Library::built_in().find(Shelf::Drives, IMPORTED_DRIVE).expect("it is there");
         let study = source("it.toml", &made.text);
         let (published, load, described) = (None, None, None);
-        let inputs =
-            Inputs { study, drive, published, load, described, overrides: Vec::new(), place };
+        let inputs = Inputs {
+            study,
+            drive,
+            published,
+            load,
+            described,
+            twin: None,
+            overrides: Vec::new(),
+            place,
+        };
         let script = RecoveryStudy::new(&inputs).expect("it can be used");
         (script, Study::new(&inputs).expect("it can be used"))
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod figures;
 mod file;
+mod host;
 mod read;
 mod script;
 mod study;
@@ -10,6 +11,7 @@ mod study;
 mod setup;
 
 // The steps, what a testbed is made of for them, and what is said of this machine's disks.
+mod as_twin;
 mod described;
 mod dry;
 mod run;

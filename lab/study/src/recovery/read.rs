@@ -1,5 +1,6 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
+use super::as_twin;
 use super::described;
 use super::file::{NeighbourSection, STUDY_KEYS, StoreKind, StudyFile};
 use super::on_ceph;
@@ -16,6 +17,7 @@ use crate::setup::measured;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_osd::OsdId;
+use loadline_sim::SimHost;
 use loadline_testbed::IMAGE;
 use toml::Spanned;
 
@@ -112,6 +114,7 @@ impl RecoveryStudy {
     fn asked(inputs: &Inputs) -> Result<(RecoveryStudy, StudyQuestion), InputError> {
         let source = &inputs.study;
         let mut file = read_file(source, &inputs.overrides)?;
+        let twin = as_twin::fit(&mut file, inputs)?;
         let scale = inputs.scale(file.cluster.store == StoreKind::Paged)?;
         if let Some(load) = &inputs.load {
             let object = file.recovery.object_size;
@@ -121,6 +124,7 @@ impl RecoveryStudy {
             file.recovery.baseline = given.runtime.unwrap_or(file.recovery.baseline);
         }
         let drive = inputs.calibrated_drive()?;
+        let drive = if twin.is_some() { drive.on_one_host() } else { drive };
         let described = described::fit(&mut file, inputs, drive.medium)?;
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         check_names(&file.neighbours, source)?;
@@ -136,6 +140,15 @@ impl RecoveryStudy {
             return Err(inputs.refuse("store", reason));
         }
         let StudyFile { cluster, recovery, .. } = &file;
+        let shared = file
+            .host
+            .of_cluster(cluster.osds, cluster.copies)
+            .map_err(|(field, reason)| inputs.refuse(field, reason))?;
+        if inputs.place != Place::Sim && shared != SimHost::default() {
+            let field = if shared.devices.is_empty() { "cores" } else { "devices" };
+            let reason = "a simulated host alone has other devices and processors than there are";
+            return Err(inputs.refuse(field, reason.to_owned()));
+        }
         let shape = ClusterShape {
             osds: cluster.osds,
             copies: cluster.copies,
@@ -150,6 +163,13 @@ impl RecoveryStudy {
             returning: OsdId::new(cluster.returning.unwrap_or(cluster.osds - 1)),
         };
         let mut measured = measured(&drive, &inputs.place);
+        if let Some(iops) = twin {
+            // A node measures its own disks, and nothing of their bandwidth.
+            let is_of_drive = |(option, _): &(String, String)| option.contains("bandwidth");
+            measured.retain(|of| !is_of_drive(of));
+            let capacity = measured.iter_mut().filter(|(option, _)| option.contains("capacity"));
+            capacity.for_each(|(_, value)| *value = iops.to_string());
+        }
         if let Some(described) = described {
             for (option, value) in &mut measured {
                 *value = described.measured.get(option).unwrap_or(value).clone();
@@ -161,6 +181,8 @@ impl RecoveryStudy {
         let mut study = RecoveryStudy {
             cluster: shape,
             store: cluster.store,
+            host: shared,
+            is_twin: twin.is_some(),
             steps: RecoverySteps {
                 scale,
                 objects: recovery.objects,

@@ -34,7 +34,8 @@ pub(super) fn run(
             // A pool of the direct store is filled at once.
             let (filled, prepared) =
                 if study.store == StoreKind::Direct { (0.0, 0.0) } else { (0.2, 0.4) };
-            let made = Simulated::start(study.simulated(job)).map_err(Halt::from);
+            let spec = study.simulated(job).map_err(Stop::from);
+            let made = spec.and_then(Simulated::start).map_err(Halt::from);
             made.and_then(|bed| {
                 RecoveryRun { study, job, bed }.make(Heed::until(tick, filled), prepared)
             })

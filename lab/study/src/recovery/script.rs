@@ -18,6 +18,7 @@ use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Span;
 use loadline_cluster::Placement;
 use loadline_host::ProgramMemory;
+use loadline_sim::SimHost;
 use loadline_stats::mean;
 use serde_json::{Value, json};
 
@@ -29,8 +30,13 @@ impl Script for RecoveryStudy {
         let store = if self.store == StoreKind::Paged { " paged" } else { "" };
         let beside = self.setups[job.setup].images.iter().filter_map(|image| image.neighbour);
         let beside = beside.map(|at| format!(" {:?}", self.neighbours[at])).collect::<String>();
+        let shared = Some(&self.host).filter(|host| **host != SimHost::default());
+        let mut shared = shared.map(|host| format!(" {host:?}")).unwrap_or_default();
+        if self.is_twin {
+            shared += " twin";
+        }
         format!(
-            "{:?} {:?}{store} {steps:?} {:?}{beside}{place} {setup}",
+            "{:?} {:?}{store} {steps:?} {:?}{beside}{place} {setup}{shared}",
             self.drive, self.cluster, self.load
         )
     }

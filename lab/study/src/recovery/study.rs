@@ -6,7 +6,7 @@ use super::setup::RecoverySetup;
 use crate::place::Place;
 use loadline_base::{Bytes, Span};
 use loadline_load::LoadSpec;
-use loadline_sim::Drive;
+use loadline_sim::{Drive, SimHost};
 
 /// The steps of a recovery study, with what is set in them.
 #[derive(Clone, Debug)]
@@ -15,6 +15,10 @@ pub struct RecoveryStudy {
     pub(crate) cluster: ClusterShape,
     /// What a simulated OSD stands on.
     pub(crate) store: StoreKind,
+    /// What simulated OSDs share.
+    pub(crate) host: SimHost,
+    /// Whether it is the twin of a node on this machine's disks: its stores are set as that one's.
+    pub(crate) is_twin: bool,
     pub(crate) steps: RecoverySteps,
     /// What the clients do.
     pub(crate) load: LoadSpec,

@@ -12,10 +12,13 @@ use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
 use loadline_load::LoadSpec;
 use loadline_osd::OsdId;
+use loadline_sim::SimConfig;
 use loadline_sim::disk::Timing;
 use loadline_testbed::{
-    CephSpec, CephTestPlace, HostPlace, HostedSpec, SimulatedDisk, SimulatedSpec, TestImage,
+    CephSpec, CephTestPlace, ClientKind, HostPlace, HostedSpec, RealDisks, SimulatedDisk,
+    SimulatedSpec, TestImage, engine_of, small_stores,
 };
+use std::path::PathBuf;
 
 /// The clients' image shrinks with the work, but not below this: with fewer objects the depth of the load would meet on
 /// single objects.
@@ -81,10 +84,14 @@ impl RecoveryStudy {
     }
 
     /// The simulated cluster of a run.
-    pub(super) fn simulated(&self, job: &Job) -> SimulatedSpec {
+    ///
+    /// # Errors
+    /// Why there can be none, as a sentence.
+    pub(super) fn simulated(&self, job: &Job) -> Result<SimulatedSpec, String> {
         let setup = &self.setups[job.setup];
-        SimulatedSpec {
-            world: setup.osds.simulated(&self.drive, self.cluster.placement.clone(), job),
+        let world = setup.osds.simulated(&self.drive, self.cluster.placement.clone(), job);
+        let spec = SimulatedSpec {
+            world: SimConfig { host: self.host.clone(), ..world },
             disks: (self.store == StoreKind::Paged).then(|| self.disk()),
             pgs: self.cluster.pgs,
             copies: self.cluster.copies,
@@ -92,7 +99,24 @@ impl RecoveryStudy {
             images: self.images(setup),
             seed: job.seed,
             traced: job.trace.map(|first| first..first + TRACED_OPS),
-        }
+        };
+        if self.is_twin { self.as_twin(spec, setup, job) } else { Ok(spec) }
+    }
+
+    /// The same with OSDs and stores that are set as those of a node on this machine.
+    fn as_twin(
+        &self,
+        spec: SimulatedSpec,
+        setup: &RecoverySetup,
+        job: &Job,
+    ) -> Result<SimulatedSpec, String> {
+        let disks = RealDisks::Files(PathBuf::new());
+        let client = ClientKind::Own;
+        let place = HostPlace { disks, client, keep_files: false, overwrite: false };
+        let (cluster, stores) =
+            engine_of(&self.hosted(&place, setup, job), self.host.most_on_a_device())?;
+        let disks = spec.disks.map(|disk| SimulatedDisk { stores, ..disk });
+        Ok(SimulatedSpec { world: SimConfig { cluster, ..spec.world }, disks, ..spec })
     }
 
     /// Whether everything is written before a run, at this scale.
@@ -136,8 +160,10 @@ impl RecoveryStudy {
         let service = &self.drive.service;
         let own = service.per_part;
         let bytes_per_second = (1 << 20) * 1_000_000_000 / service.per_mib.nanos().max(1);
-        let timing = Timing { per_request: own, bytes_per_second, flush: own, channels: 1 };
-        SimulatedDisk { size: self.disk_size(), timing }
+        let channels = self.drive.channels;
+        let per_request = own * u64::from(channels);
+        let timing = Timing { per_request, bytes_per_second, flush: own, channels };
+        SimulatedDisk { size: self.disk_size(), timing, stores: small_stores() }
     }
 
     /// The node of a run of a study that was [`fitted`] to this machine.

@@ -80,8 +80,8 @@ impl EmbeddedStore {
         let ground = spec.ground();
         let mut facts = machine::look_at_store(&spec.place, ground.size);
         let disks = RunDisks::prepare(&ground)?;
-        let path = &disks.disks[0];
-        if disks.make_files {
+        let path = &disks.paths.disks[0];
+        if disks.paths.make_files {
             drop(DiskOpen::or_create(path, ground.size).open().map_err(|error| error.to_string())?);
         }
         write(path, spec)?;

@@ -72,13 +72,19 @@ impl RunGround<'_> {
     }
 }
 
-/// The disks of one run. Dropping it clears them.
-pub(super) struct RunDisks {
+/// Where a run has what.
+#[derive(Default)]
+pub(super) struct RunPaths {
     pub folder: PathBuf,
     pub socket: PathBuf,
     pub disks: Vec<PathBuf>,
     /// Whether the disks are files that the node makes.
     pub make_files: bool,
+}
+
+/// The disks of one run. Dropping it clears them.
+pub(super) struct RunDisks {
+    pub paths: RunPaths,
     keep: bool,
     /// Held for as long as the run lasts.
     _lock: File,
@@ -211,7 +217,8 @@ impl RunDisks {
             return Err(refused);
         }
         let socket = folder.join("nbd.sock");
-        Ok(RunDisks { socket, folder, disks, make_files, keep: place.keep_files, _lock: lock })
+        let paths = RunPaths { folder, socket, disks, make_files };
+        Ok(RunDisks { paths, keep: place.keep_files, _lock: lock })
     }
 }
 
@@ -251,14 +258,14 @@ impl Drop for RunDisks {
         if self.keep {
             return;
         }
-        if !self.make_files {
-            for device in &self.disks {
+        if !self.paths.make_files {
+            for device in &self.paths.disks {
                 // So that the next run finds the device empty, as this one did; unless somebody has it by now.
                 let claim = DiskClaim::new(device);
                 let _ = claim.is_ok().then(|| wipe_ends(device));
             }
         }
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.paths.folder);
     }
 }
 

@@ -22,7 +22,15 @@ pub(super) fn look(spec: &HostedSpec) -> MachineFacts {
     facts.know("Writes are answered", answered().to_owned());
     facts.know("Torn checkpoints are made whole from", format!("the {PROTECTION} images"));
     facts.know("Clients", place.client.to_string());
+    facts.devices = (0..spec.osds).map(|osd| device_under(place, OsdId::new(osd))).collect();
     facts
+}
+
+/// The number of the whole drive under an OSD: its partitions are one device. Where there is no drive, that of the file system.
+fn device_under(place: &HostPlace, osd: OsdId) -> String {
+    let (_, device) = under(&place.disks, osd);
+    let drive = BlockQueue::of(device).and_then(|queue| queue.read("dev"));
+    drive.unwrap_or_else(|| format!("{}:{}", major(device), minor(device)))
 }
 
 /// The same of a store that is embedded.

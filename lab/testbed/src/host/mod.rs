@@ -8,8 +8,10 @@ mod guest;
 mod machine;
 mod node;
 mod spec;
+mod spent;
 
 pub use embedded::{EmbeddedSpec, EmbeddedStore};
+pub use node::engine_of;
 pub use spec::HostedSpec;
 
 use crate::place::ClientKind;
@@ -29,6 +31,7 @@ use loadline_stats::LatencyHistogram;
 use loadline_store::ObjectNo;
 use node::RunningNode;
 use spec::TICK;
+use spent::ProcessorCount;
 use std::collections::BTreeMap;
 
 /// Whether a testbed could be made, before anything is written.
@@ -68,6 +71,7 @@ pub struct Hosted {
     spec: HostedSpec,
     guest: Guest,
     facts: MachineFacts,
+    processors: ProcessorCount,
     fio: Option<fio::FioRun>,
     /// Objects that recovery had brought before everything counts.
     received: u64,
@@ -91,8 +95,19 @@ impl Hosted {
         let (node, client) = RunningNode::start(&spec)?;
         let (guest, places) = (Guest::new(client, spec.seed), Vec::new());
         let (fio, received, returned, object_sizes) = (None, 0, None, BTreeMap::new());
-        let mut hosted =
-            Hosted { spec, guest, facts, fio, received, places, returned, object_sizes, node };
+        let processors = ProcessorCount::start();
+        let mut hosted = Hosted {
+            spec,
+            guest,
+            facts,
+            processors,
+            fio,
+            received,
+            places,
+            returned,
+            object_sizes,
+            node,
+        };
         hosted.describe()?;
         Ok(hosted)
     }
@@ -165,6 +180,7 @@ impl Testbed for Hosted {
     }
 
     fn make_images(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
+        self.processors.begin();
         for image in self.spec.images.clone() {
             let place = self.place(&image)?;
             if self.spec.place.client == ClientKind::Own {
@@ -178,6 +194,8 @@ impl Testbed for Hosted {
             let filling = fio::FioRun::begin(&self.node, &jobs)?;
             filling.until_it_ends(&mut self.guest, heed)?;
         }
+        let images: u64 = self.spec.images.iter().map(|image| image.load.image.get()).sum();
+        self.processors.filled(Bytes::new(images * u64::from(self.spec.copies)));
         Ok(())
     }
 
@@ -283,6 +301,7 @@ impl Testbed for Hosted {
                     Load::new(&image.load, *place, ClientId::new(client), seed)
                 };
                 let loads = Loads::new(images.map(load).collect::<Vec<_>>());
+                self.processors.begin();
                 self.guest.begin(loads)
             }
             ClientKind::Fio => {
@@ -319,6 +338,8 @@ impl Testbed for Hosted {
             outside: Outside::Way(seen.outside),
         };
         let records = loads.records(self.guest.now());
+        self.processors.loaded(records.iter().map(|seen| seen.latency.count()).sum());
+        self.facts.processors = Some(self.processors.found());
         match self.guest.failed_ops() {
             0 => Ok(records.into_iter().map(seen).collect()),
             failed => Err(Stop::Failed(format!("{failed} client ops failed"))),

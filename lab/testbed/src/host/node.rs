@@ -1,23 +1,22 @@
 //! The node of one run: fresh disks, a thread that runs it, and nothing left of either when the run is over.
 
-use super::ground::RunDisks;
-use super::spec::{HostedSpec, LOG_MODE, PROTECTION};
+use super::ground::{RunDisks, RunPaths};
+use super::spec::{HostedSpec, LOG_MODE, NODE_CACHE, PROTECTION};
 use crate::TestImage;
 use crate::place::ClientKind;
-use loadline_base::{Bytes, WallClock};
+use loadline_base::WallClock;
+use loadline_cluster::Config;
 use loadline_cluster::settings::DriveLimits;
 use loadline_host::{
     BackendChoice, Direct, DirectAsk, DirectClient, Discards, DiskSpec, DoorLimits, Engine,
     EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan, NbdSpec, write_empty_store,
 };
 use loadline_osd::OsdSet;
+use loadline_store::paged;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
-
-/// Memory of each OSD for pages: less than the smallest image takes, so that reads of a study may miss.
-const CACHE: Bytes = Bytes::from_mib(128);
 
 /// A running node. Dropping it ends it, and removes what it was made of.
 pub(super) struct RunningNode {
@@ -30,12 +29,12 @@ impl RunningNode {
     /// Makes the disks of a run and starts a node on them.
     pub(super) fn start(spec: &HostedSpec) -> Result<(RunningNode, DirectClient), String> {
         let ground = RunDisks::prepare(&spec.ground())?;
-        if !ground.make_files {
-            for device in &ground.disks {
+        if !ground.paths.make_files {
+            for device in &ground.paths.disks {
                 write_empty_store(device, PROTECTION).map_err(|error| error.to_string())?;
             }
         }
-        let config = config(spec, &ground);
+        let config = config(spec, &ground.paths);
         let (tell, began) = channel();
         let thread = Builder::new().name("node".to_owned()).spawn(move || {
             match Engine::start(config) {
@@ -55,12 +54,12 @@ impl RunningNode {
 
     /// Where NBD clients find it.
     pub(super) fn socket(&self) -> &Path {
-        &self.ground.socket
+        &self.ground.paths.socket
     }
 
     /// Where a run may leave files for as long as it lasts.
     pub(super) fn folder(&self) -> &Path {
-        &self.ground.folder
+        &self.ground.paths.folder
     }
 }
 
@@ -74,32 +73,42 @@ impl Drop for RunningNode {
     }
 }
 
-fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
-    let size = ground.make_files.then_some(spec.osd_size);
+/// What the OSDs of such a node and their stores are set to, where so many of them are on one drive.
+///
+/// # Errors
+/// What of its settings cannot stand, as a sentence.
+pub fn engine_of(spec: &HostedSpec, on_a_drive: u32) -> Result<(Config, paged::Options), String> {
+    let disks = (0..spec.osds).map(|osd| format!("osd.{osd}").into()).collect();
+    let config = config(spec, &RunPaths { disks, ..RunPaths::default() });
+    config.engine(on_a_drive).map_err(|refused| refused.to_string())
+}
+
+fn config(spec: &HostedSpec, paths: &RunPaths) -> EngineConfig {
+    let size = paths.make_files.then_some(spec.osd_size);
     let disk = |path: &std::path::PathBuf| DiskSpec { path: path.clone(), size };
     let image = |image: &TestImage| ImageSpec { name: image.name.clone(), size: image.load.image };
     let over_nbd = spec.place.client == ClientKind::Fio;
     EngineConfig {
         loops: NonZeroUsize::MIN,
         page: None,
-        disks: ground.disks.iter().map(disk).collect(),
+        disks: paths.disks.iter().map(disk).collect(),
         copies: spec.copies,
         pgs: Some(spec.pgs),
         object_bytes: spec.object_size,
         placement_seed: spec.placement_seed,
         images: spec.images.iter().filter(|_| over_nbd).map(image).collect(),
         nbd: NbdSpec {
-            at: over_nbd.then(|| ListenAt::Unix(ground.socket.clone())).into_iter().collect(),
+            at: over_nbd.then(|| ListenAt::Unix(paths.socket.clone())).into_iter().collect(),
             ..NbdSpec::default()
         },
         vhost: Vec::new(),
-        admin: ListenAt::Unix(ground.folder.join("admin.sock")),
+        admin: ListenAt::Unix(paths.folder.join("admin.sock")),
         medium: spec.medium,
         preset: spec.preset,
         settings: spec.settings.clone(),
         drive_limits: DriveLimits::default(),
-        cache: CACHE,
-        memory: MemoryPlan::enough(ground.disks.len() as u32, CACHE).memory,
+        cache: NODE_CACHE,
+        memory: MemoryPlan::enough(paths.disks.len() as u32, NODE_CACHE).memory,
         doors: DoorLimits::default(),
         socket_mode: 0o600,
         log_mode: LOG_MODE,

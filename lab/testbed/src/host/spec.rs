@@ -55,3 +55,6 @@ pub(super) const TICK: Span = Span::from_millis(20);
 pub(super) const LOG_MODE: LogMode = LogMode::LogOnly;
 
 pub(super) const PROTECTION: Protection = Protection::Checkpoint;
+
+/// Memory of each OSD for pages: less than the smallest image takes, so that reads of a study may miss.
+pub(super) const NODE_CACHE: Bytes = Bytes::from_mib(128);

@@ -14,7 +14,7 @@ use super::mail::Mail;
 use super::nbd::NbdConnections;
 use super::rack_disks::RackDisks;
 use super::racks::Racks;
-use super::settings::NodeSettings;
+use super::settings::{NodeSettings, most_on_a_drive};
 use super::shared_memory::SharedMemory;
 use super::vhost::VhostFaces;
 use super::watches::Watches;
@@ -128,7 +128,8 @@ impl Engine {
             world.watch_signals()?;
         }
         let settings = NodeSettings::new(&config)?;
-        let (cluster, stores) = (settings.cluster(&config), settings.store(&config));
+        let on_a_drive = most_on_a_drive(&config.disks);
+        let (cluster, stores) = (settings.cluster(&config), settings.store(&config, on_a_drive));
         let mut node = Node::on_disks(&cluster, stores, Delays::default());
         let racks = Racks::start(&mut node, world.mailbox(), config.loops, options)?;
         let host = HostNode {

@@ -87,8 +87,8 @@ impl NodeSettings {
         self.levels.effective(osd, option).0.number()
     }
 
-    /// The options of every OSD's store.
-    pub(super) fn store(&self, config: &EngineConfig) -> paged::Options {
+    /// The options of every OSD's store, where so many of them are on one drive at most.
+    pub(super) fn store(&self, config: &EngineConfig, on_a_drive: u32) -> paged::Options {
         let class = |class: ServiceClass| ClassTag(class as u8);
         let defaults = paged::Options::default();
         paged::Options {
@@ -104,7 +104,7 @@ impl NodeSettings {
             trigger_spread_percent: TRIGGER_SPREAD_PERCENT,
             checkpoint_writes: match config.medium {
                 Medium::Ssd => {
-                    let share = FLASH_CHECKPOINT_WRITES / most_on_a_drive(&config.disks).max(1);
+                    let share = FLASH_CHECKPOINT_WRITES / on_a_drive.max(1);
                     share.max(defaults.checkpoint_writes)
                 }
                 Medium::Hdd | Medium::Hybrid => defaults.checkpoint_writes,
@@ -119,8 +119,19 @@ impl NodeSettings {
     }
 }
 
+impl EngineConfig {
+    /// What OSDs and stores of such a node are set to where so many of its disks are on one drive: a node in virtual time is its twin by that.
+    ///
+    /// # Errors
+    /// [`Refused`] if a setting cannot stand.
+    pub fn engine(&self, on_a_drive: u32) -> Result<(Config, paged::Options), Refused> {
+        let settings = NodeSettings::new(self)?;
+        Ok((settings.cluster(self), settings.store(self, on_a_drive)))
+    }
+}
+
 /// How many of these disks are on one drive at most. Files that are not there yet will be where their folder is.
-fn most_on_a_drive(disks: &[DiskSpec]) -> u32 {
+pub(super) fn most_on_a_drive(disks: &[DiskSpec]) -> u32 {
     let mut on_drive = BTreeMap::new();
     for DiskSpec { path, .. } in disks {
         let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);

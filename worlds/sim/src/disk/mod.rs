@@ -69,6 +69,7 @@ pub use cut::CutStyle;
 pub use faults::{FaultCounts, Trouble};
 pub use medium::BaseImage;
 pub use sim_disk::{SimDisk, Written};
+pub(crate) use timing::Station;
 pub use timing::Timing;
 pub use traffic::Traffic;
 

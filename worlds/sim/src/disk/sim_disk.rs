@@ -107,6 +107,11 @@ impl SimDisk {
         self.station.set_timing(timing);
     }
 
+    /// A device with the disk's speed and nothing to do.
+    pub(crate) fn station(&self) -> Station {
+        Station::new(self.spec.timing)
+    }
+
     /// What the disk is made of.
     pub fn spec(&self) -> &SimDiskSpec {
         &self.spec
@@ -116,6 +121,17 @@ impl SimDisk {
     ///
     /// A request that is not whole sectors inside the disk is a bug of the caller, and so is one with a wrong buffer.
     pub fn submit(&mut self, now: Time, id: u64, request: &Request, data: Vec<u8>) {
+        self.submit_on((now, None), id, request, data);
+    }
+
+    /// The same on a disk that is a part of this device.
+    pub(crate) fn submit_on(
+        &mut self,
+        (now, device): (Time, Option<&mut Station>),
+        id: u64,
+        request: &Request,
+        data: Vec<u8>,
+    ) {
         self.assert_well_formed(request, &data);
         self.traffics.count(request);
         let place = request.offset..request.offset + request.length.get();
@@ -142,7 +158,8 @@ impl SimDisk {
             self.silence.hung.push(slot);
             return;
         }
-        let due = self.station.due(now, request.kind, request.length).max(self.silence.until);
+        let station = device.unwrap_or(&mut self.station);
+        let due = station.due(now, request.kind, request.length).max(self.silence.until);
         self.due.push(Reverse((due, self.rng.next_u64() as u32, slot)));
     }
 

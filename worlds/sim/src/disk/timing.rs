@@ -36,9 +36,9 @@ impl Timing {
     }
 }
 
-/// When the channels and the link are free.
+/// When the channels and the link are free: what disks have in common that are parts of one device.
 #[derive(Clone)]
-pub(super) struct Station {
+pub(crate) struct Station {
     timing: Timing,
     channels: BinaryHeap<Reverse<Time>>,
     link: Time,

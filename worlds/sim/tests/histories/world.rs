@@ -11,7 +11,8 @@ use loadline_osd::{ClientId, OpKind, OsdId, OsdOptions, PgId, Policy};
 use loadline_qos::preset;
 use loadline_sim::hdd::{Feature, HddSpec, SECTOR};
 use loadline_sim::{
-    Delays, Issue, Mechanical, OpDone, OsdDrive, ReadService, ServiceTime, Sim, SimConfig, Workload,
+    Delays, Issue, Mechanical, OpDone, OsdDrive, ReadService, ServiceTime, Sim, SimConfig, SimHost,
+    Workload,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -68,6 +69,7 @@ fn config(settings: &Settings, shape: &Shape) -> SimConfig {
             worker: shape.worker_time,
             ..Delays::default()
         },
+        host: SimHost::default(),
     }
 }
 

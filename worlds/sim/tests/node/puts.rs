@@ -7,7 +7,7 @@ use loadline_device::{ClassTag, Medium};
 use loadline_osd::{ClientId, KeyPut, OsdId, OsdOptions, Policy, PutEnd};
 use loadline_qos::{LOADLINE_PRESET, LimitPolicy, ServiceClass};
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{Delays, DisksConfig, Issue, OpDone, Sim, StoreDisks, Workload};
+use loadline_sim::{Delays, DisksConfig, Issue, OpDone, Sim, SimHost, StoreDisks, Workload};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, Options, Protection};
 
@@ -120,6 +120,7 @@ fn run(protection: Protection, limit: f64, seed: u64) -> Sim<Puts> {
             logged_kib: Span::from_nanos(500),
             ..Delays::default()
         },
+        host: SimHost::default(),
     };
     let load = Puts { rng: Rng::new(seed), due: Vec::new(), done: 0, refused: 0 };
     let opened = Sim::opened(config, load);

@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::engine::disk_table::EngineDisk;
 use crate::engine::host_node::HostNode;
 use crate::engine::mail::Mail;
+use crate::engine::settings::most_on_a_drive;
 use crate::write_store;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
 use loadline_cluster::OsdState;
@@ -73,7 +74,7 @@ impl HostNode {
         self.settings.levels.set_drive_limits(osd, self.config.drive_limits);
         self.settings.levels.start(osd);
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
-        let stores = self.settings.store(&self.config);
+        let stores = self.settings.store(&self.config, most_on_a_drive(&self.config.disks));
         assert_eq!(self.node.add_osd(policy, options, stores), osd, "OSDs are counted alike");
         self.disks.of.push(EngineDisk { since: self.now, ..Default::default() });
         osd

@@ -1,0 +1,83 @@
+//! The simulated twin of a study on this machine's disks: the same order, on a simulated machine that is as its runs found the real one.
+
+use crate::folder::{Manifest, RunFolder};
+use crate::input::{InputError, Source};
+use crate::kind::StudyKind;
+use crate::place::Place;
+use crate::record::RunRecord;
+use crate::session::{Order, SessionError};
+use crate::study::Study;
+use loadline_testbed::ProcessorUse;
+use std::fmt::Write;
+use std::path::Path;
+
+/// What the twin of the runs in a folder is computed from. Its drive is the one that they name, so that has to be a measured one.
+///
+/// # Errors
+/// [`SessionError`] if the folder holds no such runs, or they tell too little of the machine.
+pub fn twin_of(folder: &Path, engine: String) -> Result<Order, SessionError> {
+    let name = folder.display().to_string();
+    let refuse = |reason: &str| InputError::new(format!("--twin {name}"), reason);
+    let folder = RunFolder::at(folder);
+    let manifest = folder.manifest()?;
+    let manifest = manifest.ok_or_else(|| SessionError::NoStudy(folder.path().to_owned()))?;
+    let Manifest { mut inputs, setups, seed, repeats, .. } = manifest;
+    if inputs.kind()? != StudyKind::Recovery || !matches!(inputs.place, Place::Host(_)) {
+        let reason = "a study of recovery on real disks alone has a twin (`study run recovery-nvme --on files:DIR`)";
+        return Err(refuse(reason).into());
+    }
+    let study = Study::new(&inputs)?;
+    let reckons =
+        |name: &str| study.setups.iter().any(|setup| setup.name == name && setup.profile.is_some());
+    let text = told(&folder.records()?, reckons).map_err(refuse)?;
+    inputs.place = Place::Sim;
+    inputs.twin = Some(Source { name: "twin".to_owned(), file: name, text });
+    Ok(Order { inputs, setups, seed, repeats, trace: None, engine })
+}
+
+/// What runs found of their machine, as the section of a study file and what mClock reckoned with in the setups that have it.
+fn told(records: &[RunRecord], reckons: impl Fn(&str) -> bool) -> Result<String, &'static str> {
+    let first = records.iter().find_map(|run| run.real.as_ref());
+    let first = first.ok_or("none of its runs is over")?;
+    let alone = records.iter().filter(|run| run.counted.get("recovery/objects").is_none());
+    let alone: Vec<ProcessorUse> = alone.filter_map(|run| run.real.as_ref()?.processors).collect();
+    let of = |value: fn(&ProcessorUse) -> f64| median(alone.iter().map(value).collect());
+    let per_op = of(|of| of.node_us_per_op + if of.cores == 1 { of.client_us_per_op } else { 0.0 });
+    let (Some(per_op), Some(per_mib)) = (per_op, of(|of| of.fill_us_per_mib)) else {
+        return Err(
+            "none of its runs without recovery tells what clients' ops take of the processor: run its baseline with the study's own clients",
+        );
+    };
+    let stood =
+        records.iter().filter(|run| reckons(&run.setup)).filter_map(|run| run.real.as_ref());
+    let measured: Vec<f64> = stood.flat_map(|facts| facts.capacities.clone()).collect();
+    // Nobody reckons with it where no setup has mClock.
+    let capacity = median(measured).or_else(|| first.capacities.first().copied());
+    let capacity = capacity.ok_or("no capacity of an OSD is recorded")?;
+    let mut devices: Vec<&String> = Vec::new();
+    let mut device_of = Vec::new();
+    for device in &first.devices {
+        let known = devices.iter().position(|known| *known == device);
+        device_of.push(known.unwrap_or(devices.len()));
+        if known.is_none() {
+            devices.push(device);
+        }
+    }
+    let mut text = String::new();
+    let mut line = |words: &str| writeln!(text, "{words}").expect("a text grows");
+    line("# Medians of what these runs found of their machine.");
+    line(&format!("capacity_iops = {capacity:.1}      # of each OSD, as mClock was given it"));
+    line("");
+    line("[host]");
+    line(&format!("device_of = {device_of:?}"));
+    line("cores = 1                # the node's thread, which does all that its OSDs do");
+    line(&format!("cpu_per_op = \"{per_op:.2} us\"   # of the node, in the runs without recovery"));
+    line(&format!("cpu_per_mib = \"{per_mib:.1} us\"  # of the node, while it was filled"));
+    line("cpu_slice = \"1 h\"        # that thread ends what it has begun");
+    Ok(text)
+}
+
+fn median(mut of: Vec<f64>) -> Option<f64> {
+    of.sort_by(f64::total_cmp);
+    of.get(of.len() / 2).copied()
+}
