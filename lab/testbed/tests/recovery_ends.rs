@@ -9,7 +9,7 @@ use loadline_device::Medium;
 use loadline_load::{BlockImage, Load, LoadSpec, Loads};
 use loadline_osd::{ClientId, OsdId, Policy, RecoveryState, shard_of};
 use loadline_qos::preset;
-use loadline_sim::{Delays, Drive, OsdDrive, Sim, SimConfig};
+use loadline_sim::{Delays, Drive, OsdDrive, Sim, SimConfig, SimHost};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
 
@@ -77,7 +77,8 @@ fn world(drive: &Drive, preset_name: &str, options: &[(&str, &str)]) -> SimConfi
         worker: drive.worker_time,
         ..Delays::default()
     };
-    SimConfig { cluster, drive: OsdDrive::Calibrated(drive.service), delays }
+    let drive = OsdDrive::Calibrated(drive.service);
+    SimConfig { cluster, drive, delays, host: SimHost::default() }
 }
 
 /// What a look tells of a group: who sends its copies, in which queue, how many are left, whether it waits for a slot.
