@@ -77,6 +77,8 @@ pub(crate) enum MendAccess {
 pub(crate) enum ScrubRead {
     /// Which states of objects there are.
     List { interval: u32, number: u32 },
+    /// The objects of which the next chunk is chosen.
+    Choose { interval: u32, number: u32 },
     /// Pages of the store's own making.
     Own { interval: u32, number: u32 },
     /// The bytes of one.

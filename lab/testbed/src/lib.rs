@@ -147,6 +147,9 @@ pub trait Testbed {
     }
 }
 
+/// Until a returned OSD that misses something says so, where nothing but its peering stands before that.
+pub(crate) const FIRST_SIGN: Span = Span::from_secs(5);
+
 /// How often a testbed is worth looking at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {

@@ -2,8 +2,8 @@
 //! once, or on the paged one, into which everything is written.
 
 use crate::{
-    ClonedObjects, Heed, Outside, Pace, RecoveryProgress, Seen, ServicesLeft, Stop, TestImage,
-    Testbed, has_images,
+    ClonedObjects, FIRST_SIGN, Heed, Outside, Pace, RecoveryProgress, Seen, ServicesLeft, Stop,
+    TestImage, Testbed, has_images,
 };
 use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::images::{ImageId, ImageQos};
@@ -298,7 +298,7 @@ impl Testbed for Simulated {
     }
 
     fn pace(&self) -> Pace {
-        Pace { clean: Span::from_secs(1), recovery: TICK, first_sign: Span::ZERO }
+        Pace { clean: Span::from_secs(1), recovery: TICK, first_sign: FIRST_SIGN }
     }
 
     fn pass(&mut self, until: Time) -> Result<(), Stop> {

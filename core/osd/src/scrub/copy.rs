@@ -113,7 +113,7 @@ impl Osd {
     }
 
     /// Lists the objects of a range, as the OSD knows them and as its disk does.
-    pub(super) fn list_for_scrub(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
+    pub(super) fn list_for_scrub(&mut self, now: Time, pg: PgId, number: u32) {
         let scan = self.scrub.scans.get(&pg).filter(|scan| scan.asked.range.number == number);
         let Some(range) = scan.map(|scan| scan.asked.range) else { return };
         let (states, pasts) = self.states_in(pg, range.after, range.last);
@@ -124,20 +124,22 @@ impl Osd {
             let own_pages = self.own_pages_of(pg, range);
             self.scrub.scans.get_mut(&pg).expect("it is looked at").add_own_pages(own_pages);
         }
-        match self.is_durable() {
-            true => self.list_on_disk(now, pg, number, most),
-            false => self.queue_scan(now, pg, ScrubStep::Scan, fx),
-        }
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        self.list_on_disk(now, (pg, range.after), most, ScrubRead::List { interval, number });
     }
 
-    fn list_on_disk(&mut self, now: Time, pg: PgId, number: u32, most: usize) {
-        let interval = self.pg(pg).map_or(0, |here| here.interval);
-        let after = self.scrub.scans[&pg].asked.range.after;
+    /// Has the store list objects of a group from behind one on.
+    pub(super) fn list_on_disk(
+        &mut self,
+        now: Time,
+        (pg, after): (PgId, Option<ObjectNo>),
+        most: usize,
+        read: ScrubRead,
+    ) {
         let object = after.map_or(ObjectNo(0), |after| ObjectNo(after.0.saturating_add(1)));
         let place = ObjectRange { pg, object, offset: 0, length: 0 };
-        let token = Commit::Scrubbed(ScrubRead::List { interval, number });
         let update = Update::none(AccessKind::List(most));
-        self.access(now, Urgency::default(), &place, update, token);
+        self.access(now, Urgency::default(), &place, update, Commit::Scrubbed(read));
     }
 
     /// Pages of the store's own making that a deep scrub of this range reads: what leads to its objects, behind the last of them what is known
@@ -270,7 +272,8 @@ impl Osd {
         result: Result<Option<Answer>, AccessFailure>,
         fx: &mut Effects,
     ) {
-        let (ScrubRead::List { interval, number }
+        let (ScrubRead::Choose { interval, number }
+        | ScrubRead::List { interval, number }
         | ScrubRead::Own { interval, number }
         | ScrubRead::State { interval, number, .. }) = read;
         if let Ok(Some(Answer::Reread(found))) = &result {
@@ -279,9 +282,13 @@ impl Osd {
         if self.pg(pg).is_none_or(|here| here.interval != interval) {
             return;
         }
+        if let ScrubRead::Choose { .. } = read {
+            return self.chunk_listed(now, pg, number, fx);
+        }
         let scan = self.scrub.scans.get_mut(&pg).filter(|scan| scan.asked.range.number == number);
         let Some(scan) = scan else { return };
         match read {
+            ScrubRead::Choose { .. } => unreachable!("it was answered above"),
             ScrubRead::List { .. } => {
                 let range = scan.asked.range;
                 match result {
@@ -293,6 +300,8 @@ impl Osd {
                             states.filter(|((object, _), _)| range.contains(*object)).collect();
                         scan.compare_with_disk(&states);
                     }
+                    // A store without bytes.
+                    Ok(None) => {}
                     _ => scan.disk_unreadable(),
                 }
                 self.reread_own_pages(now, pg, fx);

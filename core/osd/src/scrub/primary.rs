@@ -14,7 +14,7 @@ use super::record::{ScrubFindings, ScrubProgress, ScrubRecord};
 use super::run::{ScrubPhase, ScrubRun, WriteMeets};
 use super::schedule::{ScrubHeld, ScrubTurns};
 use crate::access::{AccessKind, ObjectRange, Update};
-use crate::commit::Commit;
+use crate::commit::{Commit, ScrubRead};
 use crate::disk::keep_scrubs;
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::{OpId, OsdId, OsdSet, PgId};
@@ -342,7 +342,7 @@ impl Osd {
     ) {
         let ScrubItem { pg, number, .. } = item;
         match item.step {
-            ScrubStep::List => return self.list_for_scrub(now, pg, number, fx),
+            ScrubStep::List => return self.list_for_scrub(now, pg, number),
             ScrubStep::Scan => return self.begin_scan_step(now, (pg, number), keeps, fx),
             _ => {}
         }
@@ -350,12 +350,31 @@ impl Osd {
             return;
         }
         match item.step {
-            ScrubStep::Choose => self.choose_chunk(now, pg, fx),
+            ScrubStep::Choose => self.list_to_choose(now, pg, fx),
             ScrubStep::Free => self.ask_for_maps(now, pg, fx),
             ScrubStep::Compare => self.compare_chunk(now, pg, fx),
             ScrubStep::Next => self.pause_scrub(now, pg, fx),
             ScrubStep::Finish => self.finish_scrub(now, pg, fx),
             ScrubStep::List | ScrubStep::Scan => unreachable!("they were carried out above"),
+        }
+    }
+
+    /// Looks which objects are next, on the disk where the preset does so.
+    fn list_to_choose(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        if !self.options.scrub.reading.lists_to_choose() {
+            return self.choose_chunk(now, pg, fx);
+        }
+        let run = &self.scrub.runs[&pg];
+        let most = run.bounds(self.options.scrub.chunk(run.request().kind)).most as usize + 1;
+        let (after, number) = (run.progress.reached, run.number);
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        self.list_on_disk(now, (pg, after), most, ScrubRead::Choose { interval, number });
+    }
+
+    /// The store has listed what is next.
+    pub(super) fn chunk_listed(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
+        if self.scrub.runs.get(&pg).is_some_and(|run| run.number == number) {
+            self.choose_chunk(now, pg, fx);
         }
     }
 
@@ -413,7 +432,7 @@ impl Osd {
             self.send(osd, pg, Message::Scrub(ScrubMessage::Scan(asked)), fx);
         }
         self.begin_scan(now, pg, this, asked, fx);
-        self.list_for_scrub(now, pg, chunk.number, fx);
+        self.list_for_scrub(now, pg, chunk.number);
     }
 
     /// An op has ended that a chunk may have waited for.

@@ -16,8 +16,8 @@ pub use spec::HostedSpec;
 
 use crate::place::ClientKind;
 use crate::{
-    ClonedObjects, Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen, ServicesLeft, Stop,
-    TestImage, Testbed, has_images,
+    ClonedObjects, FIRST_SIGN, Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen,
+    ServicesLeft, Stop, TestImage, Testbed, has_images,
 };
 use guest::Guest;
 use loadline_base::{Bytes, Span, Time};
@@ -57,9 +57,6 @@ const IMAGE_POOL: PoolId = PoolId::new(0);
 /// The image that has clones, and how much of each of its objects is written over after the snapshot.
 const WITH_CLONES: &str = "cloned";
 const CHANGED: Bytes = Bytes::from_kib(4);
-
-/// A returned OSD that misses something says so within this time.
-const FIRST_SIGN: Span = Span::from_secs(5);
 
 /// Requests of earlier steps, such as the checkpoint after the filling, are over when none came for this long.
 const QUIET: Span = Span::from_millis(500);

@@ -244,26 +244,26 @@ fn a_bad_file_is_refused_with_its_place() {
     check(
         "127.0.0.1",
         "0.0.0.0",
-        "25: tcp: 0.0.0.0:10809 can be reached from outside, where nothing asks who comes: let TLS",
+        "26: tcp: 0.0.0.0:10809 can be reached from outside, where nothing asks who comes: let TLS",
     );
     check(
         "\"vm-*\"",
         "\"vm@1\"",
-        "30: read_only: `vm@1` is not understood: expected an image's name",
+        "31: read_only: `vm@1` is not understood: expected an image's name",
     );
     let tls = |typed: &str, says: &str| check("idle = \"60 s\"", typed, says);
     tls("tls.key = \"k\"", " certificate: TLS takes a certificate");
     tls("tls.certificate = \"c\"", " key: TLS takes the key of its certificate");
-    tls("tls = { key = \"k\", cert = \"c\" }", "29: unknown field `cert`");
-    tls("clients.vm7.read = [\"*\"]", "29: clients: nobody is asked whether it is `vm7`");
-    check("[settings.global]", "[settings.every]", "32: settings: there is no section `every`");
+    tls("tls = { key = \"k\", cert = \"c\" }", "30: unknown field `cert`");
+    tls("clients.vm7.read = [\"*\"]", "30: clients: nobody is asked whether it is `vm7`");
+    check("[settings.global]", "[settings.every]", "33: settings: there is no section `every`");
     check(
         "osd_recovery_max_single_start = 2",
         "osd_x = 2",
-        "33: settings: there is no option osd_x",
+        "34: settings: there is no option osd_x",
     );
-    check("\"osd.1\"", "\"osd.7\"", "34: settings: there is no osd.7");
-    check("450.5", "\"fast\"", "35: settings: osd_mclock_max_capacity_iops_hdd cannot be `fast`");
+    check("\"osd.1\"", "\"osd.7\"", "35: settings: there is no osd.7");
+    check("450.5", "\"fast\"", "36: settings: osd_mclock_max_capacity_iops_hdd cannot be `fast`");
 }
 
 /// What `cdladm save` writes for a drive with guidelines of 50 and 100 ms for reads.
