@@ -23,6 +23,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const OBJECT: u32 = 4 << 20;
 const BLOCK: u32 = 4096;
+/// More than any depth: ops in flight do not share one.
+const BUFFERS: usize = 1024;
 const POOL: PoolId = PoolId::new(0);
 
 /// What a node is made of.
@@ -63,7 +65,10 @@ pub(crate) struct Node {
     mailbox: Mailbox<Mail>,
     thread: Option<JoinHandle<()>>,
     client: DirectClient,
-    block: Vec<u8>,
+    /// What an object is filled with.
+    object: Data,
+    /// What blocks are written with, as a client does that keeps its buffers: making bytes for each op would be the client's work, not the node's.
+    blocks: Vec<Data>,
     data: u64,
 }
 
@@ -89,8 +94,11 @@ impl Node {
         });
         let (client, mailbox) = began.recv().expect("the node starts");
         let mut rng = Rng::new(1);
-        let block = (0..OBJECT / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
-        let node = Node { mailbox, thread: Some(thread), client, block, data: shape.data };
+        let mut bytes = |length: u32| {
+            Data::new((0..length / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect())
+        };
+        let (object, blocks) = (bytes(OBJECT), (0..BUFFERS).map(|_| bytes(BLOCK)).collect());
+        let node = Node { mailbox, thread: Some(thread), client, object, blocks, data: shape.data };
         let objects = shape.data / u64::from(OBJECT);
         let filled = node.drive(4, None, &mut |number, token| {
             (number < objects).then(|| node.op(token, OpKind::Write, (number, 0, OBJECT)))
@@ -100,8 +108,11 @@ impl Node {
     }
 
     fn op(&self, token: u64, kind: OpKind, (object, offset, length): (u64, u32, u32)) -> DirectOp {
-        let bytes = if kind == OpKind::Write { length as usize } else { 0 };
-        let data = Data::new(self.block[..bytes].to_vec());
+        let data = match (kind, length) {
+            (OpKind::Write, BLOCK) => self.blocks[token as usize % self.blocks.len()].clone(),
+            (OpKind::Write, _) => self.object.clone(),
+            _ => Data::NONE,
+        };
         let (client, pool, object) = (ClientId::new(1), POOL, ObjectNo(object));
         DirectOp { token, client, kind, pool, object, offset, length, data }
     }
@@ -124,7 +135,8 @@ impl Node {
         LoadReached { iops, p50: of(50), p99: of(99), cpu }
     }
 
-    /// Keeps so many ops in flight, until there are no more or it is that late, and answers how long each took.
+    /// Keeps so many ops in flight, until there are no more or it is that late, and answers how long each took. None is left under way: its end would
+    /// be taken for one of the next round's.
     fn drive(
         &self,
         depth: usize,
@@ -138,7 +150,7 @@ impl Node {
             let now = Instant::now();
             let over = until.is_some_and(|until| now >= until);
             let mut more = Vec::new();
-            while let Some(token) = free.pop().filter(|_| !over) {
+            while !over && let Some(token) = free.pop() {
                 let Some(op) = next(number, token) else {
                     free.push(token);
                     break;
@@ -147,7 +159,7 @@ impl Node {
                 number += 1;
                 more.push(op);
             }
-            if over || number == times.len() as u64 {
+            if free.len() == depth {
                 return times;
             }
             if !more.is_empty() {

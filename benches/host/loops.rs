@@ -1,6 +1,7 @@
 //! A node on one loop beside the same on two, with its client in the process and its disks in memory: only the processor bounds it:
 //! `cargo bench -p loadline-benches --bench loops`. 4 KiB at random, in turns; `LOADLINE_BENCH_DIR` chooses the folder (by default `/dev/shm`),
-//! `LOADLINE_BENCH_SECONDS` the length of each round, `LOADLINE_BENCH_ROUNDS` their number, `LOADLINE_BENCH_DEPTH` the depth.
+//! `LOADLINE_BENCH_SECONDS` the length of each round, `LOADLINE_BENCH_ROUNDS` their number, `LOADLINE_BENCH_DEPTH` the depth. The client and two loops share what processors there are: of two,
+//! one loop and its client have both, and only a depth that leaves no thread without work (1,024) tells what a second loop is worth.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark has no binary to read its settings")]
 
@@ -16,7 +17,7 @@ fn main() {
     let (seconds, rounds) =
         (number("LOADLINE_BENCH_SECONDS", 5), number("LOADLINE_BENCH_ROUNDS", 5));
     let depths = set("LOADLINE_BENCH_DEPTH")
-        .map_or(vec![1, 64, 256], |text| vec![text.parse().expect("a number")]);
+        .map_or(vec![1, 64, 1024], |text| vec![text.parse().expect("a number")]);
     let folder = tempfile::tempdir_in(&place).expect("a folder");
     println!("{place}: 4 KiB at random, medians of {rounds} rounds of {seconds} s in turns");
     for (osds, copies) in [(8, 3), (8, 1)] {
@@ -40,7 +41,7 @@ fn main() {
                 }
                 let [one, two] = [on_one, on_two].map(median);
                 println!(
-                    "{osds} OSDs, {copies} copies, depth {depth:3}, {name:6}: one loop {one}, two {two}: {:.2} times (to reach: 1.7 at depth 64)",
+                    "{osds} OSDs, {copies} copies, depth {depth:3}, {name:6}: one loop {one}, two {two}: {:.2} times (to reach: 1.7 at depth 1024)",
                     two.iops / one.iops
                 );
             }
