@@ -42,7 +42,7 @@ pub struct SetupPairs<'a> {
 impl<'a> SetupPairs<'a> {
     /// Pairs what is the same.
     pub fn of(old: &'a StudyResult, new: &'a StudyResult) -> SetupPairs<'a> {
-        let is_elsewhere = (old.world == CEPH) != (new.world == CEPH);
+        let is_elsewhere = old.is_of_ceph() != new.is_of_ceph();
         let mut taken = vec![false; new.setups.len()];
         let mut found: Vec<Option<usize>> = vec![None; old.setups.len()];
         // What is surest is paired first, so that no other setup takes its counterpart.
@@ -70,9 +70,6 @@ impl<'a> SetupPairs<'a> {
         pairs
     }
 }
-
-/// As a result calls a Ceph cluster's world.
-const CEPH: &str = "ceph";
 
 /// Whether a setup of one result is the counterpart of one of another.
 type PairRule = fn((&StudyResult, &SetupResult), (&StudyResult, &SetupResult)) -> bool;

@@ -3,6 +3,9 @@
 use loadline_testbed::{CephTestPlace, HostPlace};
 use serde::{Deserialize, Serialize};
 
+/// How results call the world of a Ceph cluster.
+pub(crate) const CEPH: &str = "ceph";
+
 /// Where a study runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,7 +34,7 @@ impl Place {
         match self {
             Place::Sim => "sim",
             Place::Host(_) => "host",
-            Place::Ceph(_) => "ceph",
+            Place::Ceph(_) => CEPH,
         }
     }
 }

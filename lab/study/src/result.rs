@@ -8,6 +8,7 @@ use crate::beside::BesideResult;
 use crate::figure::Figures;
 use crate::figure::{PublishedCurve, PublishedFigures};
 use crate::kind::StudyKind;
+use crate::place::CEPH;
 use crate::promise::{ImageResult, PromiseResult};
 use crate::reservation::ReservationResult;
 use crate::series::{ClassWaits, Series};
@@ -68,6 +69,11 @@ impl StudyResult {
     /// The setup with this name.
     pub fn setup(&self, name: &str) -> Option<&SetupResult> {
         find_setup(&self.setups, name)
+    }
+
+    /// Whether it ran on a Ceph cluster.
+    pub fn is_of_ceph(&self) -> bool {
+        self.world == CEPH
     }
 
     /// Whether it ran in real time, on real disks.

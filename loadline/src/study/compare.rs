@@ -103,7 +103,7 @@ fn sides(old: &StudyResult, new: &StudyResult) -> String {
         let runs = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
         let (drive, scale) = (&result.drive, result.scale);
         let on = match result.is_real() {
-            true if result.world == "ceph" => format!("{} on {}", drive.name, drive.model),
+            true if result.is_of_ceph() => format!("{} on {}", drive.name, drive.model),
             true => format!("real files on {}", drive.model),
             false => format!("simulated {} ({})", drive.name, drive.model),
         };

@@ -23,7 +23,7 @@ use loadline_device::Outcome;
 use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
     Data, Effect, Envelope, Event, ItemSize, MachineLoad, OpKind, Osd, OsdId, OsdOptions, OsdSet,
-    PgId, PgProgress, Policy, Reply, TraceSpan, Waits, WorkerRun,
+    PgId, PgProgress, Policy, Received, Reply, TraceSpan, Waits, WorkerRun,
 };
 use loadline_store::paged::{self, IoDone};
 use loadline_store::{ObjectNo, RequestId};
@@ -425,6 +425,11 @@ impl<W: Workload> Sim<W> {
     /// What is misplaced, degraded and recovering over all pools.
     pub fn progress(&mut self) -> PgProgress {
         self.machine.node.progress()
+    }
+
+    /// What recovery and backfill have brought to all OSDs.
+    pub fn received(&self) -> Received {
+        self.machine.node.received()
     }
 
     /// Whether every copy is where it should be, and served.

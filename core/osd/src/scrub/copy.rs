@@ -114,8 +114,7 @@ impl Osd {
 
     /// Lists the objects of a range, as the OSD knows them and as its disk does.
     pub(super) fn list_for_scrub(&mut self, now: Time, pg: PgId, number: u32) {
-        let scan = self.scrub.scans.get(&pg).filter(|scan| scan.asked.range.number == number);
-        let Some(range) = scan.map(|scan| scan.asked.range) else { return };
+        let Some(range) = self.scrub.scan(pg, number).map(|scan| scan.asked.range) else { return };
         let (states, pasts) = self.states_in(pg, range.after, range.last);
         let most = states.len() + LISTED_MORE;
         let scan = self.scrub.scans.get_mut(&pg).expect("it is looked at");
@@ -212,8 +211,7 @@ impl Osd {
         keeps: Option<KeptWorker>,
         fx: &mut Effects,
     ) {
-        let scan = self.scrub.scans.get_mut(&pg);
-        match scan.filter(|scan| scan.asked.range.number == number) {
+        match self.scrub.scan(pg, number) {
             Some(scan) => scan.begin_step(keeps),
             None => return keeps.into_iter().for_each(|kept| self.let_worker_go(now, kept, fx)),
         }
@@ -235,10 +233,7 @@ impl Osd {
         };
         let interval = self.pg(pg).map_or(0, |here| here.interval);
         loop {
-            let Some(scan) = self.scrub.scans.get_mut(&pg) else { return };
-            if scan.asked.range.number != number {
-                return;
-            }
+            let Some(scan) = self.scrub.scan(pg, number) else { return };
             if scan.is_over() {
                 return self.scan_ended(now, pg, fx);
             }
@@ -282,14 +277,10 @@ impl Osd {
         if self.pg(pg).is_none_or(|here| here.interval != interval) {
             return;
         }
-        if let ScrubRead::Choose { .. } = read {
-            return self.chunk_listed(now, pg, number, fx);
-        }
-        let scan = self.scrub.scans.get_mut(&pg).filter(|scan| scan.asked.range.number == number);
-        let Some(scan) = scan else { return };
         match read {
-            ScrubRead::Choose { .. } => unreachable!("it was answered above"),
+            ScrubRead::Choose { .. } => self.chunk_listed(now, pg, number, fx),
             ScrubRead::List { .. } => {
+                let Some(scan) = self.scrub.scan(pg, number) else { return };
                 let range = scan.asked.range;
                 match result {
                     Ok(Some(Answer::Objects(found))) => {
@@ -307,12 +298,14 @@ impl Osd {
                 self.reread_own_pages(now, pg, fx);
             }
             ScrubRead::Own { .. } => {
+                let Some(scan) = self.scrub.scan(pg, number) else { return };
                 if let Ok(Some(Answer::Reread(found))) = result {
                     scan.own_pages_read(found.pages * self.store.page_bytes() as u64);
                 }
                 self.reread_own_pages(now, pg, fx);
             }
             ScrubRead::State { label, .. } => {
+                let Some(scan) = self.scrub.scan(pg, number) else { return };
                 let digest = match result {
                     Ok(Some(Answer::Digest(Some(digest)))) => Ok(Some(digest)),
                     Ok(None) => Ok(None),

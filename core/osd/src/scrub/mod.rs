@@ -84,6 +84,11 @@ impl Scrub {
         }
     }
 
+    /// The look at a range of this number, unless it is over.
+    fn scan(&mut self, pg: PgId, number: u32) -> Option<&mut RangeScan> {
+        self.scans.get_mut(&pg).filter(|scan| scan.asked.range.number == number)
+    }
+
     /// Stops as a crash does: only what a disk will tell again is known afterwards, and what the machine has told.
     pub(crate) fn crash(&mut self, options: &ScrubOptions) {
         *self = Scrub { number: self.number, load: self.load, ..Scrub::new(options) };

@@ -44,8 +44,9 @@ pub enum ScrubSlots {
 /// How a copy reads a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScrubReading {
-    /// The store lists the objects of a chunk when it is chosen, and again when it is scanned. Then one object after the other, in reads of so many bytes, for which the worker waits and with it everything of the group. A full one ends
-    /// the step of the queue, a shorter one does not, so small objects are read one after the other in one go (`osd_deep_scrub_stride`).
+    /// The store lists the objects of a chunk when it is chosen, and again when it is scanned. Then one object after the other, in reads of so
+    /// many bytes, for which the worker waits and with it everything of the group. A full one ends the step of the queue, a shorter one does
+    /// not, so small objects are read one after the other in one go (`osd_deep_scrub_stride`).
     Strides(u64),
     /// So many objects at once, and so many bytes in each step of the queue.
     Ahead {
