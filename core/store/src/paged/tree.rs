@@ -85,6 +85,13 @@ impl ValuePlace {
     }
 }
 
+/// Where a cell is, in a resident leaf. It is good as long as nothing else of the tree is edited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellPlace {
+    leaf: PageNo,
+    at: u16,
+}
+
 /// A key and its value, in a resident page.
 pub type Entry<'p> = (&'p [u8], &'p [u8]);
 
@@ -102,8 +109,19 @@ impl Tree {
         pages: &'p P,
         key: &[u8],
     ) -> Result<Option<&'p [u8]>, Missing> {
-        let leaf = node(pages, self.leaf(pages, key)?)?;
-        Ok(leaf.search(key).ok().map(|at| leaf.value(at)))
+        Ok(self.find(pages, key)?.map(|(_, value)| value))
+    }
+
+    /// The value of `key` with its place, where it may be edited without another search.
+    pub fn find<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        key: &[u8],
+    ) -> Result<Option<(CellPlace, &'p [u8])>, Missing> {
+        let child = self.leaf(pages, key)?;
+        let leaf = node(pages, child)?;
+        let found = leaf.search(key).ok();
+        Ok(found.map(|at| (CellPlace { leaf: child.page, at }, leaf.value(at))))
     }
 
     /// The values of several keys, at most [`TOGETHER`], [looked for together](Self::descend_together). Shows `f` each key's place among

@@ -5,10 +5,14 @@ use crate::objects::{ObjectMeta, Version};
 use crate::paged::api::ObjectId;
 use crate::paged::keys;
 use crate::paged::space::Space;
-use crate::paged::tree::Missing;
+use crate::paged::tree::{CellPlace, Missing};
 
 /// Sets a cell of the tree.
 pub(super) fn put(space: &mut Space, key: &[u8], value: &[u8]) -> Result<(), Missing> {
+    if let Some(place) = space.tree.place_with_room(&space.pages, (key, value.len()), |_| true)? {
+        space.tree.put_in_place(&mut space.pages, place, key, value);
+        return Ok(());
+    }
     space.tree.reach(&space.pages, key)?;
     space.tree.put(&mut space.pages, key, value, |_| ());
     Ok(())
@@ -20,11 +24,20 @@ pub(super) fn remove_key(
     key: &[u8],
     step: &mut StepUnderWay,
 ) -> Result<(), Missing> {
-    space.tree.reach(&space.pages, key)?;
-    if space.tree.remove(&mut space.pages, key) {
-        step.removed.push(key.to_vec());
+    if let Some((place, _)) = space.tree.find(&space.pages, key)? {
+        remove_at(space, (key, place), step);
     }
     Ok(())
+}
+
+/// Takes the cell of a key out that was just found at this place.
+pub(super) fn remove_at(
+    space: &mut Space,
+    (key, place): (&[u8], CellPlace),
+    step: &mut StepUnderWay,
+) {
+    space.tree.remove(&mut space.pages, key, place);
+    step.removed.push(key.to_vec());
 }
 
 /// Length and version of an object, if it exists.

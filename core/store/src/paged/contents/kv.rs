@@ -1,6 +1,6 @@
 //! Users' keys. A value that is too long for a cell stands in pieces beside it.
 
-use super::cells::{put as put_cell, remove_key};
+use super::cells::{put as put_cell, remove_at, remove_key};
 use super::step::{ChangeStop, Miss, StepUnderWay};
 use crate::paged::change::Change;
 use crate::paged::ids::PageSize;
@@ -194,10 +194,17 @@ pub(super) fn delete(
     step: &mut StepUnderWay,
 ) -> Result<(), ChangeStop> {
     let mut buffer = KeyBuffer::default();
-    let cell = space.tree.get(&space.pages, buffer.user(key))?;
-    let old = pieces_of(page_size(space), key, cell);
-    remove_pieces(space, key, 0..old, step)?;
-    Ok(remove_key(space, buffer.user(key), step)?)
+    let page = page_size(space);
+    let full = buffer.user(key);
+    let Some((place, cell)) = space.tree.find(&space.pages, full)? else { return Ok(()) };
+    match pieces_of(page, key, Some(cell)) {
+        0 => remove_at(space, (full, place), step),
+        old => {
+            remove_pieces(space, key, 0..old, step)?;
+            remove_key(space, full, step)?;
+        }
+    }
+    Ok(())
 }
 
 fn remove_pieces(

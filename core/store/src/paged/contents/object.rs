@@ -1,6 +1,6 @@
 //! Objects: what each change does to extents, pages and what is known of the object.
 
-use super::cells::{meta, next_attribute, put, remove_key};
+use super::cells::{decode_meta, meta, next_attribute, put, remove_key};
 use super::shared;
 use super::step::{ChangeStop, DataPage, Miss, StepUnderWay};
 use crate::objects::{ObjectMeta, Version};
@@ -20,12 +20,14 @@ fn put_meta(space: &mut Space, id: ObjectId, meta: ObjectMeta) -> Result<(), Mis
 
 /// Gives an object a version, and at least this length; it exists afterwards.
 fn reach_to(space: &mut Space, id: ObjectId, version: Version, length: u64) -> Result<(), Missing> {
-    let Some(old) = meta(space, id)? else {
+    let key = keys::object(id);
+    let found = space.tree.find(&space.pages, &key)?;
+    let Some((place, old)) = found.and_then(|(place, value)| Some((place, decode_meta(value)?)))
+    else {
         return put_meta(space, id, ObjectMeta { version, length });
     };
-    let new = ObjectMeta { version, length: old.length.max(length) };
-    // Its cell was reached, and stays as long as it is.
-    space.tree.patch(&mut space.pages, &keys::object(id), 0, &encode_meta(new));
+    let new = encode_meta(ObjectMeta { version, length: old.length.max(length) });
+    space.tree.patch(&mut space.pages, (&key, place), 0, &new);
     Ok(())
 }
 
@@ -151,10 +153,11 @@ fn write_page(
             space.pages.edit(number, PageEdit::InitRaw);
         }
         let key = keys::extent(id, extent.index);
-        space.tree.reach(&space.pages, &key)?;
+        let (place, _) = space.tree.find(&space.pages, &key)?.expect("it was just found");
         space.pages.edit(number, edit);
         let sum = sum_of(space, number).to_le_bytes();
-        space.tree.patch(&mut space.pages, &key, sum_offset(index - extent.index), &sum);
+        let offset = sum_offset(index - extent.index);
+        space.tree.patch(&mut space.pages, (&key, place), offset, &sum);
         return Ok(());
     }
     let mut copied = None;
@@ -298,16 +301,18 @@ pub(super) fn place(
 /// there is no such one.
 fn replace(space: &mut Space, id: ObjectId, new: &Extent) -> Result<bool, Missing> {
     let key = keys::extent(id, new.index);
-    let old = space.tree.get(&space.pages, &key)?;
-    let old = old.and_then(|value| Extent::decode(new.index, value));
-    let Some(old) = old.filter(|old| old.range() == new.range()) else { return Ok(false) };
+    let found = space.tree.find(&space.pages, &key)?;
+    let found = found.and_then(|(place, value)| Some((place, Extent::decode(new.index, value)?)));
+    let Some((place, old)) = found.filter(|(_, old)| old.range() == new.range()) else {
+        return Ok(false);
+    };
     let stretch = shared::stretch(space, &old)?;
     if stretch.is_shared() || stretch.run.count < old.sums.len() as u64 {
         return Ok(false);
     }
     space.pages.give_back(stretch.run);
     space.pages.mark_used(PageRun { first: new.first, count: stretch.run.count });
-    space.tree.patch(&mut space.pages, &key, 0, &new.encode());
+    space.tree.patch(&mut space.pages, (&key, place), 0, &new.encode());
     Ok(true)
 }
 

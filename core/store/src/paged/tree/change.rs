@@ -3,7 +3,7 @@
 //! How nodes are split and merged is what [`bounds`](crate::paged::bounds) counts on: a split leaves two halves that differ by one cell at
 //! most, but behind the tree's last key; a merge leaves a third of its node free.
 
-use super::{Child, PageNo, Tree, TreePages, ValuePlace};
+use super::{CellPlace, Child, PageNo, Tree, TreePages, ValuePlace};
 use crate::paged::edit::PageEdit;
 use crate::paged::node::{TreeNode, entry_bytes, shared};
 use crate::paged::page::PageKind;
@@ -69,23 +69,22 @@ impl Tree {
         }
     }
 
-    /// Takes `key` out. Says whether it was there. Its page stays, however empty, until [`settle`](Tree::settle).
-    pub fn remove<P: TreePages>(&mut self, pages: &mut P, key: &[u8]) -> bool {
-        let leaf = self.reached_leaf(pages, key);
-        let found = resident(pages, leaf).search(key);
-        if let Ok(at) = found {
-            self.claim(pages, leaf, key);
-            pages.edit(leaf, PageEdit::Remove { at });
-        }
-        found.is_ok()
+    /// Takes out the cell of `key`, which is at this place. Its page stays, however empty, until [`settle`](Tree::settle).
+    pub fn remove<P: TreePages>(&mut self, pages: &mut P, key: &[u8], place: CellPlace) {
+        self.claim(pages, place.leaf, key);
+        pages.edit(place.leaf, PageEdit::Remove { at: place.at });
     }
 
-    /// Overwrites a part of the value of `key`, which is there.
-    pub fn patch<P: TreePages>(&mut self, pages: &mut P, key: &[u8], offset: u16, bytes: &[u8]) {
-        let leaf = self.reached_leaf(pages, key);
-        let at = resident(pages, leaf).search(key).expect("a patched key is there");
-        self.claim(pages, leaf, key);
-        pages.edit(leaf, PageEdit::Patch { at, offset, bytes });
+    /// Overwrites a part of the value of `key`, which is at this place.
+    pub fn patch<P: TreePages>(
+        &mut self,
+        pages: &mut P,
+        (key, place): (&[u8], CellPlace),
+        offset: u16,
+        bytes: &[u8],
+    ) {
+        self.claim(pages, place.leaf, key);
+        pages.edit(place.leaf, PageEdit::Patch { at: place.at, offset, bytes });
     }
 
     /// Merges small nodes on the path to `key` with a neighbour that may be touched, and frees empty ones. To be
@@ -130,10 +129,6 @@ impl Tree {
             let at = resident(pages, number).route(key);
             number = claim_child(pages, number, at);
         }
-    }
-
-    fn reached_leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> PageNo {
-        self.leaf(pages, key).expect("the path was reached").page
     }
 }
 

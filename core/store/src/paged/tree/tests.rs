@@ -156,6 +156,18 @@ fn way(tree: &Tree, pages: &Pages, key: &[u8]) -> Vec<PageNo> {
     way
 }
 
+/// Takes a key out. Says whether it was there.
+fn remove(tree: &mut Tree, pages: &mut Pages, key: &[u8]) -> bool {
+    let found = tree.find(pages, key).expect("everything is resident").map(|(place, _)| place);
+    found.inspect(|place| tree.remove(pages, key, *place)).is_some()
+}
+
+fn patch(tree: &mut Tree, pages: &mut Pages, key: &[u8], offset: u16, bytes: &[u8]) {
+    let found = tree.find(pages, key).expect("everything is resident");
+    let (place, _) = found.expect("a patched key is there");
+    tree.patch(pages, (key, place), offset, bytes);
+}
+
 /// Applies the changes with nothing else to be edited than the ways to their keys, and settles.
 fn transact(tree: &mut Tree, pages: &mut Pages, model: &mut Model, changes: &[Change]) {
     let mut allowed = Vec::new();
@@ -174,10 +186,10 @@ fn transact(tree: &mut Tree, pages: &mut Pages, model: &mut Model, changes: &[Ch
                 assert_eq!(replaced, model.insert(key, value).is_some());
             }
             Change::Remove(key) => {
-                assert_eq!(tree.remove(pages, &key), model.remove(&key).is_some());
+                assert_eq!(remove(tree, pages, &key), model.remove(&key).is_some());
             }
             Change::Patch(key, offset, bytes) => {
-                tree.patch(pages, &key, offset, &bytes);
+                patch(tree, pages, &key, offset, &bytes);
                 let value = model.get_mut(&key).expect("patched keys exist");
                 value[usize::from(offset)..][..bytes.len()].copy_from_slice(&bytes);
             }
@@ -400,7 +412,7 @@ impl Batch {
             if rng.below(100) < self.removals {
                 let old = rng.below(4000) as u32 * 100;
                 let gone = extent_key(if rng.below(2) == 0 { number } else { old });
-                tree.remove(&mut pages, &gone);
+                remove(&mut tree, &mut pages, &gone);
                 removed.push(gone);
             }
             if removed.len() > 40 {
@@ -525,7 +537,7 @@ fn a_version_that_comes_round_again_leaves_no_node_of_the_path_out() {
         pages.coming += rounds - 1;
         tree.put(&mut pages, &7_u32.to_be_bytes(), &[2; 90], |_| ());
         pages.assert_versions(tree.root, tree.height);
-        tree.patch(&mut pages, &1900_u32.to_be_bytes(), 0, &[3]);
+        patch(&mut tree, &mut pages, &1900_u32.to_be_bytes(), 0, &[3]);
         pages.assert_versions(tree.root, tree.height);
     }
 }
