@@ -45,8 +45,11 @@ pub fn measure(
     (options.backend, options.disk_memory) = (order.backend, IN_FLIGHT);
     let mut world = Loop::<()>::new(options)?;
     let id = world.add_disk(disk)?;
+    let mut first_write = None;
     if writes {
-        fill(&mut world, id, region, &mut |share| watch(MeasureProgress::Filling(share)))?;
+        let filling = &mut |share| watch(MeasureProgress::Filling(share));
+        let rate = fill(&mut world, id, region, filling)?;
+        first_write = made.is_some().then_some(rate);
     }
     let facts = DriveFacts::of(&path).map_err(MeasureError::Facts)?;
     let points = points(writes);
@@ -87,6 +90,7 @@ pub fn measure(
         },
         seconds: order.time.as_secs_f64(),
         repeats: order.repeats,
+        first_write_bytes_per_s: first_write,
         points,
         warnings,
     })

@@ -17,6 +17,8 @@ pub struct Measured {
     pub seconds: f64,
     /// How often.
     pub repeats: u32,
+    /// Bytes written in a second where nothing was before: of a file that was made, while it was written whole.
+    pub first_write_bytes_per_s: Option<f64>,
     /// The points in the order of [`points`](crate::points).
     pub points: Vec<PointResult>,
     /// Why some of it is to be read with care.
@@ -195,7 +197,15 @@ mod tests {
             event_loop: "io_uring".into(),
         };
         let points = points(true).iter().map(result).collect();
-        Measured { drive, seconds: 1.0, repeats: 2, points, warnings: Vec::new() }
+        let first_write_bytes_per_s = None;
+        Measured {
+            drive,
+            seconds: 1.0,
+            repeats: 2,
+            first_write_bytes_per_s,
+            points,
+            warnings: Vec::new(),
+        }
     }
 
     #[test]

@@ -102,13 +102,13 @@ fn drain(world: &mut Loop<()>, disk: DiskId) {
 }
 
 /// Writes a region whole, so that no later transfer meets a hole, or a block that was never written. `tell` hears how
-/// far it is and answers whether to go on.
+/// far it is and answers whether to go on. The answer is how many bytes there were in a second.
 pub(crate) fn fill(
     world: &mut Loop<()>,
     disk: DiskId,
     region: Bytes,
     tell: &mut dyn FnMut(f64) -> bool,
-) -> Result<(), MeasureError> {
+) -> Result<f64, MeasureError> {
     let piece = Point {
         does: Does::Write,
         pattern: TransferPattern::Sequential,
@@ -117,12 +117,20 @@ pub(crate) fn fill(
     };
     let mut traffic = PointTransfers::new(&piece, region, 0);
     let pieces = region.get() / piece.block.get();
+    let mut buffers: Vec<Vec<u8>> =
+        (0..piece.depth).map(|_| noise(&mut traffic.rng, piece.block.get())).collect();
     let mut happened = Vec::new();
+    let from = world.now();
     for number in 0..pieces {
-        traffic.submit(world, disk, number % 4, None);
+        traffic.submit(world, disk, number % 4, buffers.pop());
         while world.in_flight(disk) > 3 || number + 1 == pieces && world.in_flight(disk) > 0 {
             world.turn(None, &mut happened);
         }
+        let written = happened.iter_mut().filter_map(|happening| match happening {
+            LoopEvent::DiskDone { data, .. } => Some(std::mem::take(data)),
+            _ => None,
+        });
+        buffers.extend(written);
         if let Some(error) = failure(&mut happened) {
             drain(world, disk);
             return Err(error);
@@ -132,11 +140,12 @@ pub(crate) fn fill(
             return Err(MeasureError::Interrupted);
         }
     }
+    let rate = region.get() as f64 / world.now().since(from).as_secs_f64();
     world.submit(disk, 0, &request(RequestKind::Flush, 0, 0), Vec::new());
     while world.in_flight(disk) > 0 {
         world.turn(None, &mut happened);
     }
-    failure(&mut happened).map_or(Ok(()), Err)
+    failure(&mut happened).map_or(Ok(rate), Err)
 }
 
 /// The first transfer that was not carried out, of those that have ended.

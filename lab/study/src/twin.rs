@@ -54,6 +54,7 @@ fn told(records: &[RunRecord], reckons: impl Fn(&str) -> bool) -> Result<String,
     // Nobody reckons with it where no setup has mClock.
     let capacity = median(measured).or_else(|| first.capacities.first().copied());
     let capacity = capacity.ok_or("no capacity of an OSD is recorded")?;
+    let spread = round_spread(records).unwrap_or(0.0);
     let mut devices: Vec<&String> = Vec::new();
     let mut device_of = Vec::new();
     for device in &first.devices {
@@ -70,11 +71,24 @@ fn told(records: &[RunRecord], reckons: impl Fn(&str) -> bool) -> Result<String,
     line("");
     line("[host]");
     line(&format!("device_of = {device_of:?}"));
-    line("cores = 1                # the node's thread, which does all that its OSDs do");
+    line("one_thread = true        # the node's, which does all that its OSDs do");
+    line(&format!("round_spread = {spread:.3}     # of its rounds, by how ops alone spread"));
     line(&format!("cpu_per_op = \"{per_op:.2} us\"   # of the node, in the runs without recovery"));
     line(&format!("cpu_per_mib = \"{per_mib:.1} us\"  # of the node, while it was filled"));
-    line("cpu_slice = \"1 h\"        # that thread ends what it has begun");
     Ok(text)
+}
+
+/// By what share of its length a round of the node is longer or shorter, if all between are alike. An op that waits for nothing but the
+/// thread is over after two, whose sum is longer than that of means by 0.86 of the share in one of a hundred (the triangle's
+/// 99th percentile: 1 - sqrt(0.02)).
+fn round_spread(records: &[RunRecord]) -> Option<f64> {
+    let alone = records.iter().filter(|run| run.counted.get("recovery/objects").is_none());
+    let tails = alone.filter_map(|run| {
+        let clat = |of: &str| run.counted.get(&format!("client/clat_ms/{of}"));
+        Some(clat("p99")? / clat("p50")?)
+    });
+    let tail = median(tails.collect())?;
+    Some(((tail - 1.0) / (1.0 - f64::sqrt(0.02))).clamp(0.0, 0.9))
 }
 
 fn median(mut of: Vec<f64>) -> Option<f64> {

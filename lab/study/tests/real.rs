@@ -111,7 +111,9 @@ fn runs_on_real_files_have_a_simulated_twin() {
     let twin = twin_of(out.path(), "test".to_owned()).expect("they have one");
     assert_eq!((twin.setups.as_str(), twin.seed), ("baseline,WPQ(BST)", 7));
     let found = &twin.inputs.twin.as_ref().expect("it was looked for").text;
-    for line in ["capacity_iops = 20000.0", "device_of = [0, 0, 0, 0]", "cores = 1", "cpu_per_op"] {
+    for line in
+        ["capacity_iops = 20000.0", "device_of = [0, 0, 0, 0]", "one_thread = true", "cpu_per_op"]
+    {
         assert!(found.contains(line), "{line} is not in {found}");
     }
     let folder = tempfile::tempdir().unwrap();

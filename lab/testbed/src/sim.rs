@@ -13,7 +13,7 @@ use loadline_osd::{
     ClientId, Lineage, OpKind, OsdId, OsdService, ScrubKind, ScrubRequest, SnapshotNo, TenantTable,
     TraceSpan, Views, Waits,
 };
-use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
+use loadline_sim::disk::{OtherAccesses, SimDisk, SimDiskSpec, Timing};
 use loadline_sim::{DisksConfig, Issue, OpDone, Sim, SimConfig, StoreDisks, Workload};
 use loadline_stats::LatencyHistogram;
 use loadline_store::ObjectNo;
@@ -48,6 +48,8 @@ pub struct SimulatedDisk {
     pub size: Bytes,
     /// How fast it is.
     pub timing: Timing,
+    /// How it serves what is no write of blocks that hold something, where that differs.
+    pub others: Option<OtherAccesses>,
     /// How the store on it is set.
     pub stores: Options,
 }
@@ -222,11 +224,12 @@ fn on_disks(
     seed: u64,
     clients: Clients,
 ) -> Result<Sim<Clients>, Stop> {
-    let SimulatedDisk { size, timing, stores } = disk;
+    let SimulatedDisk { size, timing, others, stores } = disk;
     let spec = SimDiskSpec { size, sector: 4096, write_cache: false, timing };
     let formatted = |osd| {
         let id = seed ^ u64::from(osd) << 32;
-        let mut disks = StoreDisks { data: SimDisk::new(spec, id), log: None };
+        let data = SimDisk::new(spec, id).with_others(others);
+        let mut disks = StoreDisks { data, log: None };
         disks.format(&Format::of_disk(id, size), stores.protection).map(|()| disks.data)
     };
     let disks = (0..world.cluster.osds).map(formatted).collect::<Result<Vec<_>, _>>();

@@ -129,7 +129,8 @@ fn on_disks_of_bytes_services_leave_clients_their_tail() {
         flush: Span::from_micros(40),
         channels: 1,
     };
-    let disk = SimulatedDisk { size: Bytes::from_mib(512), timing, stores: small_stores() };
+    let disk =
+        SimulatedDisk { size: Bytes::from_mib(512), timing, others: None, stores: small_stores() };
     let load = "rate = 2000.0\nblock = '4 KiB'\nimage = '16 MiB'";
     let (mut bed, mut tick) = (started(Some(disk), load), |_| true);
     let mut heed = Heed::until(&mut tick, 1.0);

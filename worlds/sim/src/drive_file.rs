@@ -23,6 +23,8 @@ pub struct Drive {
     pub bandwidth: Bytes,
     /// How long requests take.
     pub service: ServiceTime,
+    /// What each MiB takes that is written where nothing was before, if it was measured.
+    pub first_write_per_mib: Option<Span>,
     /// How many small requests it serves at once, each in so many times its own; a calibrated drive is one line.
     pub channels: u32,
     /// What the store lets in at a time.
@@ -112,6 +114,7 @@ struct ServiceFile {
     per_request: WithUnit<Span>,
     per_part: Option<WithUnit<Span>>,
     per_mib: WithUnit<Span>,
+    first_write_per_mib: Option<WithUnit<Span>>,
     slices: Option<SlicesFile>,
     channels: Option<u32>,
     reads: ReadsName,
@@ -280,6 +283,7 @@ impl DriveFile {
                     }
                 },
             },
+            first_write_per_mib: self.service.first_write_per_mib.map(|each| each.0),
             channels: self.service.channels.unwrap_or(1),
             window: self.window.0,
             worker_time: self.worker_time.0,

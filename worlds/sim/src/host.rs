@@ -1,6 +1,6 @@
 //! The machine under a simulated cluster, where its OSDs share one: which of them stand on one device, and the processors.
 
-use crate::processors::ProcessorSpec;
+use crate::processors::{ProcessorSpec, WorkPrice};
 use loadline_base::IdVec;
 use loadline_osd::OsdId;
 
@@ -9,8 +9,21 @@ use loadline_osd::OsdId;
 pub struct SimHost {
     /// The device that each OSD stands on, by any numbers; empty where each has its own.
     pub devices: Vec<u32>,
-    /// The processors; `None` where workers compute side by side without end.
-    pub processors: Option<ProcessorSpec>,
+    /// Who computes, and for how long; `None` where workers compute side by side without end.
+    pub computing: Option<(Computer, WorkPrice)>,
+}
+
+/// Who does all the computing of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Computer {
+    /// Processors that OSDs and clients share.
+    Processors(ProcessorSpec),
+    /// One thread, as a node of Loadline is. It goes in rounds: it takes up all that has happened since the last one, does what follows, piece by
+    /// piece, and hands its requests to the devices when it is through. Clients are others, and nobody else wants its processor.
+    Thread {
+        /// By how many thousandths of its price a round may take more or less, all alike.
+        spread_permille: u32,
+    },
 }
 
 impl SimHost {
@@ -38,7 +51,7 @@ mod tests {
     #[test]
     fn osds_stand_where_they_are_told_to_and_on_their_own_otherwise() {
         let check = |devices: &[u32], firsts: &[u32]| {
-            let host = SimHost { devices: devices.to_vec(), processors: None };
+            let host = SimHost { devices: devices.to_vec(), computing: None };
             let found: Vec<u32> =
                 host.first_on_device(4).values().map(|first| first.get()).collect();
             assert_eq!(found, firsts);

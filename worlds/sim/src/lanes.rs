@@ -52,6 +52,11 @@ impl<E> Lanes<E> {
         self.heap.push(at, event);
     }
 
+    /// When the next event is due; [`Time::MAX`] if there is none.
+    pub(crate) fn next(&self) -> Time {
+        self.heads.iter().copied().min().unwrap_or(NEVER).min(self.heap.next())
+    }
+
     /// The next event if it is due by `until`.
     #[inline]
     pub(crate) fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {

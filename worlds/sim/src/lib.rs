@@ -25,10 +25,10 @@ mod world;
 
 pub use drive::{DriveModel, ReadService, ReadTime, ServiceTime, Slices, Started};
 pub use drive_file::{AnyDrive, Calibration, Drive, DriveError};
-pub use host::SimHost;
+pub use host::{Computer, SimHost};
 pub use loadline_node::Delays;
 pub use osd_drive::{Mechanical, OsdDrive};
-pub use processors::ProcessorSpec;
+pub use processors::{ProcessorSpec, WorkPrice};
 pub use sim::{DisksConfig, LoadedNode, Sim, SimConfig};
 pub use store_alone::{LoneStore, SimStore};
 pub use store_disks::StoreDisks;

@@ -11,20 +11,25 @@ use loadline_osd::{ItemSize, Message};
 use loadline_qos::Work;
 use std::collections::VecDeque;
 
-/// How many processors there are, and what costs them how much.
+/// Processors that take turns at what there is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorSpec {
     /// How many work at once.
     pub cores: u32,
     /// How long one works at a piece before it takes the next in line.
     pub slice: Span,
+}
+
+/// What work takes of whoever does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkPrice {
     /// A small write or a read on one copy, with all that it causes: messages, the store, its part of the client's work.
     pub per_copy: Span,
     /// Each MiB that an OSD takes in or sends as data of objects, on top.
     pub per_mib: Span,
 }
 
-impl ProcessorSpec {
+impl WorkPrice {
     /// What a worker's item takes. What only tells of others' work is part of theirs.
     pub(crate) fn of_item(&self, size: ItemSize) -> Span {
         let is_access = matches!(
@@ -70,11 +75,6 @@ impl<E> Processors<E> {
         Processors { spec, idle: spec.cores, line: VecDeque::new(), running: Slots::new() }
     }
 
-    /// What it takes to do something.
-    pub(crate) fn spec(&self) -> &ProcessorSpec {
-        &self.spec
-    }
-
     /// A piece of work joins the line. The answer is a slice that begins with that.
     pub(crate) fn work(&mut self, now: Time, left: Span, then: E) -> Option<Slice> {
         self.line.push_back(ProcessorWork { left, then });
@@ -113,9 +113,8 @@ mod tests {
 
     /// Pieces of these sizes come together; they are done in this order at these times.
     fn check(cores: u32, slice: u64, pieces: &[u64], done: &[(usize, u64)]) {
-        let (slice, per) = (Span::from_nanos(slice), Span::ZERO);
-        let spec = ProcessorSpec { cores, slice, per_copy: per, per_mib: per };
-        let mut processors = Processors::new(spec);
+        let slice = Span::from_nanos(slice);
+        let mut processors = Processors::new(ProcessorSpec { cores, slice });
         let mut slices: Vec<Slice> = Vec::new();
         for (number, takes) in pieces.iter().enumerate() {
             slices.extend(processors.work(Time::ZERO, Span::from_nanos(*takes), number));

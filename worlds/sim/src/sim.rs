@@ -8,10 +8,10 @@ use crate::disk::SimDisk;
 use crate::drive::ServiceTime;
 use crate::events::SimEvent;
 use crate::hdd::Hdd;
-use crate::host::SimHost;
+use crate::host::{Computer, SimHost};
 use crate::lanes::LaneId;
 use crate::osd_drive::{OsdDrive, RunningDrive};
-use crate::processors::{Processors, Slice};
+use crate::processors::{Processors, Slice, WorkPrice};
 use crate::store_disks::StoreDisks;
 use crate::workload::{ByHand, Issue, OpDone, Workload};
 use crate::world::{DriveAsked, Drives, Machine, VirtualTime, World};
@@ -86,7 +86,9 @@ pub struct LoadedNode<W> {
     logged: IdVec<OsdId, u64>,
     /// Whether its disks have contents.
     has_disks: bool,
-    /// Those that its OSDs share, if they do.
+    /// What work takes, where OSDs share whoever does it.
+    price: Option<WorkPrice>,
+    /// Those who do it; where there are none, one thread does.
     processors: Option<Box<Processors<SimEvent>>>,
 }
 
@@ -191,8 +193,19 @@ impl<W: Workload> LoadedNode<W> {
             trace: Vec::new(),
             logged: (0..osds).map(|_| 0).collect(),
             has_disks: false,
+            price: None,
             processors: None,
         }
+    }
+
+    /// The same where whoever computes is shared.
+    fn on_host(self, host: &SimHost) -> LoadedNode<W> {
+        let Some((computer, price)) = host.computing else { return self };
+        let processors = match computer {
+            Computer::Processors(spec) => Some(Box::new(Processors::new(spec))),
+            Computer::Thread { .. } => None,
+        };
+        LoadedNode { price: Some(price), processors, ..self }
     }
 
     /// Bytes of images and edits that came into the log of an OSD's store since it was last asked.
@@ -218,9 +231,15 @@ impl<W: Workload> LoadedNode<W> {
     #[inline]
     fn compute(&mut self, (osd, size): (OsdId, ItemSize), run: WorkerRun, clock: &mut VirtualTime) {
         let event = SimEvent::Computed(osd, run);
-        if let Some(processors) = &mut self.processors {
-            let takes = processors.spec().of_item(size);
-            return look_after(processors.work(clock.now(), takes, event), clock);
+        if let Some(price) = &self.price {
+            let takes = price.of_item(size);
+            return match &mut self.processors {
+                Some(line) => look_after(line.work(clock.now(), takes, event), clock),
+                None => {
+                    clock.pass(takes);
+                    self.node.happened(osd, Event::Computed(run));
+                }
+            };
         }
         let at = clock.now() + self.node.delays().worker;
         match self.node.delays().logged_kib {
@@ -232,14 +251,18 @@ impl<W: Workload> LoadedNode<W> {
     /// Takes a message over its link, once it is ready.
     #[inline]
     fn send(&mut self, envelope: Box<Envelope>, clock: &mut VirtualTime) {
-        if let Some(processors) = &mut self.processors {
-            let takes = processors.spec().of_message(&envelope.message);
-            if takes > Span::ZERO {
-                let slice = processors.work(clock.now(), takes, SimEvent::Leave(envelope));
-                return look_after(slice, clock);
+        let takes = self.price.map_or(Span::ZERO, |price| price.of_message(&envelope.message));
+        match &mut self.processors {
+            Some(line) if takes > Span::ZERO => {
+                let slice = line.work(clock.now(), takes, SimEvent::Leave(envelope));
+                look_after(slice, clock);
             }
+            None if takes > Span::ZERO => {
+                clock.pass(takes);
+                self.node.happened(envelope.to, Event::Message(envelope));
+            }
+            _ => self.carry(envelope, clock),
         }
-        self.carry(envelope, clock);
     }
 
     /// Takes a message over its link.
@@ -277,8 +300,13 @@ impl<W: Workload> LoadedNode<W> {
                 self.tokens.resize(index + 1, 0);
             }
             self.tokens[index] = token;
-            if let Some(envelope) = envelope {
-                self.carry(envelope, clock);
+            match envelope {
+                // The thread hears of it when it looks for what has happened.
+                Some(envelope) if clock.goes_in_rounds() => {
+                    clock.push(clock.now(), SimEvent::Arrive(envelope));
+                }
+                Some(envelope) => self.carry(envelope, clock),
+                None => {}
             }
         }
         self.due.issue = issue;
@@ -306,11 +334,7 @@ fn look_after(slice: Option<Slice>, clock: &mut VirtualTime) {
 
 /// What takes time where OSDs share a host.
 fn on_host(delays: Delays, host: &SimHost) -> Delays {
-    Delays { shares_processors: host.processors.is_some(), ..delays }
-}
-
-fn processors(host: &SimHost) -> Option<Box<Processors<SimEvent>>> {
-    host.processors.map(|spec| Box::new(Processors::new(spec)))
+    Delays { shares_processors: host.computing.is_some(), ..delays }
 }
 
 impl<W: Workload> Sim<W> {
@@ -320,7 +344,7 @@ impl<W: Workload> Sim<W> {
         let node = Node::new(&cluster, on_host(delays, &host));
         let mut clock = VirtualTime::new(Time::ZERO);
         let machine = LoadedNode::new(&mut clock, cluster.osds, node, load);
-        let machine = LoadedNode { processors: processors(&host), ..machine };
+        let machine = machine.on_host(&host);
         let drives = (0..cluster.osds).map(|osd| RunningDrive::new(&drive, osd));
         World::around(clock, machine, drives).on_host(&host)
     }
@@ -332,7 +356,7 @@ impl<W: Workload> Sim<W> {
         let mut clock = VirtualTime::new(now);
         let machine = LoadedNode::new(&mut clock, cluster.osds, node, load);
         let drive = |data| RunningDrive::on_disks(StoreDisks { data, log: None });
-        let machine = LoadedNode { has_disks: true, processors: processors(&host), ..machine };
+        let machine = LoadedNode { has_disks: true, ..machine }.on_host(&host);
         World::around(clock, machine, disks.into_iter().map(drive)).on_host(&host)
     }
 

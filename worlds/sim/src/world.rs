@@ -9,11 +9,11 @@
 use crate::disk::Station;
 use crate::drive_usage::DriveUsage;
 use crate::events::SimEvent;
-use crate::host::SimHost;
+use crate::host::{Computer, SimHost};
 use crate::lanes::{LaneId, Lanes};
 use crate::osd_drive::{DriveAnswer, RunningDrive, Then};
 use crate::store_disks::{StoreAnswer, StoreDisks};
-use loadline_base::{IdVec, Span, Time};
+use loadline_base::{IdVec, Rng, Span, Time};
 use loadline_device::{Outcome, RequestKind};
 use loadline_osd::OsdId;
 use loadline_store::paged::{Io, IoDone};
@@ -31,17 +31,56 @@ const PATIENCE: Span = Span::from_secs(24 * 60 * 60);
 pub struct VirtualTime {
     now: Time,
     events: Lanes<SimEvent>,
+    /// The round of the one thread that does everything, where there is such a one.
+    round: Option<Round>,
+}
+
+/// A round of a thread.
+struct Round {
+    /// It takes up what has happened until then.
+    began: Time,
+    /// How long it takes for what takes 1000 at its price, and by how much that may be more or less.
+    pace: u64,
+    spread: u64,
+    rng: Rng,
+}
+
+impl Round {
+    fn begin(&mut self, now: Time) {
+        self.began = now;
+        self.pace = 1000 - self.spread + self.rng.below(2 * self.spread + 1);
+    }
 }
 
 impl VirtualTime {
     pub(crate) fn new(now: Time) -> VirtualTime {
-        VirtualTime { now, events: Lanes::new() }
+        VirtualTime { now, events: Lanes::new(), round: None }
     }
 
     /// The present time.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         self.now
+    }
+
+    /// The one thread that does everything works for so long. What is due meanwhile waits.
+    pub(crate) fn pass(&mut self, takes: Span) {
+        let pace = self.round.as_ref().map_or(1000, |round| round.pace);
+        self.now += takes * pace / 1000;
+    }
+
+    /// Whether one thread does everything.
+    pub(crate) fn goes_in_rounds(&self) -> bool {
+        self.round.is_some()
+    }
+
+    /// Something that is due then happens, at once or when whoever does everything comes to it.
+    #[inline]
+    fn reach(&mut self, at: Time) {
+        self.now = self.now.max(at);
+        if let Some(round) = self.round.as_mut().filter(|round| at > round.began) {
+            round.begin(self.now);
+        }
     }
 
     /// Opens a lane, for events that come in the order of their times.
@@ -116,6 +155,8 @@ pub struct World<M> {
     pub(crate) drives: Drives,
     /// Requests of stores that wait to be looked at before they go to their disks, in a world where they do.
     held: Option<VecDeque<(OsdId, u32, Io)>>,
+    /// What the one thread that does everything hands to the disks at the end of its round.
+    asked: Vec<(OsdId, u32, Io)>,
 }
 
 impl<M: Machine> World<M> {
@@ -130,11 +171,16 @@ impl<M: Machine> World<M> {
         let has_disks = of.values().any(|drive| matches!(drive, RunningDrive::Disk(_)));
         let (first, stations) = (of.ids().collect(), of.ids().map(|_| None).collect());
         let drives = Drives { of, first, stations, usage, lanes, has_disks };
-        World { clock, machine, drives, held: None }
+        World { clock, machine, drives, held: None, asked: Vec::new() }
     }
 
-    /// Lets those OSDs share a device that stand on one of the host's.
+    /// Lets those OSDs share a device that stand on one of the host's, and one thread do everything if it is so there.
     pub(crate) fn on_host(mut self, host: &SimHost) -> World<M> {
+        if let Some((Computer::Thread { spread_permille }, _)) = host.computing {
+            let (began, spread) = (self.clock.now, u64::from(spread_permille.min(999)));
+            let rng = Rng::new(spread);
+            self.clock.round = Some(Round { began, pace: 1000, spread, rng });
+        }
         let Drives { of, first, stations, .. } = &mut self.drives;
         *first = host.first_on_device(of.len() as u32);
         let shared: Vec<OsdId> =
@@ -153,7 +199,8 @@ impl<M: Machine> World<M> {
     /// Lets time pass.
     pub fn run_until(&mut self, until: Time) {
         while self.step_until(until) {}
-        self.clock.now = until;
+        // Whoever does everything ends what he has begun.
+        self.clock.now = self.clock.now.max(until);
     }
 
     /// Lets things happen until `ready` says so. False if that does not come within a day.
@@ -176,20 +223,24 @@ impl<M: Machine> World<M> {
     #[inline]
     fn step_until(&mut self, until: Time) -> bool {
         assert!(self.next_request().is_none(), "requests are sent before time goes on");
+        if self.clock.goes_in_rounds() {
+            self.end_round();
+        }
         let disk = if self.drives.has_disks { self.next_disk() } else { None };
         let timer = self.machine.next_timer();
         let others = disk.map_or(timer, |(at, _)| at.min(timer));
         if let Some((at, event)) = self.clock.events.pop_until(others.min(until)) {
-            self.clock.now = at;
+            self.clock.reach(at);
             self.happened(event);
         } else if others > until || others == Time::MAX {
             return false;
         } else {
             // A disk that was made to wait may be late.
-            self.clock.now = self.clock.now.max(others);
-            let answered = disk.filter(|(at, _)| *at <= self.clock.now).map(|(_, osd)| osd);
-            match answered {
-                Some(osd) => self.disk_answers(osd),
+            self.clock.reach(others);
+            let answers = disk.filter(|(at, _)| *at <= self.clock.now);
+            let answered = answers.map(|(_, osd)| osd);
+            match answers {
+                Some(answer) => self.disk_answers(answer),
                 None => self.machine.fire(self.clock.now),
             }
             if self.drives.has_disks {
@@ -199,6 +250,17 @@ impl<M: Machine> World<M> {
         }
         self.carry_out();
         true
+    }
+
+    /// The one thread is through with all that had happened when it began, if so: it hands over what that asked of the disks.
+    fn end_round(&mut self) {
+        let disk = self.next_disk().map_or(Time::MAX, |(at, _)| at);
+        let next = disk.min(self.machine.next_timer()).min(self.clock.events.next());
+        if self.clock.round.as_ref().is_some_and(|round| next > round.began) {
+            for (osd, life, io) in std::mem::take(&mut self.asked) {
+                self.submit_to_disk(osd, life, io);
+            }
+        }
     }
 
     fn next_disk(&self) -> Option<(Time, OsdId)> {
@@ -254,6 +316,7 @@ impl<M: Machine> World<M> {
                 }
                 DriveAsked::Io(osd, life, io) => match &mut self.held {
                     Some(held) => held.push_back((osd, life, io)),
+                    None if self.clock.goes_in_rounds() => self.asked.push((osd, life, io)),
                     None => self.submit_to_disk(osd, life, io),
                 },
             }
@@ -301,10 +364,10 @@ impl<M: Machine> World<M> {
         self.drives.of[osd].disk_mut().submit((self.clock.now, station), life, io);
     }
 
-    fn disk_answers(&mut self, osd: OsdId) {
+    fn disk_answers(&mut self, (due, osd): (Time, OsdId)) {
         let now = self.clock.now;
         let StoreAnswer { life, outcome, io } = self.drives.of[osd].disk_mut().answer(now);
-        self.drives.usage[self.drives.first[osd]].ended(now);
+        self.drives.usage[self.drives.first[osd]].ended(due);
         if outcome == Outcome::NoSpace && !M::WAITS_FOR_ROOM {
             let event = SimEvent::NoRoom(osd, life, Box::new(io));
             return self.clock.push(now + ROOM_PAUSE, event);
@@ -346,5 +409,43 @@ impl<M: Machine> World<M> {
     /// The same, to spoil.
     pub(crate) fn disks_of_mut(&mut self, osd: OsdId) -> &mut StoreDisks {
         &mut self.drives.of[osd].disk_mut().disks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was due while the thread worked belongs to the round that begins when it is through, and takes it no time to wait for.
+    #[test]
+    fn a_thread_takes_up_in_a_round_what_has_happened_until_then() {
+        let at = |micros: u64| Time::from_nanos(micros * 1000);
+        let rng = Rng::new(0);
+        let round = Round { began: Time::ZERO, pace: 1000, spread: 0, rng };
+        let mut clock = VirtualTime { round: Some(round), ..VirtualTime::new(Time::ZERO) };
+        let mut check = |due: u64, works: u64, now: u64, began: u64| {
+            clock.reach(at(due));
+            clock.pass(Span::from_micros(works));
+            let found = clock.round.as_ref().map(|round| round.began);
+            assert_eq!((clock.now(), found), (at(now), Some(at(began))));
+        };
+        check(0, 10, 10, 0);
+        check(5, 10, 20, 10);
+        check(9, 10, 30, 10);
+        check(11, 10, 40, 30);
+        check(70, 1, 71, 70);
+    }
+
+    #[test]
+    fn rounds_are_longer_or_shorter_by_the_spread_at_most() {
+        let mut round = Round { began: Time::ZERO, pace: 1000, spread: 300, rng: Rng::new(1) };
+        let mut paces = Vec::new();
+        for _ in 0..1000 {
+            round.begin(Time::ZERO);
+            paces.push(round.pace);
+        }
+        let (least, most) = (paces.iter().min(), paces.iter().max());
+        assert!(least.is_some_and(|least| (700..710).contains(least)), "{least:?}");
+        assert!(most.is_some_and(|most| (1291..=1300).contains(most)), "{most:?}");
     }
 }

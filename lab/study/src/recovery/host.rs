@@ -2,7 +2,7 @@
 
 use loadline_base::{Bytes, Span};
 use loadline_load::quantity;
-use loadline_sim::{ProcessorSpec, SimHost};
+use loadline_sim::{Computer, ProcessorSpec, SimHost, WorkPrice};
 use serde::Deserialize;
 
 /// `[host]`: what OSDs share. Without it each has a drive and processors of its own.
@@ -15,6 +15,10 @@ pub(crate) struct SharedHostSection {
     pub(crate) device_of: Vec<u32>,
     /// Processors that work for OSDs and clients.
     pub(crate) cores: Option<u32>,
+    /// One thread works for all OSDs, and for nobody else.
+    pub(crate) one_thread: bool,
+    /// By what share of its price a round of that thread may take more or less.
+    pub(crate) round_spread: f64,
     /// Processor time of a client's write of 4 KiB, of all copies and of the client together.
     #[serde(deserialize_with = "quantity::some")]
     pub(crate) cpu_per_op: Option<Span>,
@@ -47,13 +51,20 @@ impl SharedHostSection {
             Some(devices) => (0..osds).map(|osd| osd % devices).collect(),
             None => self.device_of.clone(),
         };
-        Ok(SimHost { devices, processors: self.processors(copies)? })
+        Ok(SimHost { devices, computing: self.computing(copies)? })
     }
 
-    fn processors(&self, copies: u32) -> Result<Option<ProcessorSpec>, (&'static str, String)> {
-        let (Some(cores), Some(per_op)) = (self.cores, self.cpu_per_op) else {
+    fn computing(
+        &self,
+        copies: u32,
+    ) -> Result<Option<(Computer, WorkPrice)>, (&'static str, String)> {
+        // Processors that are said count for more than a thread that was found.
+        let is_thread = self.one_thread && self.cores.is_none();
+        let cores = if is_thread { Some(1) } else { self.cores };
+        let (Some(cores), Some(per_op)) = (cores, self.cpu_per_op) else {
             let alone = [
                 ("cores", self.cores.is_some(), "cpu_per_op"),
+                ("one_thread", self.one_thread, "cpu_per_op"),
                 ("cpu_per_op", self.cpu_per_op.is_some(), "cores"),
                 ("cpu_per_mib", self.cpu_per_mib.is_some(), "cores"),
                 ("cpu_slice", self.cpu_slice.is_some(), "cores"),
@@ -76,7 +87,11 @@ impl SharedHostSection {
         }
         let of_data = per_mib * SMALL.get() / (1 << 20);
         let per_copy = (per_op / u64::from(copies)).max(of_data) - of_data;
-        Ok(Some(ProcessorSpec { cores, slice, per_copy, per_mib }))
+        let computer = match is_thread {
+            true => Computer::Thread { spread_permille: (self.round_spread * 1e3).round() as u32 },
+            false => Computer::Processors(ProcessorSpec { cores, slice }),
+        };
+        Ok(Some((computer, WorkPrice { per_copy, per_mib })))
     }
 }
 
@@ -112,10 +127,11 @@ mod tests {
         ]);
         assert_eq!(study.host.devices, [0, 1, 0, 1]);
         // A third of 1.1 ms for each of three copies; 4 KiB of it are data, 10 us.
-        let processors = study.host.processors.expect("they are shared");
-        assert_eq!((processors.cores, processors.slice), (2, Span::from_millis(3)));
-        assert_eq!(processors.per_copy, Span::from_nanos(1_100_000 / 3 - 10_000));
-        assert_eq!(processors.per_mib, Span::from_micros(2_560));
+        let (computer, price) = study.host.computing.expect("they are shared");
+        let processors = ProcessorSpec { cores: 2, slice: Span::from_millis(3) };
+        assert_eq!(computer, Computer::Processors(processors));
+        assert_eq!(price.per_copy, Span::from_nanos(1_100_000 / 3 - 10_000));
+        assert_eq!(price.per_mib, Span::from_micros(2_560));
     }
 
     /// Keys of runs that share nothing are what they were before anything could be shared.
@@ -147,14 +163,20 @@ mod tests {
 
     #[test]
     fn a_twin_stands_where_the_real_one_stood_and_what_is_set_counts() {
-        let mut inputs = inputs(&["scale=0.001", "cores=2"]);
-        let text = "capacity_iops = 812.5\n[host]\ndevice_of = [0, 0, 0, 0]\ncores = 1\ncpu_per_op = \"60 us\"\ncpu_per_mib = \"500 us\"\ncpu_slice = \"1 h\"\n";
-        let (name, file) = ("twin".to_owned(), "runs/real".to_owned());
-        inputs.twin = Some(Source { name, file, text: text.to_owned() });
-        let twin = RecoveryStudy::new(&inputs).expect("it can be used");
+        let twin = |set: &[&str]| {
+            let mut inputs = inputs(set);
+            let text = "capacity_iops = 812.5\n[host]\ndevice_of = [0, 0, 0, 0]\none_thread = true\nround_spread = 0.25\ncpu_per_op = \"60 us\"\ncpu_per_mib = \"500 us\"\n";
+            let (name, file) = ("twin".to_owned(), "runs/real".to_owned());
+            inputs.twin = Some(Source { name, file, text: text.to_owned() });
+            RecoveryStudy::new(&inputs).expect("it can be used")
+        };
+        let computer = |of: &RecoveryStudy| of.host.computing.expect("it is shared").0;
+        let processors = ProcessorSpec { cores: 2, slice: SLICE };
+        let set = twin(&["scale=0.001", "cores=2"]);
+        assert_eq!(computer(&set), Computer::Processors(processors));
+        let twin = twin(&["scale=0.001"]);
+        assert_eq!(computer(&twin), Computer::Thread { spread_permille: 250 });
         assert_eq!((twin.store, &twin.host.devices[..]), (StoreKind::Paged, &[0; 4][..]));
-        let processors = twin.host.processors.expect("they are shared");
-        assert_eq!((processors.cores, processors.slice), (2, Span::from_secs(3600)));
         assert_eq!((twin.drive.link_delay, twin.drive.worker_time), (Span::ZERO, Span::ZERO));
         let option = "osd_mclock_max_capacity_iops_ssd";
         let rows = &twin.setups[0].osds.configuration.settings;

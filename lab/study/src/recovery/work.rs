@@ -12,8 +12,9 @@ use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
 use loadline_load::LoadSpec;
 use loadline_osd::OsdId;
+use loadline_sim::ReadService;
 use loadline_sim::SimConfig;
-use loadline_sim::disk::Timing;
+use loadline_sim::disk::{OtherAccesses, Timing};
 use loadline_testbed::{
     CephSpec, CephTestPlace, ClientKind, HostPlace, HostedSpec, RealDisks, SimulatedDisk,
     SimulatedSpec, TestImage, engine_of, small_stores,
@@ -115,7 +116,8 @@ impl RecoveryStudy {
         let place = HostPlace { disks, client, keep_files: false, overwrite: false };
         let (cluster, stores) =
             engine_of(&self.hosted(&place, setup, job), self.host.most_on_a_device())?;
-        let disks = spec.disks.map(|disk| SimulatedDisk { stores, ..disk });
+        let others = Some(self.other_accesses());
+        let disks = spec.disks.map(|disk| SimulatedDisk { stores, others, ..disk });
         Ok(SimulatedSpec { world: SimConfig { cluster, ..spec.world }, disks, ..spec })
     }
 
@@ -159,11 +161,25 @@ impl RecoveryStudy {
     fn disk(&self) -> SimulatedDisk {
         let service = &self.drive.service;
         let own = service.per_part;
-        let bytes_per_second = (1 << 20) * 1_000_000_000 / service.per_mib.nanos().max(1);
+        let bytes_per_second = per_second(service.per_mib);
         let channels = self.drive.channels;
         let per_request = own * u64::from(channels);
         let timing = Timing { per_request, bytes_per_second, flush: own, channels };
-        SimulatedDisk { size: self.disk_size(), timing, stores: small_stores() }
+        SimulatedDisk { size: self.disk_size(), timing, others: None, stores: small_stores() }
+    }
+
+    /// What this drive takes for accesses other than writes of what holds something, as far as it was measured.
+    fn other_accesses(&self) -> OtherAccesses {
+        let service = &self.drive.service;
+        let read = match service.reads {
+            ReadService::Shared(read) => read.per_mib,
+            ReadService::InLine | ReadService::Beside => service.per_mib,
+        };
+        let first_write = self.drive.first_write_per_mib.unwrap_or(service.per_mib);
+        OtherAccesses {
+            read_bytes_per_second: per_second(read),
+            first_write_bytes_per_second: per_second(first_write),
+        }
     }
 
     /// The node of a run of a study that was [`fitted`] to this machine.
@@ -202,6 +218,11 @@ impl RecoveryStudy {
             limit: self.steps.limit,
         }
     }
+}
+
+/// Bytes in a second, of which each MiB takes so long.
+fn per_second(per_mib: Span) -> u64 {
+    (1 << 20) * 1_000_000_000 / per_mib.nanos().max(1)
 }
 
 /// A disk that holds so much with half as much to spare, since what is overwritten is free only after the next checkpoint;

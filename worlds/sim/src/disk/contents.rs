@@ -52,9 +52,8 @@ impl BlockVersion {
         pieces(offset, data.len()).map(move |(block, range, whole)| {
             let units = Units::of(&range);
             let bytes = &data[whole];
-            let is_nothing = bytes.len() == BLOCK && bytes.iter().all(|byte| *byte == 0);
-            let content =
-                (!is_nothing).then(|| BlockPart { start: range.start, bytes: Arc::from(bytes) });
+            let content = (!is_nothing(bytes))
+                .then(|| BlockPart { start: range.start, bytes: Arc::from(bytes) });
             BlockVersion { write, block, units, content }
         })
     }
@@ -68,6 +67,11 @@ impl BlockVersion {
         }
         self
     }
+}
+
+/// Whether they are a whole block of zeros.
+fn is_nothing(bytes: &[u8]) -> bool {
+    bytes.len() == BLOCK && bytes.iter().all(|byte| *byte == 0)
 }
 
 impl DiskContents {
@@ -126,8 +130,19 @@ impl DiskContents {
         }
         self.next_write += 1;
         for (block, range, whole) in pieces(offset, data.len()) {
-            self.visible.block_made(block)[range].copy_from_slice(&data[whole]);
+            match is_nothing(&data[whole.clone()]) {
+                true => self.visible.set_zeros(block),
+                false => self.visible.block_made(block)[range].copy_from_slice(&data[whole]),
+            }
         }
+    }
+
+    /// How much of a range holds nothing yet.
+    pub(super) fn absent(&self, offset: u64, length: Bytes) -> Bytes {
+        let absent = pieces(offset, length.get() as usize)
+            .filter(|(block, ..)| !self.visible.is_there(*block))
+            .map(|(_, range, _)| range.len() as u64);
+        Bytes::new(absent.sum())
     }
 
     /// Makes the versions of one write visible.

@@ -37,6 +37,8 @@ pub trait BaseImage: Send + Sync {
 #[derive(Clone)]
 pub(super) struct SparseBytes {
     folders: Vec<Option<Arc<BlockFolder>>>,
+    /// The block of zeros that all share which were written so.
+    zeros: Arc<BlockBytes>,
     /// The image, and how many bytes of it count.
     image: Option<(Arc<dyn BaseImage>, u64)>,
 }
@@ -97,7 +99,8 @@ pub(super) fn pieces(
 impl SparseBytes {
     /// `size` bytes of zeros.
     pub(super) fn new(size: u64) -> SparseBytes {
-        SparseBytes { folders: vec![None; folders_of(size)], image: None }
+        let folders = vec![None; folders_of(size)];
+        SparseBytes { folders, zeros: Arc::new([0; BLOCK]), image: None }
     }
 
     /// The first `size` bytes of an image.
@@ -127,7 +130,7 @@ impl SparseBytes {
     }
 
     /// Whether the block may hold anything but zeros.
-    fn is_there(&self, block: u64) -> bool {
+    pub(super) fn is_there(&self, block: u64) -> bool {
         let first = block * BLOCK as u64;
         let in_image = self.image.as_ref().is_some_and(|(_, bytes)| first < *bytes);
         in_image || (split(block).0 < self.folders.len() && self.block(block).is_some())
@@ -151,6 +154,11 @@ impl SparseBytes {
             *self.slot(block) = Some(Arc::new(bytes));
         }
         Arc::make_mut(self.slot(block).get_or_insert_with(|| Arc::new([0; BLOCK])))
+    }
+
+    /// Makes a whole block zeros. It is there all the same, and takes no memory of its own.
+    pub(super) fn set_zeros(&mut self, block: u64) {
+        *self.slot(block) = Some(self.zeros.clone());
     }
 
     /// Takes over some units of a block from `content`, which has them; `None` is zeros.

@@ -70,7 +70,7 @@ pub use faults::{FaultCounts, Trouble};
 pub use medium::BaseImage;
 pub use sim_disk::{SimDisk, Written};
 pub(crate) use timing::Station;
-pub use timing::Timing;
+pub use timing::{OtherAccesses, Timing};
 pub use traffic::Traffic;
 
 use loadline_base::Bytes;

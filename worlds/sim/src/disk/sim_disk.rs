@@ -2,7 +2,7 @@
 
 use super::contents::{BlockVersion, DiskContents};
 use super::faults::{Fate, FaultPlan};
-use super::timing::{Station, Timing};
+use super::timing::{DeviceAccess, OtherAccesses, Station, Timing};
 use super::traffic::Traffics;
 use super::{BaseImage, CutStyle, FaultCounts, RequestDone, SimDiskSpec, Traffic, Trouble};
 use loadline_base::{Bytes, Rng, SlotId, Slots, Time};
@@ -75,7 +75,7 @@ impl SimDisk {
             spec,
             rng: Rng::new(seed),
             contents: DiskContents::new(&spec),
-            station: Station::new(spec.timing),
+            station: Station::new(spec.timing, None),
             faults: FaultPlan::default(),
             traffics: Traffics::default(),
             in_flight: Slots::new(),
@@ -107,9 +107,14 @@ impl SimDisk {
         self.station.set_timing(timing);
     }
 
+    /// The same disk, which serves other accesses than writes of what holds something in times of their own.
+    pub fn with_others(self, others: Option<OtherAccesses>) -> SimDisk {
+        SimDisk { station: Station::new(self.spec.timing, others), ..self }
+    }
+
     /// A device with the disk's speed and nothing to do.
     pub(crate) fn station(&self) -> Station {
-        Station::new(self.spec.timing)
+        Station::new(self.spec.timing, self.station.others())
     }
 
     /// What the disk is made of.
@@ -158,9 +163,24 @@ impl SimDisk {
             self.silence.hung.push(slot);
             return;
         }
+        let access = self.access(now, request);
         let station = device.unwrap_or(&mut self.station);
-        let due = station.due(now, request.kind, request.length).max(self.silence.until);
+        let due = station.due(now, access).max(self.silence.until);
+        if request.kind == RequestKind::Write {
+            self.station.wrote_to(request.offset + request.length.get(), due);
+        }
         self.due.push(Reverse((due, self.rng.next_u64() as u32, slot)));
+    }
+
+    /// What the device has to know of a request.
+    fn access(&self, now: Time, request: &Request) -> DeviceAccess {
+        let Request { kind, offset, length, .. } = *request;
+        let mut access = DeviceAccess { kind, length, first: Bytes::ZERO, joins: false };
+        if kind == RequestKind::Write && self.station.others().is_some() {
+            access.joins = self.station.is_written_to(offset, now);
+            access.first = self.contents.absent(offset, length);
+        }
+        access
     }
 
     /// When the next answer is due, if anything is in flight.
@@ -421,7 +441,7 @@ impl SimDisk {
         let mut requests: Vec<InFlightRequest> =
             slots.into_iter().map(|slot| self.in_flight.release(slot)).collect();
         requests.sort_by_key(|request| request.number);
-        self.station = Station::new(self.spec.timing);
+        self.station = self.station();
         requests
     }
 
