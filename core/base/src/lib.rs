@@ -1,4 +1,5 @@
-//! What could have been in the standard library: time, units, typed ids, an agenda, seeded randomness and fixed slots.
+//! What could have been in the standard library: time, units, typed ids, an agenda, seeded randomness, fixed slots and how long
+//! what is left takes.
 //!
 //! Everything here is a plain value. This crate may not know disks, classes, OSDs or worlds, may not
 //! read a clock, start a thread or draw ambient randomness, and depends on nothing.
@@ -12,6 +13,7 @@ mod ids;
 mod random;
 mod slots;
 mod time;
+mod time_left;
 mod units;
 mod wall;
 
@@ -20,6 +22,7 @@ pub use ids::IdVec;
 pub use random::{Rng, mix64};
 pub use slots::{SlotId, Slots};
 pub use time::{Span, Time};
+pub use time_left::{GroupLeft, TimeLeft, time_left};
 pub use units::{Bytes, ParseUnitError, round};
 pub use wall::{WallClock, WallTime};
 

@@ -265,7 +265,7 @@ impl Map {
     }
 
     /// Whether there is such a placement group.
-    pub(crate) fn has_pg(&self, pg: PgId) -> bool {
+    pub fn has_pg(&self, pg: PgId) -> bool {
         self.pgs.get(pg).is_some_and(Option::is_some)
     }
 

@@ -18,4 +18,6 @@ pub use images::JobOp;
 pub use node::{Node, OtherRacks};
 pub use post::Lateness;
 pub use rack::{LifeNotice, Rack, RackEvent};
-pub use report::{DeletionReport, PgReport, PoolScrub, ScrubReport, TrimReport, WrittenBytes};
+pub use report::{
+    DeletionReport, LeftToRecover, PgReport, PoolScrub, ScrubReport, TrimReport, WrittenBytes,
+};

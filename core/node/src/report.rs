@@ -2,13 +2,13 @@
 //! decides anything; who does goes by what they have told each other.
 
 use crate::Node;
-use loadline_base::{Time, WallTime};
+use loadline_base::{GroupLeft, Time, WallTime};
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{IssuedOp, Outage, PgState, PoolId};
 use loadline_osd::{
     Aside, AsideFor, DamageCounts, GateReport, OpWait, Osd, OsdId, OsdSet, PgId, PgProgress,
-    Received, RecoveryState, ScrubHeld, ScrubKind, ScrubRecord, SnapshotNo, TrackedCapacity,
-    TrimState, Waits,
+    Received, RecoveryState, ScrubHeld, ScrubKind, ScrubRecord, ShardId, SnapshotNo,
+    TrackedCapacity, TrimState, Waits,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -103,7 +103,25 @@ pub struct PoolScrub {
     pub groups_running: u64,
 }
 
+/// What recovery has left to move, by placement group; each goes through one queue of its primary.
+pub type LeftToRecover = BTreeMap<PgId, GroupLeft<(OsdId, ShardId)>>;
+
 impl Node {
+    /// What recovery has left to move.
+    pub fn left_to_recover(&self) -> LeftToRecover {
+        let map = self.cluster().map();
+        let mut all = LeftToRecover::new();
+        for (osd, it) in self.each_osd() {
+            for (pg, GroupLeft { queue, left, waits }) in it.left_to_recover() {
+                // One that is down, or has lost a group, leads nobody.
+                if map.has_pg(pg) && map.pg(pg).acting.first() == Some(&osd) {
+                    all.insert(pg, GroupLeft { queue: (osd, queue), left, waits });
+                }
+            }
+        }
+        all
+    }
+
     /// The scrubs of a pool that are under way or asked for.
     pub fn pool_scrub(&mut self, pool: PoolId) -> PoolScrub {
         let mut scrub = PoolScrub::default();

@@ -630,11 +630,25 @@ impl Primary {
         }
     }
 
+    /// Copies that members of the group lack by the log.
+    fn missing_copies(&self) -> u64 {
+        self.missing.values().map(|missing| missing.len() as u64).sum()
+    }
+
+    /// Copies that targets of a backfill do not have yet.
+    fn waiting_copies(&self) -> u64 {
+        self.backfill.as_ref().map_or(0, |b| b.left * u64::from(b.targets.len()))
+    }
+
+    /// Copies that somebody is there to take: those of absent OSDs are not among them.
+    pub(crate) fn to_move(&self) -> u64 {
+        self.missing_copies() + self.waiting_copies()
+    }
+
     /// The counters of this placement group, given how many objects it has.
     pub(crate) fn progress(&self, objects: u64) -> PgProgress {
-        let missing: u64 = self.missing.values().map(|missing| missing.len() as u64).sum();
+        let (missing, waiting) = (self.missing_copies(), self.waiting_copies());
         let absent = u64::from(self.shape.copies.saturating_sub(self.shape.acting.len()));
-        let waiting = self.backfill.as_ref().map_or(0, |b| b.left * u64::from(b.targets.len()));
         // A target that is filled in place of an absent copy lowers the degraded count, the others move copies.
         let filling = self.backfill.as_ref().map_or(0, |b| u64::from(b.targets.len()).min(absent));
         let filled_left = self.backfill.as_ref().map_or(0, |b| b.left * filling);

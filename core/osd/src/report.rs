@@ -5,14 +5,14 @@ use crate::commit::Commit;
 use crate::counters::{DamageCounts, Received, ScrubCounts, TrimCounts};
 use crate::delay::{Delay, DelayCause};
 use crate::disk::StoreBackend;
-use crate::ids::{OpId, OsdId, OsdSet, PgId};
+use crate::ids::{OpId, OsdId, OsdSet, PgId, ShardId};
 use crate::in_flight::Stamps;
 use crate::item::Item;
 use crate::message::{ClientOp, Message, RecoveryKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Pause, PgProgress, Primary, Reservation};
 use crate::waits::Stage;
-use loadline_base::Time;
+use loadline_base::{GroupLeft, Time};
 use loadline_store::ObjectNo;
 
 /// What a primary does about copies that are not as they should be.
@@ -81,6 +81,15 @@ impl Osd {
         let objects = self.count(pg);
         self.primary(pg)
             .map_or_else(PgProgress::default, |primary: &Primary| primary.progress(objects))
+    }
+
+    /// The placement groups of which this OSD, as their primary, has something left to move, and the queue that it goes through.
+    pub fn left_to_recover(&self) -> impl Iterator<Item = (PgId, GroupLeft<ShardId>)> + '_ {
+        self.groups.iter().filter_map(|(pg, copy)| {
+            let left = copy.primary.as_deref()?.to_move();
+            let waits = matches!(self.recovery_of(pg), Some(RecoveryState::Waiting(_)));
+            (left > 0).then_some((pg, GroupLeft { queue: copy.shard, left: left as f64, waits }))
+        })
     }
 
     /// How far an op is that this OSD carries out as a primary; `None` while no worker has taken it.

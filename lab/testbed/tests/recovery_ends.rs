@@ -1,17 +1,16 @@
 //! How long a recovery still takes, told while it goes on: simulated recoveries under several queues, looked at every second as an operator
 //! looks at a cluster, and what was told held against what it then took.
 
-use loadline_base::Span;
-use loadline_ceph::{GroupLeft, time_left};
+use loadline_base::{Span, time_left};
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
 use loadline_cluster::{Config, OsdState, Placement, PoolId, PoolSpec};
 use loadline_device::Medium;
 use loadline_load::{BlockImage, Load, LoadSpec, Loads};
-use loadline_osd::{ClientId, OsdId, Policy, RecoveryState, shard_of};
+use loadline_node::LeftToRecover;
+use loadline_osd::{ClientId, OsdId, Policy};
 use loadline_qos::preset;
 use loadline_sim::{Delays, Drive, OsdDrive, Sim, SimConfig, SimHost};
 use loadline_store::ObjectNo;
-use std::collections::BTreeMap;
 
 const OSDS: u32 = 4;
 const PGS: u32 = 64;
@@ -81,11 +80,8 @@ fn world(drive: &Drive, preset_name: &str, options: &[(&str, &str)]) -> SimConfi
     SimConfig { cluster, drive, delays, host: SimHost::default() }
 }
 
-/// What a look tells of a group: who sends its copies, in which queue, how many are left, whether it waits for a slot.
-type SceneGroup = (u32, u32, f64, bool);
-
 /// A look each second, from an OSD's return until all is in its place. The groups of the clients' pool have nothing to move that counts.
-fn scene(preset: &str, options: &[(&str, &str)], objects: u64) -> Vec<BTreeMap<usize, SceneGroup>> {
+fn scene(preset: &str, options: &[(&str, &str)], objects: u64) -> Vec<LeftToRecover> {
     let drive = drive();
     let load = "depth = 64\nblock = '4 KiB'\nimage = '2 GiB'";
     let spec: LoadSpec = toml::from_str(load).expect("the text is a load");
@@ -93,7 +89,6 @@ fn scene(preset: &str, options: &[(&str, &str)], objects: u64) -> Vec<BTreeMap<u
     let image = BlockImage { pool, first, objects: 512, object_bytes };
     let loads = Loads::new([Load::new(&spec, image, ClientId::new(1), 7)]);
     let config = world(&drive, preset, options);
-    let shards = config.cluster.options.shards;
     let mut sim = Sim::new(config, loads);
     let mut make_pool = |name: &str, objects: u64| {
         let name = name.to_owned();
@@ -114,19 +109,8 @@ fn scene(preset: &str, options: &[(&str, &str)], objects: u64) -> Vec<BTreeMap<u
     sim.start_load();
     let mut looks = Vec::new();
     loop {
-        let mut look = BTreeMap::new();
-        for pool in [clients, moved] {
-            for (index, pg) in sim.map().pgs_of(pool).collect::<Vec<_>>().into_iter().enumerate() {
-                let primary = sim.map().pg(pg).acting[0].get();
-                let report = sim.node_mut().pg_report(pg);
-                let left = report.progress.misplaced + report.progress.degraded;
-                let waits = matches!(report.recovery, Some(RecoveryState::Waiting(_)));
-                let queue = shard_of(index as u32, shards).get();
-                let at = (pool.get() * PGS) as usize + index;
-                look.insert(at, (primary, queue, left as f64, waits));
-            }
-        }
-        let is_over = look.values().all(|(_, _, left, _)| *left == 0.0);
+        let look = sim.node_mut().left_to_recover();
+        let is_over = look.is_empty();
         looks.push(look);
         if is_over {
             return looks;
@@ -137,18 +121,12 @@ fn scene(preset: &str, options: &[(&str, &str)], objects: u64) -> Vec<BTreeMap<u
 }
 
 /// The largest error of what is told in a scene, as a share of what it then took, and the largest of all that is left over all that moves.
-fn errors(looks: &[BTreeMap<usize, SceneGroup>]) -> (f64, f64) {
+fn errors(looks: &[LeftToRecover]) -> (f64, f64) {
     let end = looks.len() - 1;
     let (mut worst, mut worst_of_totals) = (0.0_f64, 0.0_f64);
     for second in FIRST_S..end - LAST_S {
         let before = &looks[second - WINDOW_S];
-        let groups = looks[second].iter().map(|(at, (primary, queue, left, waits))| GroupLeft {
-            queue: (*primary, *queue),
-            before: before[at].2,
-            left: *left,
-            waits: *waits,
-        });
-        let told = time_left(groups, WINDOW_S as f64).expect("something moves");
+        let told = time_left(before, &looks[second], WINDOW_S as f64).expect("something moves");
         let took = (end - second) as f64;
         let about = told.about_s.expect("every queue moves");
         if (about - took).abs() > SLACK_S {

@@ -8,7 +8,7 @@ use crate::show;
 use loadline_base::{Bytes, Span};
 use loadline_host::admin::api::{
     BackgroundRow, Command, ConnectionCounts, DeletionProgress, FareRow, GateRow, Health,
-    MemoryUse, ObjectCounts, Status, TrimProgress,
+    MemoryUse, ObjectCounts, RecoveryPace, Status, TrimProgress,
 };
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
@@ -78,7 +78,12 @@ fn in_words(status: &Status) -> String {
         ("copies", copies(&status.objects)),
         (
             "recovery",
-            format!("{:.1} objects/s, {}", recovery.objects_per_s, bandwidth(recovery.bytes_per_s)),
+            format!(
+                "{:.1} objects/s, {}{}",
+                recovery.objects_per_s,
+                bandwidth(recovery.bytes_per_s),
+                recovery_ends(recovery)
+            ),
         ),
         ("trim", trim(&status.trim)),
         ("scrub", scrub::round(&status.scrub)),
@@ -127,6 +132,14 @@ fn deletion(deletion: &DeletionProgress) -> String {
         deletion.objects_per_s,
         done_in(deletion.ends_in_ns)
     )
+}
+
+/// `, done in about 50 s`, or the least that it takes where no more is known.
+fn recovery_ends(recovery: &RecoveryPace) -> String {
+    match (recovery.ends_in_ns, recovery.least_ns) {
+        (None, Some(least)) => format!(", done in at least {}", duration(least)),
+        (ends, _) => done_in(ends),
+    }
 }
 
 fn done_in(ends_in_ns: Option<u64>) -> String {

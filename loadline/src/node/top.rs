@@ -250,8 +250,11 @@ fn background(now: &LiveNow, second: &LiveSecond) -> Section {
         (_, None) => "not at this rate".to_owned(),
         (_, Some(nanos)) => format!("in {}", duration(nanos)),
     };
+    let recovery_ends = match (now.recovery.ends_in_ns, now.recovery.least_ns) {
+        (None, Some(least)) => format!("in at least {}", duration(least)),
+        (nanos, _) => ends(now.objects.degraded + now.objects.misplaced, nanos),
+    };
     let objects = |rate: f64| format!("{rate:.1} objects");
-    let missing = now.objects.degraded + now.objects.misplaced;
     let paused = if now.scrub.paused { ", paused" } else { "" };
     let rows = [
         [
@@ -262,7 +265,7 @@ fn background(now: &LiveNow, second: &LiveSecond) -> Section {
                 objects(now.recovery.objects_per_s),
                 bandwidth(now.recovery.bytes_per_s)
             ),
-            ends(missing, now.recovery_ends_in_ns),
+            recovery_ends,
         ],
         [
             "scrub".to_owned(),

@@ -31,7 +31,7 @@ const STATUS: &str = r#"{
     ],
     "pgs": [ { "state": "active+clean", "pgs": 64 }, { "state": "active+undersized", "pgs": 64 } ],
     "objects": { "copies": 3072, "misplaced": 12, "degraded": 768, "recovering": 8 },
-    "recovery": { "objects_per_s": 17.25, "bytes_per_s": 72351744.0 },
+    "recovery": { "objects_per_s": 17.25, "bytes_per_s": 72351744.0, "ends_in_ns": 50000000000, "least_ns": 45000000000 },
     "scrub": { "pgs": 64, "pgs_left": 3, "states_left": 1500, "states_per_s": 5.0, "ends_in_ns": 300000000000,
       "takes_ns": 9000000000000, "late_in_ns": 446400000000000, "interval_ns": 604800000000000 },
     "deletion": { "copies_left": 3, "objects_left": 900, "objects_per_s": 30.0, "ends_in_ns": 30000000000 },

@@ -1,9 +1,9 @@
 //! How long until recovery, scrubs and trimming have ended, and why it is not sooner.
 
 use crate::look::{ClusterLook, MovingGroup, OsdLook};
-use crate::time_left::{GroupLeft, TimeLeft, time_left};
+use loadline_base::{GroupLeft, TimeLeft, time_left};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The cluster tells of its groups this often, in seconds (`mgr_stats_period`): so late it says that it is clean.
 const TOLD_AFTER_S: f64 = 5.0;
@@ -87,22 +87,16 @@ fn by_groups(look: &ClusterLook) -> Option<TimeLeft> {
         let osd = look.osds.iter().find(|osd| i64::from(osd.id) == primary);
         osd.and_then(OsdLook::queues).unwrap_or(1)
     };
-    let group = |of: &MovingGroup, before: f64, left: f64| GroupLeft {
+    let group = |of: &MovingGroup| GroupLeft {
         queue: (of.primary, of.number() % queues(of.primary)),
-        before,
-        left,
+        left: of.left,
         waits: of.waits,
     };
-    let left_before: BTreeMap<&str, f64> =
-        before.moving.iter().map(|of| (of.pgid.as_str(), of.left)).collect();
-    let still: BTreeSet<&str> = now.moving.iter().map(|of| of.pgid.as_str()).collect();
-    let moving = now.moving.iter().map(|of| {
-        // One that has only now been given something to move has moved nothing.
-        let before = left_before.get(of.pgid.as_str()).copied().unwrap_or(of.left);
-        group(of, before, of.left)
+    let [before, now] = [before, now].map(|look| {
+        let groups = look.moving.iter().map(|of| (of.pgid.as_str(), group(of)));
+        groups.collect::<BTreeMap<&str, _>>()
     });
-    let done = before.moving.iter().filter(|of| !still.contains(of.pgid.as_str()));
-    time_left(moving.chain(done.map(|of| group(of, of.left, 0.0))), look.window_s)
+    time_left(&before, &now, look.window_s)
 }
 
 /// By what the OSDs count, where their groups do not tell, or have not told anew.
@@ -111,8 +105,8 @@ fn by_counters(look: &ClusterLook, left: f64) -> Option<TimeLeft> {
     let moved: f64 = ends
         .map(|(first, last)| (last.osd.push - first.osd.push) + (last.osd.pull - first.osd.pull))
         .sum();
-    let all = GroupLeft { queue: (), before: left + moved, left, waits: true };
-    time_left([all], look.window_s)
+    let all = |left: f64| BTreeMap::from([((), GroupLeft { queue: (), left, waits: true })]);
+    time_left(&all(left + moved), &all(left), look.window_s)
 }
 
 /// From 17.2.6 on the backfill of what is merely misplaced is best effort's (pull request 49975).

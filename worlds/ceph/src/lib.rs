@@ -24,7 +24,6 @@ mod check;
 mod describe;
 mod estimate;
 mod look;
-mod time_left;
 
 // What may be changed, and how it is put back.
 pub mod guard;
@@ -39,4 +38,3 @@ pub use place::{CephPlace, ConnectBy, NoCephPlace};
 pub use program::CephProgram;
 pub use recorded::RecordedCluster;
 pub use stamp::seconds_of;
-pub use time_left::{GroupLeft, TimeLeft, time_left};

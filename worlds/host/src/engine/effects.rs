@@ -92,6 +92,7 @@ impl HostNode {
         let end = self.second_end();
         let images: Vec<&Image> = self.node.cluster().images().list().collect();
         self.health.note_second(self.now, end, &images);
+        self.health.note_left_to_recover(self.now, self.node.left_to_recover());
         self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
         self.tell_machine_load();
         self.note_changes();

@@ -2,10 +2,12 @@
 
 use super::client_times::{ClientTimes, OpSort};
 use super::live::{LiveMeter, SecondEnd};
+use super::recovery_looks::RecoveryLooks;
 use crate::admin::api::{LiveImage, LiveSecond};
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::{Image, ImageId};
+use loadline_node::LeftToRecover;
 use loadline_osd::{OpKind, Received, Reply};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -114,6 +116,7 @@ pub(super) struct HealthMeter {
     slowest: Vec<Past>,
     times: ClientTimes,
     live: LiveMeter,
+    recovery: RecoveryLooks,
 }
 
 impl HealthMeter {
@@ -198,6 +201,16 @@ impl HealthMeter {
     /// The last seconds one by one.
     pub(super) fn live(&self) -> &LiveMeter {
         &self.live
+    }
+
+    /// What recovery had left at the end of each of them.
+    pub(super) fn recovery(&self) -> &RecoveryLooks {
+        &self.recovery
+    }
+
+    /// At the end of a second so much was left.
+    pub(super) fn note_left_to_recover(&mut self, now: Time, left: LeftToRecover) {
+        self.recovery.note(now, left);
     }
 
     /// Puts the last whole second, at whose end this was so, behind those before it. `images` are those there are, with what they are

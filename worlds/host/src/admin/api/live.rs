@@ -1,6 +1,6 @@
 //! The live view: what happened in each of the last seconds, and how it is now.
 
-use super::{DeletionProgress, Health, ObjectCounts, OpRow, RecoveryRates, TrimProgress};
+use super::{DeletionProgress, Health, ObjectCounts, OpRow, RecoveryPace, TrimProgress};
 use serde::{Deserialize, Serialize};
 
 /// All that a page shows.
@@ -104,10 +104,7 @@ pub struct LiveNow {
     /// Copies that are not as they should be.
     pub objects: ObjectCounts,
     /// What recovery does.
-    pub recovery: RecoveryRates,
-    /// When recovery is done at that rate; none if nothing is to be done, or nothing is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recovery_ends_in_ns: Option<u64>,
+    pub recovery: RecoveryPace,
     /// What is kept for removed snapshots.
     pub trim: TrimProgress,
     /// What is left of copies that are deleted.

@@ -34,7 +34,7 @@ pub use scrubs::{
 };
 pub use status::{
     BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress, FareRow, GateRow, Health,
-    HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, PgCount, RecoveryRates, Status,
+    HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, PgCount, RecoveryPace, Status,
     TrimProgress,
 };
 pub use tables::{

@@ -23,7 +23,7 @@ pub struct Status {
     /// Copies that are not as they should be.
     pub objects: ObjectCounts,
     /// What recovery does.
-    pub recovery: RecoveryRates,
+    pub recovery: RecoveryPace,
     /// What is still kept for removed snapshots.
     #[serde(default)]
     pub trim: TrimProgress,
@@ -170,13 +170,19 @@ pub struct ObjectCounts {
     pub recovering: u64,
 }
 
-/// What recovery and backfill moved, averaged over the last seconds.
+/// What recovery and backfill moved, averaged over the last seconds, and how long what is left takes at the pace of each queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RecoveryRates {
+pub struct RecoveryPace {
     /// Objects made whole.
     pub objects_per_s: f64,
     /// Their data.
     pub bytes_per_s: f64,
+    /// When nothing is left; none if nothing is, nothing moves, or a queue has not moved enough to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_in_ns: Option<u64>,
+    /// The least that it takes; none if nothing is left, or nothing moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_ns: Option<u64>,
 }
 
 /// What is still kept for removed snapshots, and how fast it is given back, averaged over the last seconds.

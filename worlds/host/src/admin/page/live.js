@@ -105,12 +105,13 @@ function showNow() {
   byId("in-flight").textContent = now.in_flight;
   byId("profile").textContent = now.profile || "none";
   byId("uptime").textContent = showSpan(now.uptime_ns);
-  const ends = (nanos, left) => (left === 0 ? "" : nanos === undefined ? "not at this rate" : showSpan(nanos));
+  const ends = (nanos, left, least) => (left === 0 ? "" : nanos !== undefined ? showSpan(nanos)
+    : least !== undefined ? "at least " + showSpan(least) : "not at this rate");
   const rate = (value) => shortNumber(value);
   const missing = now.objects.degraded + now.objects.misplaced;
   fill(byId("background"), [
     ["recovery and backfill", now.objects.degraded + " copies missing, " + now.objects.misplaced + " misplaced",
-      rate(now.recovery.objects_per_s) + " objects, " + showBytes(now.recovery.bytes_per_s), ends(now.recovery_ends_in_ns, missing)],
+      rate(now.recovery.objects_per_s) + " objects, " + showBytes(now.recovery.bytes_per_s), ends(now.recovery.ends_in_ns, missing, now.recovery.least_ns)],
     ["scrub", now.scrub.running + " of " + now.scrub.pgs + " PGs under way" + (now.scrub.paused ? ", paused" : "") +
       (now.scrub.pgs_left ? ", " + now.scrub.pgs_left + " due for a deep one" : "") + (now.scrub.errors ? ", " + now.scrub.errors + " errors" : ""),
       rate(seconds.length ? seconds[seconds.length - 1].scrubbed : 0) + " objects", ends(now.scrub.ends_in_ns, now.scrub.pgs_left)],

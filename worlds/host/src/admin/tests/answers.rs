@@ -3,7 +3,7 @@
 use crate::admin::api::{
     AdminAnswer, AdminRefusal, BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress,
     FareRow, GateRow, Health, HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, OsdRow,
-    PgCount, QosRow, RecoveryRates, ScrubRound, Status, TrimProgress,
+    PgCount, QosRow, RecoveryPace, ScrubRound, Status, TrimProgress,
 };
 
 fn status() -> Status {
@@ -38,7 +38,7 @@ fn status() -> Status {
         osds: vec![osd, failed],
         pgs: vec![PgCount { state: "active+undersized+degraded".into(), pgs: 64 }],
         objects: ObjectCounts { copies: 512, misplaced: 0, degraded: 256, recovering: 0 },
-        recovery: RecoveryRates::default(),
+        recovery: RecoveryPace::default(),
         scrub: ScrubRound::default(),
         deletion: DeletionProgress::default(),
         trim: TrimProgress {

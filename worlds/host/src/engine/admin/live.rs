@@ -1,7 +1,6 @@
 //! The live view: who asks for it, and who is told each second.
 
 use super::pg_states::PgStates;
-use super::status::ends_in_ns;
 use crate::ConnId;
 use crate::admin::api::{
     AdminAnswer, LiveNow, LiveOsd, LiveScrub, LiveStep, LiveView, OsdRow, QueuedClass, ScrubRound,
@@ -29,9 +28,7 @@ impl Engine {
         let rates = self.host.health.rates();
         let trimmed = rates.per_second(|counts| counts.trimmed);
         let deleted = rates.per_second(|counts| counts.deleted);
-        let recovery = self.recovery_rates();
         let pgs = PgStates::of(&mut self.host.node);
-        let left = pgs.objects.degraded + pgs.objects.misplaced;
         let rows = self.host.shown_osds();
         let open: Vec<IssuedOp> =
             self.host.node.cluster().open_ops().into_iter().cloned().collect();
@@ -45,8 +42,7 @@ impl Engine {
             in_flight: open.len() as u64,
             oldest: open.iter().take(OLDEST).map(|op| self.host.op_in_flight(op)).collect(),
             objects: pgs.objects,
-            recovery,
-            recovery_ends_in_ns: ends_in_ns(left, recovery.objects_per_s),
+            recovery: self.recovery_pace(),
             trim: self.host.trim_progress(trimmed),
             deletion: self.host.deletion_progress(deleted),
             scrub: self.host.live_scrub(&pgs),

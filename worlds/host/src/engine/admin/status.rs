@@ -4,7 +4,7 @@ use super::findings::Findings;
 use super::pg_states::PgStates;
 use crate::admin::api::{
     AdminAnswer, BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress, FareRow, GateRow,
-    Health, OsdCounts, RecoveryRates, Status, TrimProgress,
+    Health, OsdCounts, RecoveryPace, Status, TrimProgress,
 };
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
@@ -34,7 +34,7 @@ impl Engine {
             osds,
             pgs: pgs.counts(),
             objects: pgs.objects,
-            recovery: self.recovery_rates(),
+            recovery: self.recovery_pace(),
             trim: self.host.trim_progress(rates.per_second(|counts| counts.trimmed)),
             scrub: self.host.scrub_round(),
             deletion: self.host.deletion_progress(rates.per_second(|counts| counts.deleted)),
@@ -60,12 +60,16 @@ impl Engine {
 }
 
 impl Engine {
-    /// What recovery and backfill moved in the last seconds.
-    pub(super) fn recovery_rates(&self) -> RecoveryRates {
+    /// What recovery and backfill moved in the last seconds, and how long they still take.
+    pub(super) fn recovery_pace(&self) -> RecoveryPace {
         let rates = self.host.health.rates();
-        RecoveryRates {
+        let left = self.host.health.recovery().time_left();
+        let nanos = |seconds: f64| Span::from_secs_f64(seconds).nanos();
+        RecoveryPace {
             objects_per_s: rates.per_second(|counts| counts.recovered.objects),
             bytes_per_s: rates.per_second(|counts| counts.recovered.bytes),
+            ends_in_ns: left.and_then(|left| left.about_s).map(nanos),
+            least_ns: left.map(|left| nanos(left.least_s)),
         }
     }
 
@@ -122,7 +126,7 @@ impl HostNode {
 }
 
 /// When so many objects are done at this rate.
-pub(super) fn ends_in_ns(objects: u64, per_second: f64) -> Option<u64> {
+fn ends_in_ns(objects: u64, per_second: f64) -> Option<u64> {
     let is_going_on = objects > 0 && per_second > 0.0;
     is_going_on.then(|| Span::from_secs_f64(objects as f64 / per_second).nanos())
 }

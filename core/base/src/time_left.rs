@@ -4,15 +4,13 @@
 //! queue keeps its own pace while others run out of work, and the last one decides. It is right where groups wait for slots: who has one
 //! hands it on, so that the pace stays.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
 
-/// A group of objects that are on their way.
+/// A group of objects that are on their way, as one look finds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroupLeft<Q> {
     /// Whose pace it shares: what one queue of one OSD sends.
     pub queue: Q,
-    /// Copies that were left when the window began.
-    pub before: f64,
     /// Copies that are left.
     pub left: f64,
     /// Whether it waits for a slot.
@@ -33,19 +31,26 @@ pub struct TimeLeft {
 /// A queue that has moved fewer copies in a window has no pace yet.
 const COPIES_MIN: f64 = 4.0;
 
-/// How long these groups take at the pace of a window; `None` if nothing has moved in it.
-pub fn time_left<Q: Ord>(
-    groups: impl IntoIterator<Item = GroupLeft<Q>>,
+/// How long the groups take that are left `now`, at the pace of a window that began when `before` were; `None` if nothing has moved in it.
+pub fn time_left<G: Ord, Q: Ord + Copy>(
+    before: &BTreeMap<G, GroupLeft<Q>>,
+    now: &BTreeMap<G, GroupLeft<Q>>,
     window_s: f64,
 ) -> Option<TimeLeft> {
     let mut queues: BTreeMap<Q, QueueLeft> = BTreeMap::new();
     let mut all = QueueLeft::default();
-    let mut waits = false;
-    for group in groups {
-        waits |= group.waits && group.left > 0.0;
-        all.add(group.before, group.left);
-        queues.entry(group.queue).or_default().add(group.before, group.left);
+    let mut add = |queue: Q, before: f64, left: f64| {
+        all.add(before, left);
+        queues.entry(queue).or_default().add(before, left);
+    };
+    for (group, of) in now {
+        // One that has only now been given something to move has moved nothing.
+        add(of.queue, before.get(group).map_or(of.left, |before| before.left), of.left);
     }
+    for (_, of) in before.iter().filter(|(group, _)| !now.contains_key(group)) {
+        add(of.queue, of.left, 0.0);
+    }
+    let waits = now.values().any(|of| of.waits && of.left > 0.0);
     let least_s = all.seconds(window_s)?;
     let slowest = || {
         let busy = queues.values().filter(|queue| queue.left > 0.0);
@@ -87,13 +92,12 @@ mod tests {
 
     /// Queue, left before, left now.
     fn told(groups: &[(u8, f64, f64)], waits: bool) -> Option<(f64, Option<f64>)> {
-        let group = |(queue, before, left): &(u8, f64, f64)| GroupLeft {
-            queue: *queue,
-            before: *before,
-            left: *left,
-            waits,
+        let look = |left: fn(&(u8, f64, f64)) -> f64| {
+            let group = |of: &(u8, f64, f64)| GroupLeft { queue: of.0, left: left(of), waits };
+            let groups = groups.iter().map(group).enumerate();
+            groups.filter(|(_, of)| of.left > 0.0).collect::<BTreeMap<usize, _>>()
         };
-        let found = time_left(groups.iter().map(group), 10.0)?;
+        let found = time_left(&look(|of| of.1), &look(|of| of.2), 10.0)?;
         Some((found.least_s, found.about_s))
     }
 
@@ -116,6 +120,12 @@ mod tests {
             Some((479.0 * 10.0 / 21.0, None))
         );
         assert_eq!(told(&[(1, 100.0, 80.0), (2, 3.0, 3.0)], false), Some((41.5, Some(41.5))));
+    }
+
+    #[test]
+    fn a_group_that_has_come_has_moved_nothing_and_one_that_has_gone_all_it_had() {
+        assert_eq!(told(&[(1, 100.0, 80.0), (1, 0.0, 60.0)], false), Some((70.0, Some(70.0))));
+        assert_eq!(told(&[(1, 100.0, 80.0), (2, 20.0, 0.0)], false), Some((20.0, Some(40.0))));
     }
 
     #[test]
