@@ -3,6 +3,7 @@
 use super::file::{RecoverySetupSection, StudyFile};
 use crate::input::InputError;
 use crate::setup::{SchedulerName, SettingValue};
+use loadline_qos::{Rate, preset};
 use loadline_testbed::{CephFound, CephTestPlace};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -90,22 +91,50 @@ fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result
     if setup.preset.get_ref() == "loadline" || setup.scheduler == SchedulerName::Fifo {
         return Err("no Ceph has this scheduler".to_owned());
     }
-    if is_clients_alone(setup) {
+    let is_clients_alone = is_clients_alone(setup);
+    if is_clients_alone {
         setup.scheduler = queue_of(queue).unwrap_or(setup.scheduler);
     }
     let is_mclock = setup.scheduler == SchedulerName::Mclock;
-    let preset = preset_of(place.found.major(), is_mclock)
+    let behaves_as = preset_of(place.found.major(), is_mclock)
         .ok_or_else(|| format!("release {release} has other profiles"))?;
     if setup.scheduler.option() != queue && place.restart.is_none() {
         return Err(format!("its OSDs run with {queue}, and another queue needs --restart-osd"));
     }
-    setup.preset = Spanned::new(setup.preset.span(), preset.to_owned());
+    let is_meant = setup.preset.get_ref() == behaves_as && is_named_after(behaves_as, release);
+    if is_mclock && !is_clients_alone && !is_meant {
+        let profile = setup.profile.as_ref().map(|profile| profile.get_ref().as_str());
+        setup.about = about(profile, behaves_as, release);
+    }
+    setup.preset = Spanned::new(setup.preset.span(), behaves_as.to_owned());
     let has = |what: &dyn Fn(&str) -> bool| setup.settings.keys().any(|key| what(key.get_ref()));
-    if is_mclock && preset != "quincy" && has(&is_held) && !has(&|key| key == OVERRIDE) {
+    if is_mclock && behaves_as != "quincy" && has(&is_held) && !has(&|key| key == OVERRIDE) {
         let key = Spanned::new(setup.name.span(), OVERRIDE.to_owned());
         setup.settings.insert(key, SettingValue::Flag(true));
     }
     Ok(())
+}
+
+/// Whether a preset is called as the release is, and not as an earlier one that it behaves as.
+fn is_named_after(preset: &str, release: &str) -> bool {
+    let named = match preset {
+        "quincy" => "17.",
+        _ => "18.",
+    };
+    release.starts_with(named)
+}
+
+/// What a setup of mClock is on this cluster, where its file speaks of another release.
+fn about(profile: Option<&str>, behaves_as: &str, release: &str) -> String {
+    let table = preset(behaves_as).expect("it is of a release").profiles;
+    let name = profile.unwrap_or(table.default_profile);
+    let reserved = match table.profile(name).map(|profile| profile.client.reservation) {
+        Some(Rate::Fraction(part)) => {
+            format!(": {:.0} % of each disk is reserved for clients", part * 100.0)
+        }
+        _ => String::new(),
+    };
+    format!("mClock as Ceph {release} has it, profile {name}{reserved}")
 }
 
 #[cfg(test)]
@@ -157,6 +186,31 @@ mod tests {
             "no Ceph has this scheduler: high_client_ops (loadline), balanced (loadline)"
         ));
         assert_eq!((script.cluster.osds, script.cluster.pgs), (4, 32));
+    }
+
+    /// The file speaks of Quincy, whose `balanced` reserves 40 %.
+    #[test]
+    fn what_a_setup_is_is_said_of_the_release_that_runs_it() {
+        let check = |release: &str, setup: &str, about: &str| {
+            let (_, study) = study(place(release, Some("hook {id}")), &["scale=0.0015"]);
+            let mut found = study.setups.iter().filter(|it| it.name == setup);
+            assert_eq!(found.next().expect("it is there").about, about, "{release} {setup}");
+        };
+        let quincy = "mClock as Ceph Quincy had it, clients and recovery alike: 40 % of each disk is reserved for clients";
+        let reef = "mClock as Ceph Reef has it, clients and recovery alike: 50 % of each disk is reserved for clients";
+        let of = |release: &str, part: u32| {
+            format!(
+                "mClock as Ceph {release} has it, profile balanced: {part} % of each disk is reserved for clients"
+            )
+        };
+        check("17.2.5", "balanced", quincy);
+        check("17.2.5", "balanced (reef)", &of("17.2.5", 40));
+        check("18.2.7", "balanced", &of("18.2.7", 50));
+        check("18.2.7", "balanced (reef)", reef);
+        check("19.2.1", "balanced (reef)", &of("19.2.1", 50));
+        check("18.2.7", "baseline", "clients alone, nothing recovers");
+        let wpq = "the weighted priority queue with the recovery limits that Ceph has by default";
+        check("18.2.7", "WPQ(Def)", wpq);
     }
 
     #[test]
