@@ -1,9 +1,12 @@
 //! Studies on a real Ceph cluster, as `scripts/ceph-here up` makes one: `make test-ceph`. Each test leaves it as it found it, and says so.
+//! What is planned alone is planned on recorded answers too, without a cluster.
 
 use loadline_ceph::answers::{ConfigVersion, OsdMapDump, StoredOption};
 use loadline_ceph::{CephConnection, CephPlace, CommandTarget, ask, tell};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -230,4 +233,112 @@ fn a_recovery_is_studied_and_compared() {
     let compared = loadline(&["study", "compare", "sim", "run"]);
     assert!(compared.status.success(), "{}", stderr(&compared));
     assert!(stdout(&compared).contains("balanced"), "{}", stdout(&compared));
+}
+
+/// A `ceph` program that gives the answers of an idle cluster of four OSDs, and knows no other question.
+struct RecordedProgram {
+    folder: tempfile::TempDir,
+}
+
+const ANSWERS: &str = "#!/bin/sh
+[ \"$1\" = --version ] && exit 0
+shift 8 # --conf CONF --name USER --connect-timeout 10 --format json
+[ -e \"${0%/*}/answers/$*\" ] && exec cat \"${0%/*}/answers/$*\"
+echo \"it was not recorded: $*\" >&2
+exit 2
+";
+
+impl RecordedProgram {
+    fn new() -> RecordedProgram {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir(path("answers")).unwrap();
+        std::fs::write(path("ceph"), ANSWERS).unwrap();
+        std::fs::set_permissions(path("ceph"), Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(path("ceph.conf"), "").unwrap();
+        // Where librados is installed, this takes its place: the program is asked.
+        std::fs::write(path("librados.so.2"), "no library").unwrap();
+        let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../worlds/ceph/tests/samples");
+        let sample = |name: &str| -> Value {
+            let text = std::fs::read(samples.join(format!("idle-{name}.json"))).unwrap();
+            serde_json::from_slice(&text).unwrap()
+        };
+        // Of the recorded map's OSDs two were kept.
+        let mut map = sample("osd_dump");
+        let osd = map["osds"][0].clone();
+        let numbered = |id: u32| {
+            let mut osd = osd.clone();
+            osd["osd"] = json!(id);
+            osd
+        };
+        map["osds"] = (0..4).map(numbered).collect();
+        let answers = [
+            ("status", sample("status")),
+            ("versions", sample("versions")),
+            ("osd dump", map),
+            ("osd df", sample("osd_df")),
+            ("osd pool stats", sample("osd_pool_stats")),
+            ("df", json!({"pools": []})),
+            ("tell osd.0 perf dump", sample("osd0-perf_dump")),
+        ];
+        for (asked, answer) in answers {
+            std::fs::write(path("answers").join(asked), answer.to_string()).unwrap();
+        }
+        RecordedProgram { folder }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the program finds its tools as this test does")]
+    fn loadline(&self, arguments: &[&str]) -> Output {
+        let here = self.folder.path();
+        let path = std::env::var("PATH").unwrap_or_default();
+        Command::new(env!("CARGO_BIN_EXE_loadline"))
+            .args(arguments)
+            .current_dir(here)
+            .env("PATH", format!("{}:{path}", here.display()))
+            .env("LD_LIBRARY_PATH", here)
+            .output()
+            .expect("the program starts")
+    }
+}
+
+/// What CBT did on a cluster of its own can be done on one that is there.
+#[test]
+fn an_imported_test_is_planned_on_a_cluster() {
+    let cluster = RecordedProgram::new();
+    let write = |name: &str, text: &str| std::fs::write(cluster.folder.path().join(name), text);
+    write("moved.yaml", include_str!("../../lab/cbt/tests/data/background.yaml")).unwrap();
+    write("ceph.conf.wpq", "[osd]\nosd_op_queue = wpq\n").unwrap();
+    let open = "[osd]\nosd_mclock_profile = high_recovery_ops\nosd_max_backfills = 10\n";
+    write("ceph.conf.open", open).unwrap();
+    let confs = ["--conf", "ceph.conf.wpq", "--conf", "ceph.conf.open"];
+    let import = cluster.loadline(&[&["study", "import", "moved.yaml"][..], &confs].concat());
+    assert_eq!(import.status.code(), Some(0), "{}", stderr(&import));
+    let on =
+        ["--on", "ceph:ceph.conf", "--dry-run", "--set", "scale=0.05", "--set", "image=64 MiB"];
+    let plan = |more: &[&str]| {
+        cluster.loadline(&[&["study", "run", "moved.toml"][..], &on, more].concat())
+    };
+    let said = |plan: &Output, line: &str| {
+        assert!(stdout(plan).contains(line), "{line}: {}{}", stdout(plan), stderr(plan));
+    };
+    let without = plan(&[]);
+    said(&without, "18.2.7");
+    said(&without, "200 objects of 4 MiB written while osd.2 is out");
+    said(&without, "70 % reads");
+    said(
+        &without,
+        "osd_mclock_profile=high_recovery_ops osd_mclock_override_recovery_settings=true osd_max_backfills=10",
+    );
+    said(
+        &without,
+        "its OSDs run with mclock_scheduler, and another queue needs --restart-osd: ceph.conf.wpq.",
+    );
+    // This machine may lack what the clients need; of the study and the cluster nothing is in the way but the word.
+    let in_the_way = stdout(&without);
+    let in_the_way = in_the_way.lines().filter(|line| line.starts_with("in the way"));
+    let of_study: Vec<&str> =
+        in_the_way.filter(|line| !line.contains("librados") && !line.contains("fio")).collect();
+    assert_eq!(of_study, [""; 0]);
+    assert!(stderr(&without).contains("--yes-i-may-hurt-this-cluster="), "{}", stderr(&without));
+    said(&plan(&["--restart-osd", "hook {id}"]), "osd_op_queue=wpq");
 }
