@@ -87,7 +87,7 @@ impl ValuePlace {
 
 /// Where a cell is, in a resident leaf. It is good as long as nothing else of the tree is edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellPlace {
+pub struct FoundCell {
     leaf: PageNo,
     at: u16,
 }
@@ -117,11 +117,11 @@ impl Tree {
         &self,
         pages: &'p P,
         key: &[u8],
-    ) -> Result<Option<(CellPlace, &'p [u8])>, Missing> {
+    ) -> Result<Option<(FoundCell, &'p [u8])>, Missing> {
         let child = self.leaf(pages, key)?;
         let leaf = node(pages, child)?;
         let found = leaf.search(key).ok();
-        Ok(found.map(|at| (CellPlace { leaf: child.page, at }, leaf.value(at))))
+        Ok(found.map(|at| (FoundCell { leaf: child.page, at }, leaf.value(at))))
     }
 
     /// The values of several keys, at most [`TOGETHER`], [looked for together](Self::descend_together). Shows `f` each key's place among

@@ -5,7 +5,7 @@ use crate::objects::{ObjectMeta, Version};
 use crate::paged::api::ObjectId;
 use crate::paged::keys;
 use crate::paged::space::Space;
-use crate::paged::tree::{CellPlace, Missing};
+use crate::paged::tree::{FoundCell, Missing};
 
 /// Sets a cell of the tree.
 pub(super) fn put(space: &mut Space, key: &[u8], value: &[u8]) -> Result<(), Missing> {
@@ -33,7 +33,7 @@ pub(super) fn remove_key(
 /// Takes the cell of a key out that was just found at this place.
 pub(super) fn remove_at(
     space: &mut Space,
-    (key, place): (&[u8], CellPlace),
+    (key, place): (&[u8], FoundCell),
     step: &mut StepUnderWay,
 ) {
     space.tree.remove(&mut space.pages, key, place);

@@ -3,7 +3,7 @@
 //! How nodes are split and merged is what [`bounds`](crate::paged::bounds) counts on: a split leaves two halves that differ by one cell at
 //! most, but behind the tree's last key; a merge leaves a third of its node free.
 
-use super::{CellPlace, Child, PageNo, Tree, TreePages, ValuePlace};
+use super::{Child, FoundCell, PageNo, Tree, TreePages, ValuePlace};
 use crate::paged::edit::PageEdit;
 use crate::paged::node::{TreeNode, entry_bytes, shared};
 use crate::paged::page::PageKind;
@@ -70,7 +70,7 @@ impl Tree {
     }
 
     /// Takes out the cell of `key`, which is at this place. Its page stays, however empty, until [`settle`](Tree::settle).
-    pub fn remove<P: TreePages>(&mut self, pages: &mut P, key: &[u8], place: CellPlace) {
+    pub fn remove<P: TreePages>(&mut self, pages: &mut P, key: &[u8], place: FoundCell) {
         self.claim(pages, place.leaf, key);
         pages.edit(place.leaf, PageEdit::Remove { at: place.at });
     }
@@ -79,7 +79,7 @@ impl Tree {
     pub fn patch<P: TreePages>(
         &mut self,
         pages: &mut P,
-        (key, place): (&[u8], CellPlace),
+        (key, place): (&[u8], FoundCell),
         offset: u16,
         bytes: &[u8],
     ) {
