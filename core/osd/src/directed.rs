@@ -7,6 +7,7 @@ use crate::ids::PgId;
 use crate::message::Activation;
 use crate::osd::Osd;
 use crate::pg::{CopyReport, Primary};
+use crate::pg_log::PgLog;
 use loadline_base::Time;
 
 impl Osd {
@@ -81,11 +82,10 @@ impl Osd {
         self.end_interval(now, id, fx);
         self.place(id, activation.index_in_pool);
         let (this, objects) = (self.id, self.count(id));
-        let pg = self.pg_mut(id).expect("it was placed");
         if let Some(log) = activation.log.as_ref().filter(|_| activation.acting.contains(&this)) {
-            pg.log = log.as_ref().clone();
+            self.take_log(id, log);
         }
-        pg.begin(this, activation);
+        self.pg_mut(id).expect("it was placed").begin(this, activation);
         self.keep_activation(now, id, activation.interval);
         if activation.acting.first() == Some(&this) {
             let pg = self.pg_mut(id).expect("it was placed");
@@ -98,6 +98,20 @@ impl Osd {
             self.look_for_due_scrubs(now, id, fx);
         }
         fx.owner.push(Notice::Joined(id, activation.interval));
+    }
+
+    /// The copy's log is from now on what its primary's is. What of an object was carried out here and is undone by that leaves a state that
+    /// is none of its history, and all that its other bytes were may be here alone.
+    fn take_log(&mut self, id: PgId, log: &PgLog) {
+        let undone = log.undone(&self.pg(id).expect("it was placed").log);
+        for (object, divergence) in undone {
+            let here = self.store.objects(id).meta(object).map(|meta| meta.version);
+            let pg = self.pg_mut(id).expect("it was placed");
+            if here == Some(divergence.version) {
+                pg.disk.note_divergence(object, divergence);
+            }
+        }
+        self.pg_mut(id).expect("it was placed").log = log.clone();
     }
 
     /// Before, what an interval has begun may be nobody's: whoever peers next may not know of it.

@@ -12,7 +12,7 @@ impl Osd {
         pg.log.append_forgotten(interval.epoch, 1);
         (pg.active_in, pg.gaps, pg.filling) = (interval, false, false);
         for object in std::mem::take(&mut pg.lacks) {
-            pg.disk.damage.end_patchy(object);
+            pg.disk.damage.end_stray(object);
         }
     }
 
@@ -20,6 +20,6 @@ impl Osd {
     pub(crate) fn take_as_here(&mut self, id: PgId, objects: &[ObjectNo]) {
         let pg = self.pg_mut(id).expect("there is a copy");
         pg.lacks.retain(|object| !objects.contains(object));
-        objects.iter().for_each(|object| pg.disk.damage.end_patchy(*object));
+        objects.iter().for_each(|object| pg.disk.damage.end_stray(*object));
     }
 }

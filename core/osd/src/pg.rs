@@ -119,6 +119,9 @@ impl Pg {
         self.unreadable.clear();
         self.gaps = activation.asynchronous.contains(this);
         self.filling = activation.backfill.contains(&this);
+        if !self.filling {
+            self.disk.damage.end_strays_but(&self.lacks);
+        }
         self.stay();
         self.log.set_degraded(activation.is_degraded());
     }

@@ -4,7 +4,7 @@ use crate::ids::OpId;
 use crate::version_runs::VersionRuns;
 use loadline_store::paged::LostEnds;
 use loadline_store::{ObjectNo, Version};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// How many entries a log keeps while some copy lacks something, so that it can be caught up
@@ -62,13 +62,41 @@ impl ChangedBytes {
         }
     }
 
+    /// From the first byte of both to the last.
+    fn joined(self, other: ChangedBytes) -> ChangedBytes {
+        if self.length == 0 || other == ChangedBytes::ALL {
+            return other;
+        }
+        if other.length == 0 || self == ChangedBytes::ALL {
+            return self;
+        }
+        let offset = self.offset.min(other.offset);
+        let length = self.end().max(other.end()) - u64::from(offset);
+        match u32::try_from(length) {
+            Ok(length) => ChangedBytes { offset, length },
+            Err(_) => ChangedBytes::ALL,
+        }
+    }
+
     fn end(self) -> u64 {
         u64::from(self.offset) + u64::from(self.length)
     }
 
-    fn meet(self, range: &Range<u64>) -> bool {
+    /// Whether some of these bytes are in it.
+    pub(crate) fn meet(self, range: &Range<u64>) -> bool {
         self.length > 0 && u64::from(self.offset) < range.end && range.start < self.end()
     }
+}
+
+/// How far an object's state is away from the ones that its history went through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Divergence {
+    /// The version of the state that this is said of. What is here in another one came since.
+    pub version: Version,
+    /// All but the changed bytes is as it was when this was the history's last write.
+    pub since: Version,
+    /// Bytes that only writes have changed which the history has not.
+    pub changed: ChangedBytes,
 }
 
 /// What a write was, without its version.
@@ -230,21 +258,30 @@ impl PgLog {
     /// after the last write that both know, and those that only `other` says were written. `None` if no such write
     /// is known any more: then only a comparison object by object can tell.
     pub fn differs_from(&self, other: &PgLog) -> Option<BTreeSet<ObjectNo>> {
-        let mut objects = BTreeSet::new();
-        let mut last_common = other.tail;
-        for (version, write) in other.versions.range(0..).rev().zip(other.writes.iter().rev()) {
-            if self.contains(version) {
-                last_common = version;
-                break;
-            }
-            objects.insert(write.object);
+        let last_common = self.last_common(other)?;
+        let since = |log: &PgLog| log.versions.count_to(last_common);
+        let newer = self.writes.range(since(self)..).chain(other.writes.range(since(other)..));
+        Some(newer.map(|write| write.object).collect())
+    }
+
+    /// The last write that both know, if there is one that both know for certain.
+    fn last_common(&self, other: &PgLog) -> Option<Version> {
+        let mut all = other.versions.range(0..).rev();
+        let common = all.find(|version| self.contains(*version)).unwrap_or(other.tail);
+        self.contains(common).then_some(common)
+    }
+
+    /// The objects that only `other` says were written since the last write that both know: how each has gone astray where these writes
+    /// were carried out. Empty if no such write is known any more.
+    pub(crate) fn undone(&self, other: &PgLog) -> BTreeMap<ObjectNo, Divergence> {
+        let mut undone: BTreeMap<ObjectNo, Divergence> = BTreeMap::new();
+        let Some(since) = self.last_common(other) else { return undone };
+        for entry in other.newer(other.versions.count_to(since)) {
+            let LogEntry { version, object, changed, .. } = entry;
+            let before = undone.get(&object).map_or(ChangedBytes::NONE, |it| it.changed);
+            undone.insert(object, Divergence { version, since, changed: before.joined(changed) });
         }
-        if !self.contains(last_common) {
-            return None;
-        }
-        let newer = self.writes.range(self.versions.count_to(last_common)..);
-        objects.extend(newer.map(|write| write.object));
-        Some(objects)
+        undone
     }
 
     /// Whether this log knows for certain that `version` is part of its history.
@@ -297,6 +334,44 @@ mod tests {
         extend(&mut crashed, 1, &[7, 8]);
         extend(&mut authority, 2, &[9, 5]);
         check(&authority, &crashed, Some(&[5, 7, 8, 9]));
+    }
+
+    /// What the disk keeps of them must be enough to tell which bytes are still what they were.
+    #[test]
+    fn undone_writes_tell_the_last_common_one_and_all_that_they_changed() {
+        let mut authority = log(&[5, 6]);
+        let since = authority.head();
+        let mut crashed = authority.clone();
+        let bytes = |offset, length| ChangedBytes { offset, length };
+        crashed.append(1, ObjectNo(5), op(7), bytes(4096, 100));
+        crashed.append(1, ObjectNo(8), op(8), ChangedBytes::ALL);
+        let version = crashed.append(1, ObjectNo(5), op(9), bytes(1000, 24));
+        extend(&mut authority, 2, &[9, 5]);
+        let undone = authority.undone(&crashed);
+        assert_eq!(undone.keys().copied().collect::<Vec<_>>(), [ObjectNo(5), ObjectNo(8)]);
+        let of = |object| undone[&ObjectNo(object)];
+        assert_eq!(of(5), Divergence { version, since, changed: bytes(1000, 3196) });
+        assert_eq!((of(8).since, of(8).changed), (since, ChangedBytes::ALL));
+        assert!(crashed.undone(&crashed.clone()).is_empty(), "nothing is undone");
+        authority.append_forgotten(2, 1);
+        assert!(authority.undone(&crashed).is_empty(), "nobody knows a common one");
+    }
+
+    #[test]
+    fn bytes_are_joined_with_what_is_between_them() {
+        let bytes = |offset, length| ChangedBytes { offset, length };
+        let (near, far) = (bytes(10, 5), bytes(u32::MAX - 9, 9));
+        assert_eq!(near.joined(bytes(12, 20)), bytes(10, 22));
+        assert_eq!(far.joined(near), bytes(10, u32::MAX - 10));
+        assert_eq!(bytes(0, 0).joined(far), far);
+        assert_eq!(far.joined(ChangedBytes::NONE), far);
+        let all = [near.joined(ChangedBytes::ALL), ChangedBytes::ALL.joined(near)];
+        assert_eq!(all, [ChangedBytes::ALL; 2]);
+        assert_eq!(
+            bytes(u32::MAX, 9).joined(bytes(0, 1)),
+            ChangedBytes::ALL,
+            "it ends behind any object"
+        );
     }
 
     #[test]

@@ -24,13 +24,13 @@ pub(crate) struct GroupDisk {
 impl GroupDisk {
     /// As it was read back.
     pub(crate) fn loaded(group: &LoadedGroup) -> GroupDisk {
-        let LoadedGroup { record, entries, lacks, has_list, damaged, patchy, .. } = group;
+        let LoadedGroup { record, entries, lacks, has_list, damaged, astray, .. } = group;
         let has_list = *has_list;
         // Of what stands in the list, nothing may stand under a key of its own.
         let unsure = if has_list { lacks.clone() } else { BTreeSet::new() };
         let entries = entries.iter().map(|entry| entry.version).collect();
         let (record, lacks) = (Some(*record), lacks.clone());
-        let damage = CopyDamage::loaded(damaged.clone(), patchy.clone());
+        let damage = CopyDamage::loaded(damaged.clone(), astray.clone());
         GroupDisk { record, entries, lacks, unsure, has_list, damage }
     }
 }

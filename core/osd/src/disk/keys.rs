@@ -9,7 +9,9 @@
 //! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8), term of
 //!                                the owner that began that interval (8; not there where an older program wrote)
 //! k  placement group  object     a byte of 0: this object may not be here as the log tells; of 2, or nothing, as an older program wrote:
-//!                                it is not, and what is here may be no former state of it either; of 1: it is, and has lost pages
+//!                                it is not, and what is here may be no former state of it either; of 1: it is, and has lost pages;
+//!                                of 3: it is not, and is, if it has this version (8), but for these bytes, the first (4) and how
+//!                                many (4), as it was with the write of this version (8)
 //! k  placement group             objects of which the same is said (8 each): an older program wrote them here
 //! l  placement group  version    an entry of the log: object (8); of its bytes those that are changed, first (4) and how many (4), or nothing
 //!                                for all
@@ -20,8 +22,9 @@
 //! ```
 //! Numbers in keys are big-endian, so that they sort; numbers in values are little-endian.
 
+use crate::damage::Astray;
 use crate::ids::{IntervalId, OpId, OsdId, PgId};
-use crate::pg_log::{ChangedBytes, LogEntry};
+use crate::pg_log::{ChangedBytes, Divergence, LogEntry};
 use crate::snapshots::{FormerState, ObjectHistory, SnapshotNo};
 use loadline_store::paged::{Edit, ObjectId, OwnPages};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
@@ -176,14 +179,10 @@ pub(crate) fn entry_of(rest: &[u8], value: &[u8]) -> Option<LogEntry> {
     let version = Version(u64::from_be_bytes(rest.try_into().ok()?));
     let (object, changed) = value.split_first_chunk()?;
     let object = ObjectNo(u64::from_le_bytes(*object));
-    let changed = match changed.as_chunks() {
+    let changed = match changed {
         // As an older program wrote them all.
-        ([], []) => ChangedBytes::ALL,
-        ([offset, length], []) => ChangedBytes {
-            offset: u32::from_le_bytes(*offset),
-            length: u32::from_le_bytes(*length),
-        },
-        _ => return None,
+        [] => ChangedBytes::ALL,
+        changed => decode_changed(changed)?,
     };
     Some(LogEntry { version, object, op: OpId::NOBODYS, changed })
 }
@@ -192,10 +191,18 @@ pub(crate) fn entry_of(rest: &[u8], value: &[u8]) -> Option<LogEntry> {
 pub(crate) fn entry_value(entry: &LogEntry) -> Vec<u8> {
     let mut value = entry.object.0.to_le_bytes().to_vec();
     if entry.changed != ChangedBytes::ALL {
-        value.extend_from_slice(&entry.changed.offset.to_le_bytes());
-        value.extend_from_slice(&entry.changed.length.to_le_bytes());
+        value.extend_from_slice(&encode_changed(entry.changed));
     }
     value
+}
+
+fn encode_changed(changed: ChangedBytes) -> [u8; 8] {
+    (u64::from(changed.length) << 32 | u64::from(changed.offset)).to_le_bytes()
+}
+
+fn decode_changed(value: &[u8]) -> Option<ChangedBytes> {
+    let both = u64::from_le_bytes(value.try_into().ok()?);
+    Some(ChangedBytes { offset: both as u32, length: (both >> 32) as u32 })
 }
 
 /// The key that says that a copy lacks an object.
@@ -214,6 +221,40 @@ pub(crate) const HAS_LOST_PAGES: &[u8] = &[1];
 
 /// What stands under that key where a write was missed. An older program takes it for any lacking.
 pub(crate) const IS_PATCHY: &[u8] = &[2];
+
+/// First of what stands under that key where writes were carried out that were undone. An older program takes it for a missed write.
+const HAS_DIVERGED: u8 = 3;
+
+/// What stands under that key where the object lacks.
+pub(crate) fn lack_value(astray: Option<Astray>) -> Vec<u8> {
+    match astray {
+        None => LACKS_OBJECT.to_vec(),
+        Some(Astray::Patchy) => IS_PATCHY.to_vec(),
+        Some(Astray::Diverged(Divergence { version, since, changed })) => [
+            &[HAS_DIVERGED][..],
+            &version.0.to_le_bytes(),
+            &encode_changed(changed),
+            &since.0.to_le_bytes(),
+        ]
+        .concat(),
+    }
+}
+
+/// What it says of the state that is here. What an older program wrote does not tell, nor what is not understood.
+pub(crate) fn astray_of(value: &[u8]) -> Option<Astray> {
+    let diverged = || {
+        let (first, rest) = value.split_first()?;
+        let (version, rest) = rest.split_first_chunk()?;
+        let (changed, since) = rest.split_at_checked(8)?;
+        let (version, changed) = (Version(u64::from_le_bytes(*version)), decode_changed(changed)?);
+        let since = Version(u64::from_le_bytes(since.try_into().ok()?));
+        (*first == HAS_DIVERGED).then_some(Divergence { version, since, changed })
+    };
+    match value {
+        LACKS_OBJECT => None,
+        _ => Some(diverged().map_or(Astray::Patchy, Astray::Diverged)),
+    }
+}
 
 /// The objects of a list of what a copy lacks, as an older program wrote it.
 pub(crate) fn decode_objects(value: &[u8]) -> Option<Vec<ObjectNo>> {
@@ -303,6 +344,17 @@ mod tests {
         let by_older = entry_of(rest, &9u64.to_le_bytes()).expect("an entry");
         assert_eq!((by_older.object, by_older.changed), (ObjectNo(9), ChangedBytes::ALL));
         assert_eq!(entry_of(rest, &[9; 12]), None);
+        let divergence = Divergence {
+            version: Version(3 << 32 | 806),
+            since: Version(803),
+            changed: ChangedBytes { offset: 512, length: u32::MAX - 9 },
+        };
+        for astray in [None, Some(Astray::Patchy), Some(Astray::Diverged(divergence))] {
+            assert_eq!(astray_of(&lack_value(astray)), astray);
+        }
+        for unknown in [&[][..], &[7], &[HAS_DIVERGED; 24], &[HAS_DIVERGED; 26]] {
+            assert_eq!(astray_of(unknown), Some(Astray::Patchy), "it may be anything");
+        }
         let state = |label, born| FormerState {
             label: SnapshotNo(label),
             born: SnapshotNo(born),

@@ -3,6 +3,7 @@
 
 use super::keys::{self, GROUPS, GroupRecord, HISTORIES, Identity, LACKS, LOGS, SCRUBS};
 use super::map::{KeptMap, MAP, PIECES};
+use crate::damage::Astray;
 use crate::ids::PgId;
 use crate::pg_log::LogEntry;
 use crate::scrub::ScrubRecord;
@@ -23,8 +24,8 @@ pub(crate) struct LoadedGroup {
     pub has_list: bool,
     /// Objects that have lost pages.
     pub damaged: BTreeSet<ObjectNo>,
-    /// Objects of which a write was missed; they lack, too.
-    pub patchy: BTreeSet<ObjectNo>,
+    /// Objects of which what is here is none of their states; they lack, too.
+    pub astray: BTreeMap<ObjectNo, Astray>,
     pub entries: Vec<LogEntry>,
     pub objects: Vec<(ObjectNo, ObjectMeta)>,
     pub kept: ObjectHistories,
@@ -164,7 +165,7 @@ impl DiskLoad {
         match self.part {
             LoadPart::Lacks if rest.is_empty() => {
                 let objects = keys::decode_objects(value)?;
-                group.patchy.extend(&objects);
+                group.astray.extend(objects.iter().map(|object| (*object, Astray::Patchy)));
                 group.lacks.extend(objects);
                 group.has_list = true;
             }
@@ -173,8 +174,7 @@ impl DiskLoad {
             }
             LoadPart::Lacks => {
                 let object = keys::object_of(rest)?;
-                // What an older program wrote does not tell.
-                group.patchy.extend((value != keys::LACKS_OBJECT).then_some(object));
+                group.astray.extend(keys::astray_of(value).map(|astray| (object, astray)));
                 group.lacks.insert(object);
             }
             LoadPart::Logs => group.take_entry(keys::entry_of(rest, value)?)?,
@@ -269,7 +269,7 @@ impl LoadedGroup {
             lacks: BTreeSet::new(),
             has_list: false,
             damaged: BTreeSet::new(),
-            patchy: BTreeSet::new(),
+            astray: BTreeMap::new(),
             entries: Vec::new(),
             objects: Vec::new(),
             kept: ObjectHistories::default(),
@@ -290,7 +290,8 @@ impl LoadedGroup {
         let newest: BTreeMap<ObjectNo, Version> =
             entries.map(|entry| (entry.object, entry.version)).collect();
         let is_as_told = |(object, meta): &&(ObjectNo, ObjectMeta)| {
-            newest.get(object) == Some(&meta.version) && !self.patchy.contains(object)
+            let is_patchy = self.astray.get(object) == Some(&Astray::Patchy);
+            newest.get(object) == Some(&meta.version) && !is_patchy
         };
         let here: BTreeSet<ObjectNo> =
             self.objects.iter().filter(is_as_told).map(|(object, _)| *object).collect();

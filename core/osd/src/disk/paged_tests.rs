@@ -3,11 +3,12 @@
 
 use super::*;
 use crate::commit::RecoverySender;
+use crate::damage::Astray;
 use crate::disk::keys::GroupRecord;
 use crate::disk::{LoadNext, LoadedGroup, Whole, transactions};
 use crate::ids::{IntervalId, OpId, OsdId, ShardId};
 use crate::pg::Pg;
-use crate::pg_log::{ChangedBytes, LogEntry, PgLog};
+use crate::pg_log::{ChangedBytes, Divergence, LogEntry, PgLog};
 use loadline_base::SlotId;
 use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
@@ -434,6 +435,40 @@ fn what_is_known_of_a_full_log_goes_and_comes_in_several_transactions() {
     assert_eq!(rig.ended.pop().and_then(|(_, answer)| answer), Some(Answer::Pairs(Vec::new())));
 }
 
+/// The disk tells how an object has gone astray as long as it lacks, also after another interval, and no longer.
+#[test]
+fn how_an_object_has_diverged_is_kept_until_it_comes() {
+    let mut rig = Rig::new(16);
+    let mut pg = Pg::new(ShardId::new(0));
+    pg.filling = false;
+    rig.keep(pg.save(PG, usize::MAX));
+    let divergence = Divergence {
+        version: Version(9),
+        since: Version(7),
+        changed: ChangedBytes { offset: 512, length: 1024 },
+    };
+    let diverged = Some(Astray::Diverged(divergence));
+    // The disk says already that both lack.
+    pg.lacks = [OBJECT, OTHER].into();
+    rig.keep(pg.save(PG, usize::MAX));
+    pg.disk.note_divergence(OBJECT, divergence);
+    rig.keep(vec![pg.save_missed(PG, OTHER)]);
+    pg.disk.note_divergence(OTHER, divergence);
+    for _ in 0..2 {
+        rig.keep(pg.save(PG, usize::MAX));
+        let group = rig.load().expect("it is there");
+        assert_eq!(group.lacks, [OBJECT, OTHER].into());
+        pg = Pg::loaded(ShardId::new(0), group);
+        let astray = [OBJECT, OTHER].map(|object| pg.disk.damage.astray(object));
+        assert_eq!(astray, [diverged, Some(Astray::Patchy)], "what was missed says more");
+    }
+    pg.lacks.remove(&OBJECT);
+    pg.disk.damage.end_strays_but(&pg.lacks);
+    rig.keep(pg.save(PG, usize::MAX));
+    let group = rig.load().expect("it is there");
+    assert_eq!((group.lacks, group.astray), ([OTHER].into(), [(OTHER, Astray::Patchy)].into()));
+}
+
 /// Older programs kept what a copy lacks in one list.
 #[test]
 fn the_list_of_an_older_program_is_read_and_replaced() {
@@ -447,6 +482,7 @@ fn the_list_of_an_older_program_is_read_and_replaced() {
     assert_eq!(group.lacks, [OBJECT, OTHER].into());
     let mut pg = Pg::loaded(ShardId::new(0), group);
     pg.lacks.remove(&OTHER);
+    pg.disk.damage.end_stray(OTHER);
     rig.keep(pg.save(PG, usize::MAX));
     assert_eq!(rig.load().expect("it is there").lacks, [OBJECT].into());
     rig.paged.ask(rig.now, Ask::Get(key));
@@ -474,7 +510,7 @@ fn what_is_here_as_the_log_tells_is_not_lacked() {
     let group = |gaps| {
         let mut group = LoadedGroup::new(of(gaps));
         group.lacks = [OBJECT, OTHER, missed].into();
-        group.patchy = [missed].into();
+        group.astray = [(missed, Astray::Patchy)].into();
         group.entries = vec![entry(1, OBJECT), entry(2, OTHER), entry(3, OBJECT), entry(4, missed)];
         group.objects = vec![(OBJECT, meta(3)), (OTHER, meta(1)), (missed, meta(4))];
         group

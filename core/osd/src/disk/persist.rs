@@ -8,9 +8,10 @@
 
 use super::group_disk::GroupDisk;
 use super::keys::{self, GROUPS, GroupRecord, LACKS, SCRUBS};
+use crate::damage::Astray;
 use crate::ids::{IntervalId, PgId};
 use crate::pg::Pg;
-use crate::pg_log::LogEntry;
+use crate::pg_log::{Divergence, LogEntry};
 use loadline_store::paged::{Edit, LossNote, LostEnds};
 use loadline_store::{ObjectNo, Version};
 use std::collections::BTreeSet;
@@ -47,7 +48,15 @@ impl GroupDisk {
     pub(crate) fn arrived(&mut self, object: ObjectNo) {
         self.lacks.remove(&object);
         self.unsure.remove(&object);
-        self.damage.end_patchy(object);
+        self.damage.end_stray(object);
+    }
+
+    /// Writes of an object that the group goes on without were carried out here, and the disk does not tell yet.
+    pub(crate) fn note_divergence(&mut self, object: ObjectNo, divergence: Divergence) {
+        if self.damage.astray(object) != Some(Astray::Patchy) {
+            self.damage.stray(object, Astray::Diverged(divergence));
+            self.unsure.insert(object);
+        }
     }
 
     /// An update has lost a page of an object, and the disk tells so.
@@ -92,8 +101,11 @@ impl Pg {
         let GroupDisk { entries, lacks, unsure, has_list, damage, .. } =
             std::mem::take(&mut self.disk);
         let is_said = |object: &&ObjectNo| lacks.contains(object) && !unsure.contains(object);
-        let new_lacks = self.lacks.iter().filter(|object| !is_said(object));
-        let mut edits: Vec<Edit> = new_lacks.map(|object| keep_lack(id, *object)).collect();
+        // A copy that is filled lacks nothing by name, and still has what is none of its objects' states.
+        let stay: BTreeSet<ObjectNo> = self.lacks.iter().copied().chain(damage.strays()).collect();
+        let new_lacks = stay.iter().filter(|object| !is_said(object));
+        let keep_lack = |object: &ObjectNo| keep_lack(id, *object, damage.astray(*object));
+        let mut edits: Vec<Edit> = new_lacks.map(keep_lack).collect();
         let tail = self.log.tail();
         let wanted: BTreeSet<Version> = self.log.entries().map(|entry| entry.version).collect();
         let there: BTreeSet<Version> = entries.into_iter().collect();
@@ -104,13 +116,11 @@ impl Pg {
         edits.extend(new.map(|entry| keep(id, &entry)));
         edits.push(self.put_record(id));
         edits.extend(forgotten.into_iter().map(|version| forget(id, version)));
-        // A copy that is filled lacks nothing by name, and still has what it once missed writes of.
-        let stays = |object: &ObjectNo| self.lacks.contains(object) || damage.is_patchy(*object);
-        let old_lacks = lacks.union(&unsure).filter(|object| !stays(object));
+        let old_lacks = lacks.union(&unsure).filter(|object| !stay.contains(object));
         edits.extend(old_lacks.map(|object| forget_lack(id, *object)));
         edits.extend(has_list.then(|| Edit::Delete { key: keys::of_group(LACKS, id) }));
         self.disk.entries = wanted.into_iter().collect();
-        self.disk.lacks = lacks.union(&self.lacks).copied().filter(stays).collect();
+        self.disk.lacks = stay;
         self.disk.damage = damage;
         let mut all = transactions(edits, bytes_max);
         if all.len() > 1 {
@@ -123,7 +133,7 @@ impl Pg {
     pub(crate) fn note_damage(&self, id: PgId, object: ObjectNo) -> LossNote {
         let is_lacking = self.lacks.contains(&object);
         let value = match is_lacking {
-            true if self.disk.damage.is_patchy(object) => keys::IS_PATCHY,
+            true if self.disk.damage.astray(object).is_some() => keys::IS_PATCHY,
             true => keys::LACKS_OBJECT,
             false => keys::HAS_LOST_PAGES,
         };
@@ -133,9 +143,9 @@ impl Pg {
     /// The edit that makes the disk tell that this copy lacks an object.
     pub(crate) fn save_lack(&mut self, id: PgId, object: ObjectNo) -> Edit {
         self.disk.damage.forget(object);
-        self.disk.damage.end_patchy(object);
+        self.disk.damage.end_stray(object);
         self.disk.lacks.insert(object);
-        keep_lack(id, object)
+        keep_lack(id, object, None)
     }
 
     /// The edit that makes the disk tell so no longer, with the last step of the object's way here.
@@ -154,9 +164,8 @@ impl Pg {
     pub(crate) fn save_missed(&mut self, id: PgId, object: ObjectNo) -> Vec<Edit> {
         self.save_lack(id, object);
         self.disk.unsure.remove(&object);
-        self.disk.damage.miss(object);
-        let value = keys::IS_PATCHY.to_vec();
-        let mut edits = vec![Edit::Put { key: keys::lack_key(id, object).to_vec(), value }];
+        self.disk.damage.stray(object, Astray::Patchy);
+        let mut edits = vec![keep_lack(id, object, Some(Astray::Patchy))];
         let entries = self.log.entries().filter(|entry| entry.object == object);
         edits.extend(entries.map(|entry| keep(id, &entry)));
         edits
@@ -210,8 +219,8 @@ fn put(id: PgId, record: &GroupRecord) -> Edit {
     Edit::Put { key: keys::of_group(GROUPS, id), value: record.encode() }
 }
 
-fn keep_lack(id: PgId, object: ObjectNo) -> Edit {
-    Edit::Put { key: keys::lack_key(id, object).to_vec(), value: keys::LACKS_OBJECT.to_vec() }
+fn keep_lack(id: PgId, object: ObjectNo, astray: Option<Astray>) -> Edit {
+    Edit::Put { key: keys::lack_key(id, object).to_vec(), value: keys::lack_value(astray) }
 }
 
 fn forget_lack(id: PgId, object: ObjectNo) -> Edit {

@@ -64,7 +64,7 @@ impl Osd {
         // What has lost pages comes anew, and so does what may be in no version that it ever had.
         let here = self.pg(pg).expect("the interval was looked up");
         objects.retain(|(object, _)| {
-            !here.disk.damage.has(*object) && !here.disk.damage.is_patchy(*object)
+            !here.disk.damage.has(*object) && here.disk.damage.astray(*object).is_none()
         });
         let reply = Box::new(ScanReply { range, objects });
         let reply = (Message::ScanReply(reply), Data::NONE);

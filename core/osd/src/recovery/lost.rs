@@ -11,6 +11,7 @@
 
 use crate::access::{AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, RecoverySender};
+use crate::damage::Astray;
 use crate::event::Effects;
 use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, Settlement};
@@ -64,14 +65,14 @@ impl Osd {
     /// had is older than any.
     fn left_of(&mut self, pg: PgId, object: ObjectNo) -> Option<Version> {
         let meta = self.store.objects(pg).meta(object);
-        let is_patchy = self.pg(pg).is_some_and(|here| here.disk.damage.is_patchy(object));
+        let astray = self.pg(pg).and_then(|here| here.disk.damage.astray(object));
         let past = self.pg(pg).and_then(|here| here.kept.get(object));
         match past {
             Some(past) if past.arriving.is_some() => None,
             past => {
                 let version =
                     meta.map(|meta| meta.version).or(past.and_then(|past| past.removed))?;
-                Some(if is_patchy { Version::default() } else { version })
+                Some(if astray == Some(Astray::Patchy) { Version::default() } else { version })
             }
         }
     }

@@ -8,7 +8,8 @@
 //!
 //! A copy that is behind has the object as it was before the writes that it has missed, and one that is being filled may have had it for
 //! long. The log tells which bytes were changed since: what was left alone is the same in its state, and it may lend that. Without it two copies could lose a page because a third had it, which
-//! then missed a write of another page and counted for nothing, with the only copy of what was acknowledged.
+//! then missed a write of another page and counted for nothing, with the only copy of what was acknowledged. The same holds of a copy
+//! that carried out writes which the group went on without: it keeps which write was the last that it shares, and which bytes those after it have changed.
 //!
 //! Between a range and the next nothing is remembered here beside the message or access that is under way; what the primary must know
 //! is in [`Mending`], and goes with the interval. Writes wait as for any object that is being recovered. One that was under way
@@ -16,7 +17,7 @@
 
 use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, MendAccess, RecoverySender};
-use crate::damage::CopyDamage;
+use crate::damage::{Astray, CopyDamage};
 use crate::disk::object_id;
 use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
@@ -232,27 +233,36 @@ impl Osd {
         }
     }
 
-    /// The state of an object that a state of this version has come from, where this copy does not count as having it.
+    /// The state of an object that the one with this range has come from, where this copy does not count as having it, and the version
+    /// with which this range of it was written or left alone.
     fn former_state(
         &mut self,
         pg: PgId,
         object: ObjectNo,
-        of: Version,
-    ) -> Option<(SnapshotNo, ObjectMeta)> {
-        let here = self.pg(pg).filter(|here| {
-            (here.filling || here.lacks.contains(&object)) && !here.disk.damage.is_patchy(object)
-        })?;
+        range: &BadRange,
+    ) -> Option<(SnapshotNo, Version)> {
+        let here = self.pg(pg).filter(|here| here.filling || here.lacks.contains(&object))?;
+        let diverged = match here.disk.damage.astray(object) {
+            None => None,
+            Some(Astray::Patchy) => return None,
+            Some(Astray::Diverged(divergence)) => Some(divergence),
+        };
         let past = here.kept.get(object);
         if past.is_some_and(|past| past.arriving.is_some()) {
             return None;
         }
         let states = past.into_iter().flat_map(|past| &past.states);
-        let mut all: Vec<(SnapshotNo, ObjectMeta)> =
-            states.map(|state| (state.label, state.meta)).collect();
-        let present = self.store.objects(pg).meta(object);
-        all.extend(present.map(|meta| (SnapshotNo::HEAD, meta)));
-        all.retain(|(_, meta)| meta.version != Version::default() && meta.version <= of);
-        all.into_iter().max_by_key(|(_, meta)| meta.version)
+        let mut all: Vec<(SnapshotNo, Version)> =
+            states.map(|state| (state.label, state.meta.version)).collect();
+        let present = self.store.objects(pg).meta(object).map(|meta| meta.version);
+        let bytes = range.offset..range.offset + range.length;
+        let present = match diverged.filter(|it| present == Some(it.version)) {
+            Some(diverged) => (!diverged.changed.meet(&bytes)).then_some(diverged.since),
+            None => present,
+        };
+        all.extend(present.map(|version| (SnapshotNo::HEAD, version)));
+        all.retain(|(_, version)| *version != Version::default() && *version <= range.version);
+        all.into_iter().max_by_key(|(_, version)| *version)
     }
 
     /// Reads on from this byte of a state, to see what cannot be read.
@@ -319,9 +329,9 @@ impl Osd {
                 return self.read_range(now, primary, (pg, object), range, MendAccess::Lend);
             }
             Some(_) => RangeHeld::Otherwise,
-            None => match self.former_state(pg, object, range.version) {
-                Some((label, meta)) => {
-                    let access = MendAccess::LendFormer(label, meta.version);
+            None => match self.former_state(pg, object, &range) {
+                Some((label, version)) => {
+                    let access = MendAccess::LendFormer(label, version);
                     return self.read_range(now, primary, (pg, object), range, access);
                 }
                 None => RangeHeld::Bad,
@@ -386,9 +396,7 @@ impl Osd {
                 self.end_mending(now, primary, (pg, object), false, fx);
             }
             (MendAccess::LendFormer(label, former), result) => {
-                let is_still = self
-                    .former_state(pg, object, version)
-                    .is_some_and(|state| state.0 == label && state.1.version == former);
+                let is_still = self.former_state(pg, object, &range) == Some((label, former));
                 let data = result.ok().filter(|data| is_still && data.len() as u64 == length);
                 let held = data.as_ref().map_or(RangeHeld::Bad, |_| RangeHeld::Former(former));
                 let step = MendStep::Held(range, held);

@@ -208,7 +208,7 @@ impl Osd {
         let here = self.pg_mut(pg).filter(|here| here.interval == asker.interval);
         let Some(here) = here else { return };
         here.lacks.remove(&push.object);
-        here.disk.damage.end_patchy(push.object);
+        here.disk.damage.end_stray(push.object);
         let is_repaired = here.unreadable.remove(&push.object);
         if here.kept.get(push.object).is_some() {
             here.kept.change(push.object, |history| history.arriving = None);

@@ -458,6 +458,14 @@ fn who_is_behind_lends_what_the_writes_it_missed_have_not_changed() {
     }
 }
 
+/// A copy lost a page because the other had it. The other alone got one more write, both died, and the group went on without that write. When
+/// the other came back its state was none that the history had gone through, and nobody asked which of its bytes still were: the object
+/// stayed unfound, though each byte stood on a disk that could be read.
+#[test]
+fn who_carried_out_what_the_group_went_on_without_lends_what_that_has_not_changed() {
+    history(1065);
+}
+
 /// The same where it did not act, because placement did not want it, and where a write that all had refused, or the only one, had since met
 /// the page, of which nothing was written.
 #[test]
