@@ -95,7 +95,8 @@ impl Question {
             }
         };
         set("osd_mclock_profile".to_owned(), Some(self.profile.clone()));
-        let iops = self.iops.map(|iops| iops.to_string());
+        let iops =
+            self.iops.map(|iops| if iops < 1e15 { iops.to_string() } else { format!("{iops:e}") });
         set(format!("osd_mclock_max_capacity_iops_{form}"), iops);
         let bandwidth = self.bandwidth.map(|bandwidth| bandwidth.get().to_string());
         set(format!("osd_mclock_max_sequential_bandwidth_{form}"), bandwidth);

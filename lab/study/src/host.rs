@@ -3,7 +3,11 @@
 use crate::facts::Host;
 use loadline_base::{Bytes, mix64};
 use loadline_host::ProgramMemory;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
+
+/// So much of a program is read at a time (bytes): whole words, and few enough for a processor's own memory.
+const HASHED_PART: usize = 256 << 10;
 
 impl Host {
     /// This machine. What it does not tell stays empty or zero.
@@ -20,14 +24,32 @@ impl Host {
 /// Names the program that is running: its version, and a hash of its file. Runs of another build are not
 /// taken for this one's.
 pub fn build_id(version: &str) -> String {
-    let program = std::env::current_exe().and_then(fs::read).unwrap_or_default();
-    let words = program.chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    });
-    let hash = words.fold(program.len() as u64, |hash, word| mix64(hash ^ word));
+    let hash = std::env::current_exe().and_then(File::open).and_then(hash_of).unwrap_or_default();
     format!("{version}-{hash:016x}")
+}
+
+/// A part at a time: with its debug information a program is larger than all that some runs have in memory.
+fn hash_of(mut file: File) -> io::Result<u64> {
+    let mut hash = file.metadata()?.len();
+    let mut part = vec![0; HASHED_PART];
+    loop {
+        let mut length = 0;
+        while length < part.len() {
+            match file.read(&mut part[length..])? {
+                0 => break,
+                more => length += more,
+            }
+        }
+        let words = part[..length].chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        hash = words.fold(hash, |hash, word| mix64(hash ^ word));
+        if length < part.len() {
+            return Ok(hash);
+        }
+    }
 }
 
 fn kernel() -> String {

@@ -90,6 +90,9 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     known.into_iter().filter(few).min_by_key(mistakes)
 }
 
+/// So many names are listed at most, which are some lines of a terminal.
+const KNOWN_MOST: usize = 40;
+
 /// "there is no drive `x`; the drives are a, b; did you mean a?"
 pub fn unknown<'a>(
     what: &str,
@@ -102,7 +105,9 @@ pub fn unknown<'a>(
         nearest(typed, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"));
     match listed.len() {
         0 => format!("there is no {what} `{typed}`"),
-        1..=12 => format!("there is no {what} `{typed}`: known are {}{hint}", listed.join(", ")),
+        1..=KNOWN_MOST => {
+            format!("there is no {what} `{typed}`: known are {}{hint}", listed.join(", "))
+        }
         _ => format!("there is no {what} `{typed}`{hint}"),
     }
 }

@@ -324,6 +324,11 @@ pub(super) fn check_count(osds: usize) -> Result<(), FieldFault> {
 }
 
 fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, FieldFault> {
+    if typed.is_empty() {
+        let (dir, most) = (dir.display(), OsdSet::OSDS_MAX);
+        let reason = format!("{dir} has no OSD yet, and none is named: a node takes 1 to {most}");
+        return Err(FieldFault::new("osds", reason));
+    }
     check_count(typed.len())?;
     let mut osds: Vec<OsdConfig> = Vec::new();
     for osd in typed {

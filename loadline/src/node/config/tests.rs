@@ -191,6 +191,9 @@ fn a_folder_with_osds_needs_no_more_flags() {
     let folder = tempfile::tempdir().unwrap();
     let dir = format!("--dir={}", folder.path().display());
     let none = flags(&[&dir]).unwrap_err();
+    let says = " has no OSD yet, and none is named: a node takes 1 to 64";
+    assert!(none.contains("--osds: ") && none.contains(says), "{none}");
+    let none = flags(&[&dir, "--osds=0"]).unwrap_err();
     assert!(none.contains("--osds: 0 OSDs make no node; it takes 1 to 64"), "{none}");
     // It was looked for half a minute and more where all of them would lie.
     let many = flags(&[&dir, "--osds=999999999"]).unwrap_err();
