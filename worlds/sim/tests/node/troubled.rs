@@ -466,6 +466,14 @@ fn who_carried_out_what_the_group_went_on_without_lends_what_that_has_not_change
     history(1065);
 }
 
+/// A write had lost a page, the object came anew, and a later write changed that page in part; then the node died. The restart looked ahead to the
+/// later write while the page was still the lost one, read it, and refused the disk as damaged, each time anew: replayed in their order, nothing
+/// of the log needs that page.
+#[test]
+fn a_page_that_is_lost_and_comes_anew_in_the_log_refuses_no_restart() {
+    history(2238);
+}
+
 /// The same where it did not act, because placement did not want it, and where a write that all had refused, or the only one, had since met
 /// the page, of which nothing was written.
 #[test]

@@ -25,6 +25,11 @@ impl Memory {
         &self.room
     }
 
+    /// Whether a page is on its way.
+    pub(super) fn is_loading(&self, page: PageNo) -> bool {
+        self.loads.contains_key(&page)
+    }
+
     /// How many pages are on their way.
     pub(super) fn loads(&self) -> usize {
         self.loads.len()

@@ -31,6 +31,7 @@ use loadline_device::Outcome;
 use physical::Physical;
 pub(super) use state::Restart;
 use state::RestartPhase;
+use std::collections::BTreeSet;
 
 impl<T: Copy> PagedStore<T> {
     pub(super) fn begin_restart(&mut self, data_bytes: Bytes, log_device_bytes: Option<Bytes>) {
@@ -52,6 +53,7 @@ impl<T: Copy> PagedStore<T> {
             witnessed: Lsn(0),
             in_batch: false,
             pins: Vec::new(),
+            ahead: BTreeSet::new(),
             failed_load: None,
             loads_done: 0,
         }));

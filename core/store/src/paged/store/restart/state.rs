@@ -5,6 +5,7 @@ use super::physical::Physical;
 use super::replay::Replay;
 use crate::paged::api::OpError;
 use crate::paged::ids::{Lsn, PageNo};
+use std::collections::BTreeSet;
 
 /// What a restart is doing.
 pub(super) enum RestartPhase {
@@ -49,6 +50,9 @@ pub(in crate::paged::store) struct Restart {
     /// The change in hand is one of several of which no state in between is the log's: how far it is carried out is not noted.
     pub(super) in_batch: bool,
     pub(super) pins: Vec<PageNo>,
+    /// Pages that are on their way for transactions whose turn has not come. Those before them may do away with what such a page holds, so one
+    /// that does not come is nobody's loss until it is asked for again.
+    pub(super) ahead: BTreeSet<PageNo>,
     pub(super) failed_load: Option<RestartFault>,
     pub(super) loads_done: u64,
 }
@@ -69,7 +73,11 @@ impl Restart {
         page: PageNo,
         error: Option<&OpError>,
     ) -> bool {
+        let is_ahead = self.ahead.remove(&page);
         if let Some(error) = error {
+            if is_ahead {
+                return false;
+            }
             self.failed_load.get_or_insert(match error {
                 OpError::Unreadable => RestartFault::UnreadablePage(page),
                 _ => RestartFault::Page(page),

@@ -207,7 +207,7 @@ impl<T: Copy> PagedStore<T> {
             let end = match self.space.tree.leaf_end(&self.space.pages, key) {
                 Ok(end) => end,
                 Err(MissingOnWay { missing, is_leaf, end }) => {
-                    self.load_for_replay(&[missing.into()]);
+                    self.load_ahead(&[missing.into()]);
                     first_unknown = first_unknown.or((!is_leaf).then_some(at));
                     end
                 }
@@ -229,14 +229,28 @@ impl<T: Copy> PagedStore<T> {
             }
             match self.draft(changes, Carried::default(), KeptPages::default()) {
                 Ok(plan) => self.forget(plan),
-                Err(misses) => self.load_for_replay(&misses),
+                Err(misses) => self.load_ahead(&misses),
             }
         }
     }
 
+    /// Sees that pages are on their way for a transaction whose turn has not come.
+    fn load_ahead(&mut self, misses: &[Miss]) {
+        let class = self.options.classes.restart;
+        for miss in misses {
+            if !self.memory.is_loading(miss.page())
+                && let Some(page) = self.begin_load(*miss, class)
+            {
+                self.restarting().ahead.insert(page);
+            }
+        }
+    }
+
+    /// Sees that pages are on their way without which the replay does not go on.
     pub(super) fn load_for_replay(&mut self, misses: &[Miss]) {
         let class = self.options.classes.restart;
         for miss in misses {
+            self.restarting().ahead.remove(&miss.page());
             self.begin_load(*miss, class);
         }
     }
