@@ -6,6 +6,7 @@ use crate::message::{ClientOp, Data, WriteTag};
 use loadline_base::{SlotId, Slots, Time};
 use loadline_store::paged::LostEnds;
 use loadline_store::{ObjectNo, Version};
+use std::collections::BTreeSet;
 
 /// An op that is being carried out on its primary.
 #[derive(Clone, Debug)]
@@ -70,6 +71,8 @@ pub(crate) struct InFlightOps {
     ops: Slots<InFlight>,
     /// Numbers ops so that none is confused with another in the same slot.
     sequence: u32,
+    /// Objects whose pull is put off until a copy has confirmed the updates of them that are under way.
+    put_off: BTreeSet<(PgId, ObjectNo)>,
 }
 
 impl InFlightOps {
@@ -110,6 +113,26 @@ impl InFlightOps {
         self.ops.release(tag.slot)
     }
 
+    /// Whether an update of this object is under way that this copy has not confirmed. If it has, what is read there has the update in it.
+    pub(crate) fn is_owed(&self, (pg, object): (PgId, ObjectNo), osd: OsdId) -> bool {
+        let is_owed = |in_flight: &InFlight| {
+            let op = &in_flight.op;
+            op.pg == pg && op.object == object && op.kind.is_update() && in_flight.waits_for(osd)
+        };
+        self.ops.iter().any(|(_, in_flight)| is_owed(in_flight))
+    }
+
+    /// A pull of this object waits for what is under way.
+    pub(crate) fn put_off(&mut self, pg: PgId, object: ObjectNo) {
+        self.put_off.insert((pg, object));
+    }
+
+    /// Whether one did, until now.
+    #[inline]
+    pub(crate) fn take_put_off(&mut self, pg: PgId, object: ObjectNo) -> bool {
+        !self.put_off.is_empty() && self.put_off.remove(&(pg, object))
+    }
+
     /// An object is put here: reads that look into it are to look again.
     pub(crate) fn overtake(&mut self, pg: PgId, object: ObjectNo) {
         let looks =
@@ -122,6 +145,7 @@ impl InFlightOps {
 
     /// Forgets the ops of a placement group.
     pub(crate) fn drop_of(&mut self, pg: PgId) {
+        self.put_off.retain(|(of, _)| *of != pg);
         let of_pg = self.ops.iter().filter(|(_, in_flight)| in_flight.op.pg == pg);
         for slot in of_pg.map(|(slot, _)| slot).collect::<Vec<SlotId>>() {
             self.ops.release(slot);
@@ -131,6 +155,7 @@ impl InFlightOps {
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
         self.ops = Slots::new();
+        self.put_off.clear();
     }
 
     /// Whether any of them makes this object from an ancestor's.

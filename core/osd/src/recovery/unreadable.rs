@@ -99,12 +99,35 @@ impl Osd {
         self.primary(pg).is_some_and(|primary| primary.holder_of(this, object).is_some())
     }
 
-    /// Asks a holder for an object that is on its way to this primary.
+    /// Asks a holder for an object that is on its way to this primary. What was under way when this copy was found bad may stand in the holder's
+    /// queue, where a pull can pass it: what came then would be without what the holder is about to acknowledge, and would take it away
+    /// here. So the holder's word for all of it comes first.
     pub(crate) fn pull(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let this = self.id;
         match self.primary(pg).and_then(|primary| primary.holder_of(this, object)) {
+            Some(holder) if self.ops.is_owed((pg, object), holder) => {
+                self.ops.put_off(pg, object);
+            }
             Some(holder) => self.send(holder, pg, Message::Pull(object), fx),
             None => self.nobody_gives(now, pg, object, fx),
+        }
+    }
+
+    /// A copy has confirmed an update of an object, or its op is over: a pull may have waited for that.
+    pub(crate) fn pull_what_was_put_off(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Effects,
+    ) {
+        if !self.ops.take_put_off(pg, object) {
+            return;
+        }
+        let this = self.id;
+        let recovering = self.primary(pg).and_then(|primary| primary.recovering.get(&object));
+        if recovering.is_some_and(|recovering| recovering.pending.contains(this)) {
+            self.pull(now, pg, object, fx);
         }
     }
 

@@ -474,6 +474,14 @@ fn a_page_that_is_lost_and_comes_anew_in_the_log_refuses_no_restart() {
     history(2238);
 }
 
+/// A primary found its own copy of an object bad while a write of it was under way, and asked another copy for the object. There the read passed the
+/// write in the queue, so the primary got the object without it, over the write that it had carried out itself: what was acknowledged was
+/// gone from one copy, and read as zeros.
+#[test]
+fn an_object_is_pulled_with_all_writes_that_were_under_way() {
+    history(2255);
+}
+
 /// The same where it did not act, because placement did not want it, and where a write that all had refused, or the only one, had since met
 /// the page, of which nothing was written.
 #[test]
