@@ -308,9 +308,9 @@ impl Osd {
 
     fn take_completions(&mut self, now: Time, fx: &mut Effects) {
         while !self.store.paged().out.completions.is_empty() {
-            let completions = std::mem::take(&mut self.store.paged().out.completions);
+            let mut completions = std::mem::take(&mut self.store.paged().out.completions);
             let life = self.store.paged().life;
-            for completion in completions {
+            for completion in completions.drain(..) {
                 let paged = self.store.paged();
                 if paged.life != life {
                     return;
@@ -339,6 +339,7 @@ impl Osd {
                     }
                 }
             }
+            keep_memory(&mut self.store.paged().out.completions, completions);
         }
     }
 
@@ -368,7 +369,8 @@ impl Osd {
     fn send_io(&mut self, now: Time, fx: &mut Effects) {
         let paged = self.store.paged();
         let is_open = matches!(paged.phase, OpeningPhase::Open);
-        for io in paged.take_io() {
+        let mut requests = paged.take_io();
+        for io in requests.drain(..) {
             if is_open && self.store.paged().cause(io.id) == Cause::Checkpoint {
                 let bytes = io.request.length.get() as u32;
                 let item = Item::StoreIo(self.store.paged().requests.queue(io), bytes);
@@ -377,6 +379,7 @@ impl Osd {
                 self.send_one_io(io, fx);
             }
         }
+        keep_memory(&mut self.store.paged().out.io, requests);
         // All that fills the window may wait for the checkpoint, so the window must not hold up the checkpoint.
         while self.may_pass_full_window()
             && let Some(slot) = self.store.paged().requests.first_queued()
@@ -484,5 +487,12 @@ impl Osd {
         self.take_scrub_record(id, std::mem::take(&mut group.scrubs));
         let here = self.pg_mut(id).expect("it was placed");
         *here = Pg::loaded(here.shard, group);
+    }
+}
+
+/// Puts an emptied list back in the place that it was taken from, for its memory, unless something has come there meanwhile: every event of a disk takes it.
+fn keep_memory<T>(place: &mut Vec<T>, emptied: Vec<T>) {
+    if place.is_empty() {
+        *place = emptied;
     }
 }

@@ -66,6 +66,17 @@ impl Extent {
         Some(Extent { index, first, shared: header[10] & 1 == 1, sums })
     }
 
+    /// Where one page lies and its checksum, and whether another one of the extent follows it: of the value of the extent at `first`, if that
+    /// covers the page of `index`. Nothing else is taken out of it.
+    pub fn look_up(first: u64, value: &[u8], index: u64) -> Option<(PageNo, u32, bool)> {
+        let (header, sums) = value.split_at_checked(HEADER)?;
+        let number = PageNo(u64::from_le_bytes(header[..8].try_into().ok()?));
+        let at = index.checked_sub(first)?;
+        let sums = sums.as_chunks().0;
+        let sum = u32::from_le_bytes(*sums.get(usize::try_from(at).ok()?)?);
+        Some((number.plus(at), sum, at + 1 < sums.len() as u64))
+    }
+
     /// Page indices of the object that it covers.
     pub fn range(&self) -> Range<u64> {
         self.index..self.index + self.sums.len() as u64
@@ -104,6 +115,10 @@ mod tests {
         let extent = Extent { index: 10, first: PageNo(100), shared: true, sums: vec![1, 2, 3, 4] };
         assert_eq!(Extent::decode(10, &extent.encode()), Some(extent.clone()));
         assert_eq!(extent.page(12), (PageNo(102), 3));
+        let look_up = |index| Extent::look_up(10, &extent.encode(), index);
+        assert_eq!(look_up(12), Some((PageNo(102), 3, true)));
+        assert_eq!(look_up(13), Some((PageNo(103), 4, false)));
+        assert_eq!([look_up(9), look_up(14)], [None; 2]);
         let part = extent.part(11..13).expect("it overlaps");
         assert_eq!((part.index, part.first, part.sums), (11, PageNo(101), vec![2, 3]));
         assert_eq!(extent.part(14..20), None);

@@ -113,8 +113,17 @@ pub fn attribute(object: ObjectId, name: &[u8]) -> Vec<u8> {
 
 /// The key of the extent that begins at a page index of an object.
 pub fn extent(object: ObjectId, index: u64) -> Vec<u8> {
-    let mut key = object_key(EXTENT, object, 8);
-    key.extend_from_slice(&index.to_be_bytes());
+    extent_key(object, index).to_vec()
+}
+
+/// The same, for who only looks for it.
+pub fn extent_key(object: ObjectId, index: u64) -> [u8; EXTENT_KEY] {
+    let mut key = [EXTENT; EXTENT_KEY];
+    let (number, rest) = key[1..].split_at_mut(OBJECT);
+    number[..4].copy_from_slice(&object.collection.get().to_be_bytes());
+    number[4..12].copy_from_slice(&object.object.0.to_be_bytes());
+    number[12..].copy_from_slice(&object.snapshot.to_be_bytes());
+    rest.copy_from_slice(&index.to_be_bytes());
     key
 }
 

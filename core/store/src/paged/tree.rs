@@ -224,6 +224,19 @@ impl Tree {
         Ok(first)
     }
 
+    /// The last entry whose key is `to` or before it, with the one behind, if one leaf has both.
+    pub fn pair_at<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        to: &[u8],
+    ) -> Result<Option<(Entry<'p>, Entry<'p>)>, Missing> {
+        let leaf = node(pages, self.leaf(pages, to)?)?;
+        let behind = leaf.search(to).map_or_else(|at| at, |at| at + 1);
+        let entry = |at| (leaf.key(at), leaf.value(at));
+        let has_both = (1..leaf.count()).contains(&behind);
+        Ok(has_both.then(|| (entry(behind - 1), entry(behind))))
+    }
+
     /// The last entry whose key is from `from` to `to`. Only the nodes that may hold such keys need to be resident.
     pub fn last_within<'p, P: TreePages>(
         &self,

@@ -214,3 +214,25 @@ fn own_data_that_is_not_written_fails_its_op_alone() {
     assert_eq!(page_of(&mut sample, 3), pattern(1, 3 * PAGE, PAGE));
     assert_eq!(sample.free_or_returning(), before);
 }
+
+/// A read found its page by two more looks at the tree when the device had given it, and by looking anew could find another page there, which was then read as
+/// well. What it has seen is what it answers: it was under way when the object changed.
+#[test]
+fn a_read_answers_what_its_page_brings_though_the_object_has_changed_since() {
+    let mut sample = open(filled(LogMode::Fsync).disks, LogMode::Fsync);
+    // The way to the page is in memory, and the page is not.
+    page_of(&mut sample, 7);
+    let before = sample.store.metrics().totals.pages_read;
+    sample.submit(Ask::Read { object: object(2), offset: 6 * PAGE + 100, length: 500 });
+    let io = sample.out.io.pop().expect("the page is asked for");
+    let old = pattern(1, 6 * PAGE + 100, 500);
+    together(&mut sample, [write(3, 9, 1), write(2, 6, 1)]);
+    sample.out.io.push(io);
+    while sample.out.completions.is_empty() {
+        sample.step();
+    }
+    let ended = sample.out.completions.pop().expect("it has ended");
+    assert_eq!(ended.result, Ok(Answer::Bytes(Some(old))));
+    assert_eq!(sample.store.metrics().totals.pages_read, before + 1, "no other page was read");
+    assert_eq!(page_of(&mut sample, 6), pattern(2, 0, PAGE), "whoever comes now sees the change");
+}

@@ -5,6 +5,9 @@ use super::{Close, ExportCommand};
 /// Below this length, bytes are copied behind the last buffer of the queue: that costs less than one more buffer.
 const COPY_MAX: usize = 1024;
 
+/// What a new buffer has room for at least: the longest head of an answer, which is put in two parts.
+const HEAD: usize = 32;
+
 /// What a session wants its owner to do. The owner empties it after each call; the session only appends.
 #[derive(Debug, Default)]
 pub struct SessionOutbox {
@@ -24,7 +27,11 @@ impl SessionOutbox {
         self.put += bytes.len() as u64;
         match self.send.last_mut() {
             Some(last) if last.len() + bytes.len() <= COPY_MAX => last.extend_from_slice(bytes),
-            _ => self.send.push(bytes.to_vec()),
+            _ => {
+                let mut buffer = Vec::with_capacity(bytes.len().max(HEAD));
+                buffer.extend_from_slice(bytes);
+                self.send.push(buffer);
+            }
         }
     }
 

@@ -68,7 +68,8 @@ struct CommandPart {
 #[derive(Debug, Default)]
 pub(super) struct ClientOps {
     commands: Slots<ClientCommand>,
-    parts: BTreeMap<u32, CommandPart>,
+    /// By the slots of the ops, which are few and used again.
+    parts: Vec<Option<CommandPart>>,
     syncs: BTreeMap<u32, Vec<SlotId>>,
     turns: RangeTurns,
     /// The node is about to end: who has had a step gets no other.
@@ -191,7 +192,11 @@ impl ClientOps {
 
     /// An op of a command has been issued.
     pub(super) fn issued(&mut self, op: SlotId, command: SlotId, at: u64, length: u32) {
-        self.parts.insert(op.get(), CommandPart { command, at, length });
+        let place = op.get() as usize;
+        if self.parts.len() <= place {
+            self.parts.resize(place + 1, None);
+        }
+        self.parts[place] = Some(CommandPart { command, at, length });
     }
 
     /// An op has its reply, which counts for nothing if what it tells of is gone. Answers its command if that was the last one.
@@ -201,8 +206,8 @@ impl ClientOps {
         reply: Reply,
         is_gone: bool,
     ) -> Option<SlotId> {
-        let CommandPart { command, at, length } =
-            self.parts.remove(&reply.op.slot.get()).expect("the op was issued");
+        let part = self.parts.get_mut(reply.op.slot.get() as usize).and_then(Option::take);
+        let CommandPart { command, at, length } = part.expect("the op was issued");
         let here = self.commands.at_mut(command);
         here.inside = here.inside.max(reply.replied.since(reply.admitted));
         match reply.result {

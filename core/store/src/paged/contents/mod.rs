@@ -14,8 +14,8 @@ mod survey;
 pub use cells::meta;
 pub use kv::{KeyChange, get_together, place_for, places_together, run_of};
 pub use read::{
-    QueryFindings, attributes, digest_attributes, list, read_plan, scan, scan_back, sparse_plan,
-    value,
+    QueryFindings, attributes, digest_attributes, list, page_inside, read_plan, scan, scan_back,
+    sparse_plan, value,
 };
 pub use step::{Carried, DataPage, Miss, StepUnderWay};
 pub use survey::{Survey, survey};

@@ -7,6 +7,7 @@ use super::step::{DataPage, Miss};
 use super::survey::Survey;
 use crate::objects::{CollectionId, ObjectMeta, ObjectNo};
 use crate::paged::api::{NOTE, ObjectDigest, ObjectId};
+use crate::paged::extent::Extent;
 use crate::paged::keys;
 use crate::paged::space::Space;
 use crate::paged::tree::Missing;
@@ -138,6 +139,21 @@ pub fn list(
         true
     })?;
     Ok(std::mem::take(objects))
+}
+
+/// One page of an object, if one look at the tree tells where it is and that the object goes on behind it: an extent begins before the object's end,
+/// so where the next one is of the same object all of the page is inside, and how long the object is need not be looked for. None says nothing.
+pub fn page_inside(space: &Space, object: ObjectId, index: u64) -> Result<Option<DataPage>, Miss> {
+    let key = keys::extent_key(object, index);
+    let Some(((here, value), (next, _))) = space.tree.pair_at(&space.pages, &key)? else {
+        return Ok(None);
+    };
+    let of_object = |key: &[u8]| keys::read_extent(key).filter(|(of, _)| *of == object);
+    let found = of_object(here).and_then(|(_, first)| Extent::look_up(first, value, index));
+    Ok(found.and_then(|(number, sum, has_more)| {
+        let goes_on = has_more || of_object(next).is_some();
+        goes_on.then_some(DataPage { number, sum, object, index })
+    }))
 }
 
 /// The pages on which bytes of an object are, in order. What is not covered reads as zeros.

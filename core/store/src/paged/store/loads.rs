@@ -2,15 +2,16 @@
 
 use super::PagedStore;
 use super::memory::LoadUnderWay;
-use super::op::{BadPage, OpWork, RunningOp};
+use super::op::{AwaitedBytes, BadPage, OpWork, RunningOp};
 use super::requests::RequestPurpose;
-use crate::paged::api::{Damage, IoDone, OpError, StoreDevice};
+use crate::paged::api::{Answer, Damage, IoDone, OpError, StoreDevice};
 use crate::paged::contents::Miss;
 use crate::paged::ids::PageNo;
 use crate::paged::node;
 use crate::paged::page;
-use crate::paged::seed::Seed;
 use crate::paged::space;
+use crate::paged::superblock::Superblock;
+use crate::paged::tree::TreePages;
 use crate::paged::wait::Wait;
 use loadline_base::SlotId;
 use loadline_device::ClassTag;
@@ -65,7 +66,7 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn load_done(&mut self, number: PageNo, done: IoDone) {
         let load = self.memory.loads.remove(&number).expect("the load was begun");
         let verdict = if Self::is_good(done.outcome) {
-            check_page(load.wanted, self.superblock.seed(), &done.data)
+            check_page(load.wanted, &self.superblock, &done.data)
         } else {
             Err(OpError::Unreadable)
         };
@@ -77,9 +78,21 @@ impl<T: Copy> PagedStore<T> {
                     u64::from(matches!(error, OpError::Damaged(_)));
             }
         }
-        let is_anybodys = !load.waiters.is_empty();
-        for slot in load.waiters {
-            self.load_answered(slot, load.wanted, verdict.as_ref().err());
+        let mut is_kept = false;
+        let mut bytes = done.data;
+        let mut waiters = load.waiters.into_iter();
+        while let Some(slot) = waiters.next() {
+            match self.awaited_of(slot, load.wanted) {
+                Some(awaited) if verdict.is_ok() => {
+                    let is_last = waiters.len() == 0;
+                    let of_page = if is_last { std::mem::take(&mut bytes) } else { bytes.clone() };
+                    self.answer_with(slot, number, awaited.of(of_page));
+                }
+                _ => {
+                    is_kept = true;
+                    self.load_answered(slot, load.wanted, verdict.as_ref().err());
+                }
+            }
         }
         if let Some(restart) = &mut self.restart
             && restart.loaded(number, verdict.as_ref().err())
@@ -90,9 +103,24 @@ impl<T: Copy> PagedStore<T> {
             self.space.pages.unpin(number);
         }
         // A page that is kept for an op frees no frame. Two that want more than there are would wake each other with every page that comes.
-        if !is_anybodys {
+        if !is_kept {
             self.ops.note_change();
         }
+    }
+
+    /// What of this page a read awaits, where it needs nothing else. One that knows the page with another checksum has seen another state of the store.
+    fn awaited_of(&mut self, slot: SlotId, wanted: Miss) -> Option<AwaitedBytes> {
+        let journey = self.ops.suspended(slot).journey.as_ref()?;
+        journey.awaited.filter(|awaited| Miss::Data(awaited.page) == wanted)
+    }
+
+    /// The bytes that a read awaits have come, and are its answer. The page counts as used by it.
+    fn answer_with(&mut self, slot: SlotId, page: PageNo, bytes: Vec<u8>) {
+        self.space.pages.next_op();
+        self.space.pages.page(page);
+        let mut running = self.ops.release(slot);
+        running.goes_on(self.now);
+        self.finish(running, Ok(Answer::Bytes(Some(bytes))));
     }
 
     fn load_answered(&mut self, slot: SlotId, wanted: Miss, error: Option<&OpError>) {
@@ -150,10 +178,10 @@ impl<T: Copy> PagedStore<T> {
 }
 
 /// Whether a page is whole and the one that was asked for, as its parent or its extent knows it.
-fn check_page(wanted: Miss, seed: Seed, bytes: &[u8]) -> Result<(), OpError> {
+fn check_page(wanted: Miss, superblock: &Superblock, bytes: &[u8]) -> Result<(), OpError> {
     let whole = match wanted {
         Miss::Data(data) => crc32c::crc32c(bytes) == data.sum,
-        Miss::Structure(child) => match page::verify(bytes, seed, child) {
+        Miss::Structure(child) => match page::verify(bytes, superblock.seed(), child) {
             Ok(page::PageKind::FreeMap) => true,
             Ok(_) => node::check(bytes).is_ok(),
             Err(_) => false,

@@ -129,8 +129,29 @@ pub(super) struct Journey {
     pub without_room_since: Option<Time>,
     /// How often it has read what was changed meanwhile.
     pub replans: u32,
+    /// Of a read inside one page that is on its way.
+    pub awaited: Option<AwaitedBytes>,
     /// Of a digest.
     pub digested: Digested,
+}
+
+/// All that a read asks for, where one page has it. What the device gives of the page is what the read has seen of the store, if its
+/// checksum says so, and nothing has to be looked for again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AwaitedBytes {
+    pub page: DataPage,
+    /// The first of them in the page, and how many.
+    pub from: usize,
+    pub length: usize,
+}
+
+impl AwaitedBytes {
+    /// What is asked for of the page's bytes.
+    pub(super) fn of(self, mut bytes: Vec<u8>) -> Vec<u8> {
+        bytes.drain(..self.from);
+        bytes.truncate(self.length);
+        bytes
+    }
 }
 
 /// A page that an update goes by.

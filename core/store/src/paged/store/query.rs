@@ -7,7 +7,7 @@
 //! written meanwhile all of it is read again, in the end while updates wait.
 
 use super::PagedStore;
-use super::op::{Digested, OpWork, Reading, RunningOp};
+use super::op::{AwaitedBytes, Digested, OpWork, Reading, RunningOp};
 use super::requests::RequestPurpose;
 use crate::paged::api::{
     Answer, Ask, Damage, Edit, IoDone, ObjectId, Op, OpError, Ranges, StoreDevice, push_range,
@@ -177,6 +177,14 @@ impl<T: Copy> PagedStore<T> {
             Ask::Digest(id) => (*id, next, DIGEST_PIECE),
             _ => unreachable!("only these read objects"),
         };
+        if let Some(range) = self.inside_one_page(&mut running, from, length) {
+            let index = range.start / self.superblock.layout.page.bytes() as u64;
+            match contents::page_inside(&self.space, id, index) {
+                Ok(Some(page)) => return self.read_page(running, range, page),
+                Ok(None) => {}
+                Err(miss) => return self.look_on(running, found, miss),
+            }
+        }
         let meta = match contents::meta(&self.space, id) {
             Ok(Some(meta)) => meta,
             Ok(None) => {
@@ -203,6 +211,37 @@ impl<T: Copy> PagedStore<T> {
             Ok(pages) => self.gather(running, range, &pages, None),
             Err(miss) => self.look_on(running, found, miss),
         }
+    }
+
+    /// Bytes that are all in one page: from memory, or as that page comes from the device.
+    fn read_page(&mut self, mut running: RunningOp<T>, range: Range<u64>, page: DataPage) {
+        let size = self.superblock.layout.page.bytes() as u64;
+        let (from, length) = ((range.start % size) as usize, (range.end - range.start) as usize);
+        if let Some(resident) = self.space.pages.page(page.number) {
+            let bytes = resident[from..][..length].to_vec();
+            return self.finish(running, Ok(Answer::Bytes(Some(bytes))));
+        }
+        let most = self.memory.room().pins_max() as usize;
+        let journey = running.journey();
+        if journey.replans > 0 || journey.pins.len() >= most {
+            return self.gather(running, range, &[page], None);
+        }
+        journey.awaited = Some(AwaitedBytes { page, from, length });
+        self.load_for(running, &[Miss::Data(page)]);
+    }
+
+    /// What a plain read that is not in parts asks for, if that is inside one page.
+    fn inside_one_page(
+        &self,
+        running: &mut RunningOp<T>,
+        from: u64,
+        length: u64,
+    ) -> Option<Range<u64>> {
+        let size = self.superblock.layout.page.bytes() as u64;
+        let is_plain = matches!(Self::ask_of(running), Ask::Read { .. });
+        let is_inside = length > 0 && length <= size - from % size;
+        let range = from..from.checked_add(length)?;
+        (is_plain && is_inside && !running.journey().in_parts).then_some(range)
     }
 
     /// Where an object differs from another, and the bytes there.
