@@ -83,7 +83,7 @@ bench-kv: setup-tests
 	$(CARGO) build --release --locked --package loadline
 	scripts/bench-kv
 
-# Needs the nightly toolchain and cargo-fuzz; runs each target for a minute, from what stands in fuzz/seeds where there is something.
+# Needs the nightly toolchain and cargo-fuzz; runs each target for a minute, from what stands in fuzz/seeds (or what that is a link to) where there is something.
 fuzz: setup
 	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
 		mkdir -p corpus/$$target seeds/$$target; \

@@ -1,6 +1,6 @@
-//! The readers of CBT's recovery tests and of the configurations beside them: `cargo +nightly fuzz run cbt_test`.
+//! The readers of CBT's recovery tests and of the configurations beside them: `cargo +nightly fuzz run cbt_test corpus/cbt_test seeds/cbt_test`.
 //!
-//! What must hold stands in `lab/cbt/tests/reader/feed.rs`, which a normal test runs too. Seeds: `lab/cbt/tests/data`.
+//! What must hold stands in `lab/cbt/tests/reader/feed.rs`, which a normal test runs too. Its seeds are that test's, `lab/cbt/tests/data`.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 #![no_main]
-//! Every reader of a Ceph cluster's answers, and that of descriptions, takes any bytes. Seeds: `worlds/ceph/tests/samples`.
+//! Every reader of a Ceph cluster's answers, and that of descriptions, takes any bytes. Its seeds are the recorded ones, `worlds/ceph/tests/samples`.
 
 use libfuzzer_sys::fuzz_target;
 

@@ -2,6 +2,8 @@
 //! its reason, and what may only become less ([`ratchet`]). Each finding names file and line.
 
 use crate::{FLOORS, read, root, rust_files, source_files};
+use std::fs;
+use std::path::Path;
 
 /// Neighbours that stand above each other only in the list.
 const MAY_NOT_NAME: [(&str, &[&str]); 5] = [
@@ -182,4 +184,30 @@ fn every_dependency_has_its_reason() {
     assert_none(
         without.map(|name| format!("docs/dependencies.md: no line for `{name}`")).collect(),
     );
+}
+
+/// `make fuzz` begins a target from what `fuzz/seeds` has under its name. Those that stand beside a crate's own tests were named in words
+/// alone, and no search began from them.
+#[test]
+fn a_fuzz_target_begins_from_the_seeds_that_it_names() {
+    let mut findings = Vec::new();
+    for path in rust_files(&root().join("fuzz/fuzz_targets")) {
+        let text = read(&path);
+        let head: String = text.lines().filter(|line| line.starts_with("//!")).collect();
+        if !head.contains("seeds") {
+            continue;
+        }
+        let target = path.file_stem().expect("a target has a name");
+        let seeds = root().join("fuzz/seeds").join(target);
+        let is_empty = fs::read_dir(&seeds).map_or(true, |mut files| files.next().is_none());
+        let named = head.split('`').skip(1).step_by(2).map(|word| root().join(word));
+        let elsewhere = named.filter(|folder| folder.is_dir()).any(|folder| {
+            let path_of = |folder: &Path| fs::canonicalize(folder).ok();
+            path_of(&folder) != path_of(&seeds)
+        });
+        if is_empty || elsewhere {
+            findings.push(format!("{}: its seeds are not {}", path.display(), seeds.display()));
+        }
+    }
+    assert_none(findings);
 }

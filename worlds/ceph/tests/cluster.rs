@@ -206,6 +206,36 @@ fn a_slow_osd_is_named() {
     assert_eq!(state(&*on), before);
 }
 
+/// A restart's output came from a pipe whose other end the OSD held, too: who read to its end waited until the cluster was gone.
+#[test]
+#[ignore = "needs a cluster: make test-ceph"]
+fn an_osd_that_is_started_again_keeps_nothing_open_of_its_caller() {
+    let (Some(on), Some(conf)) = (connect(), conf()) else { return };
+    let pids = conf.with_file_name("osd.1.pid");
+    if !pids.exists() {
+        return eprintln!("skipped: scripts/ceph-here did not make this cluster");
+    }
+    let kept = tempfile::NamedTempFile::new().unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ceph-here");
+    let folder = conf.parent().and_then(|cluster| cluster.parent()).unwrap();
+    let restart = "exec 17> \"$1\"; exec \"$2\" restart 1 \"$3\"";
+    let mut command = Command::new("bash");
+    command.args(["-c", restart, "restart"]).args([kept.path(), script.as_ref(), folder]);
+    assert!(command.status().unwrap().success());
+    let pid = std::fs::read_to_string(pids).unwrap();
+    let open = format!("/proc/{}/fd", pid.split_whitespace().next().unwrap());
+    let open = std::fs::read_dir(open).unwrap();
+    let mut open = open.filter_map(|it| std::fs::read_link(it.unwrap().path()).ok());
+    assert!(!open.any(|path| path == kept.path()), "the OSD has its caller's file open");
+    for _ in 0..60 {
+        if plan(&*on, ROOM).unwrap().refusals.is_empty() {
+            return;
+        }
+        on.pause(Duration::from_secs(1));
+    }
+    panic!("it did not come to rest: {:?}", plan(&*on, ROOM).unwrap().refusals);
+}
+
 /// A run dies in the middle, somebody changes something else meanwhile, and another process puts back what was the run's.
 #[test]
 #[ignore = "needs a cluster: make test-ceph"]
