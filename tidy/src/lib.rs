@@ -12,8 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 32] = [
+const FLOORS: [&str; 33] = [
     "core/base",
+    "core/forecast",
     "core/device",
     "core/scsi",
     "core/qos",

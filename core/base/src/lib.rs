@@ -1,5 +1,4 @@
-//! What could have been in the standard library: time, units, typed ids, an agenda, seeded randomness, fixed slots and how long
-//! what is left takes.
+//! What could have been in the standard library: time, units, typed ids, an agenda, seeded randomness and fixed slots.
 //!
 //! Everything here is a plain value. This crate may not know disks, classes, OSDs or worlds, may not
 //! read a clock, start a thread or draw ambient randomness, and depends on nothing.
@@ -13,7 +12,6 @@ mod ids;
 mod random;
 mod slots;
 mod time;
-mod time_left;
 mod units;
 mod wall;
 
@@ -22,7 +20,6 @@ pub use ids::IdVec;
 pub use random::{Rng, mix64};
 pub use slots::{SlotId, Slots};
 pub use time::{Span, Time};
-pub use time_left::{GroupLeft, TimeLeft, time_left};
 pub use units::{Bytes, ParseUnitError, round};
 pub use wall::{WallClock, WallTime};
 

@@ -19,5 +19,6 @@ pub use node::{Node, OtherRacks};
 pub use post::Lateness;
 pub use rack::{LifeNotice, Rack, RackEvent};
 pub use report::{
-    DeletionReport, LeftToRecover, PgReport, PoolScrub, ScrubReport, TrimReport, WrittenBytes,
+    DeletionReport, LeftToRecover, PgReport, PoolScrub, RecoveryForecast, ScrubReport, TrimReport,
+    WrittenBytes,
 };

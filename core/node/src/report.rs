@@ -2,9 +2,10 @@
 //! decides anything; who does goes by what they have told each other.
 
 use crate::Node;
-use loadline_base::{GroupLeft, Time, WallTime};
+use loadline_base::{Time, WallTime};
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{IssuedOp, Outage, PgState, PoolId};
+use loadline_forecast::{Forecast, GroupLeft};
 use loadline_osd::{
     Aside, AsideFor, DamageCounts, GateReport, OpWait, Osd, OsdId, OsdSet, PgId, PgProgress,
     Received, RecoveryState, ScrubHeld, ScrubKind, ScrubRecord, ShardId, SnapshotNo,
@@ -106,16 +107,19 @@ pub struct PoolScrub {
 /// What recovery has left to move, by placement group; each goes through one queue of its primary.
 pub type LeftToRecover = BTreeMap<PgId, GroupLeft<(OsdId, ShardId)>>;
 
+/// A recovery as it was seen so far.
+pub type RecoveryForecast = Forecast<PgId, (OsdId, ShardId)>;
+
 impl Node {
     /// What recovery has left to move.
     pub fn left_to_recover(&self) -> LeftToRecover {
         let map = self.cluster().map();
         let mut all = LeftToRecover::new();
         for (osd, it) in self.each_osd() {
-            for (pg, GroupLeft { queue, left, waits }) in it.left_to_recover() {
+            for (pg, GroupLeft { from, left, waits, .. }) in it.left_to_recover() {
                 // One that is down, or has lost a group, leads nobody.
                 if map.has_pg(pg) && map.pg(pg).acting.first() == Some(&osd) {
-                    all.insert(pg, GroupLeft { queue: (osd, queue), left, waits });
+                    all.insert(pg, GroupLeft { from: (osd, from), to: None, left, waits });
                 }
             }
         }

@@ -12,7 +12,8 @@ use crate::message::{ClientOp, Message, RecoveryKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Pause, PgProgress, Primary, Reservation};
 use crate::waits::Stage;
-use loadline_base::{GroupLeft, Time};
+use loadline_base::Time;
+use loadline_forecast::GroupLeft;
 use loadline_store::ObjectNo;
 
 /// What a primary does about copies that are not as they should be.
@@ -88,7 +89,8 @@ impl Osd {
         self.groups.iter().filter_map(|(pg, copy)| {
             let left = copy.primary.as_deref()?.to_move();
             let waits = matches!(self.recovery_of(pg), Some(RecoveryState::Waiting(_)));
-            (left > 0).then_some((pg, GroupLeft { queue: copy.shard, left: left as f64, waits }))
+            (left > 0)
+                .then_some((pg, GroupLeft { from: copy.shard, to: None, left: left as f64, waits }))
         })
     }
 

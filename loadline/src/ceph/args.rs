@@ -6,6 +6,9 @@ use loadline_ceph::guard::GuardError;
 use loadline_ceph::{CephConnection, CephError, CephPlace, ConnectBy};
 use std::path::PathBuf;
 
+/// How long a cluster is watched unless somebody says otherwise, in seconds.
+pub(super) const WATCHED_S: u64 = 5;
+
 /// The journal's name in a run's folder.
 pub(super) const JOURNAL: &str = "ceph-journal.jsonl";
 
@@ -70,9 +73,9 @@ impl CephPlaceArgs {
 pub(crate) struct CephLookArgs {
     #[command(flatten)]
     pub(super) place: CephPlaceArgs,
-    /// How long to watch before telling, in seconds
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
-    pub(super) seconds: u64,
+    /// How long to watch before telling, in seconds; 5 unless said otherwise, and for `status` up to 30 while few copies of a recovery have moved
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(super) seconds: Option<u64>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(super) json: bool,

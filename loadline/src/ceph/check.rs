@@ -1,6 +1,6 @@
 //! `loadline ceph check`
 
-use super::args::CephLookArgs;
+use super::args::{CephLookArgs, WATCHED_S};
 use crate::failure::Failure;
 use crate::show;
 use loadline_ceph::{ClusterFinding, Severity, check, look};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 pub(super) fn carry_out(args: &CephLookArgs) -> Result<(), Failure> {
     let connection = args.place.connect()?;
-    let found = look(&*connection, args.seconds)?;
+    let found = look(&*connection, args.seconds.unwrap_or(WATCHED_S))?;
     let findings = check(&found);
     if args.json {
         show::json(&json!({

@@ -3,7 +3,7 @@
 use super::args::CephFactsArgs;
 use crate::failure::Failure;
 use crate::show;
-use loadline_ceph::{describe, look};
+use loadline_ceph::{DescribedCluster, DescribedPool, describe, look};
 
 pub(super) fn carry_out(args: &CephFactsArgs) -> Result<(), Failure> {
     let connection = args.place.connect()?;
@@ -16,10 +16,24 @@ pub(super) fn carry_out(args: &CephFactsArgs) -> Result<(), Failure> {
         show::note(&format!("note: {missing}"));
     }
     show::text(&format!(
-        "{} OSDs, {} pools, {} groups; no name of a host or a pool, no fsid: {}\n",
+        "{} OSDs, {} groups, {}; no name of a host or a pool, no fsid: {}\n",
         described.osds.len(),
-        described.pools.len(),
         described.groups.len(),
+        pools(&described),
         args.out.display()
     ))
+}
+
+/// `2 pools with 356 objects of 1.4 GiB, and the manager's own`
+fn pools(described: &DescribedCluster) -> String {
+    let (own, others): (Vec<&DescribedPool>, Vec<_>) =
+        described.pools.iter().partition(|pool| pool.is_of_manager);
+    let own = if own.is_empty() { "" } else { ", and the manager's own" };
+    if others.is_empty() {
+        return format!("no pool{own}");
+    }
+    let objects: u64 = others.iter().map(|pool| pool.objects).sum();
+    let bytes: u64 = others.iter().map(|pool| pool.bytes).sum();
+    let gib = bytes as f64 / f64::from(1 << 30);
+    format!("{} pools with {objects} objects of {gib:.1} GiB{own}", others.len())
 }

@@ -1,14 +1,18 @@
 //! `loadline ceph status`
 
-use super::args::CephLookArgs;
+use super::args::{CephLookArgs, WATCHED_S};
 use crate::failure::Failure;
 use crate::show;
-use loadline_ceph::{Backlog, BacklogKind, ClusterLook, OsdLook, backlogs, look};
+use loadline_ceph::{Backlog, BacklogKind, ClusterLook, OsdLook, backlogs, look_until_told};
 use serde_json::{Value, json};
+
+/// A recovery that moves a copy a second is seen for so long, in seconds; who waits for an answer may not wait much longer.
+const LONGEST_S: u64 = 30;
 
 pub(super) fn carry_out(args: &CephLookArgs) -> Result<(), Failure> {
     let connection = args.place.connect()?;
-    let found = look(&*connection, args.seconds)?;
+    let seconds = args.seconds.map_or(WATCHED_S..=LONGEST_S, |seconds| seconds..=seconds);
+    let found = look_until_told(&*connection, seconds)?;
     let backlogs = backlogs(&found);
     match args.json {
         true => show::json(&in_json(&found, &backlogs)),

@@ -63,6 +63,15 @@ pub struct DescribedPool {
     pub groups: u64,
     /// Whether its objects are cut into coded chunks.
     pub is_erasure_coded: bool,
+    /// Whether it is the manager's own, which every cluster has, and not its owner's.
+    #[serde(default)]
+    pub is_of_manager: bool,
+    /// Objects that it holds.
+    #[serde(default)]
+    pub objects: u64,
+    /// Their bytes, each object once.
+    #[serde(default)]
+    pub bytes: u64,
 }
 
 /// A placement group.
@@ -167,18 +176,26 @@ pub fn describe(
             options: osd.options.clone(),
         }
     });
+    let held = |pool: u64, of: fn(&DescribedGroup) -> u64| {
+        let of_pool = groups.iter().filter(|group| group.pool() == Some(pool));
+        of_pool.map(of).fold(0, u64::saturating_add)
+    };
     let pools = look.map.pools.iter().map(|pool| DescribedPool {
         id: pool.pool,
+        is_of_manager: pool.application_metadata.contains_key("mgr"),
+        objects: held(pool.pool, |group| group.objects),
+        bytes: held(pool.pool, |group| group.bytes),
         size: pool.size,
         min_size: pool.min_size,
         groups: pool.pg_num,
         is_erasure_coded: pool.is_erasure_coded(),
     });
+    let pools = pools.collect();
     Ok(DescribedCluster {
         form: FORM,
         releases: look.releases.of_osds(),
         osds: osds.collect(),
-        pools: pools.collect(),
+        pools,
         groups,
         flags: look.map.flags_set.clone(),
     })

@@ -1,12 +1,15 @@
 //! How long until recovery, scrubs and trimming have ended, and why it is not sooner.
 
-use crate::look::{ClusterLook, MovingGroup, OsdLook};
-use loadline_base::{GroupLeft, TimeLeft, time_left};
+use crate::history;
+use crate::look::{ClusterLook, OsdLook};
+use loadline_base::{Span, Time};
+use loadline_forecast::{Forecast, GroupLeft, TimeLeft};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The cluster tells of its groups this often, in seconds (`mgr_stats_period`): so late it says that it is clean.
-const TOLD_AFTER_S: f64 = 5.0;
+/// So much later than its last copy a cluster says that all is clean: the last group's members agree on it, each round of which waits for
+/// a map (one a second), and groups tell of themselves every 5 s (`mgr_stats_period`), 2.5 s later in the mean, or when they are asked.
+const TOLD_AFTER_S: f64 = 3.0;
 
 const DAY_S: f64 = 86_400.0;
 
@@ -57,13 +60,10 @@ fn recovery(look: &ClusterLook) -> Option<Backlog> {
     if left == 0.0 && look.status.osdmap.num_remapped_pgs == 0 {
         return None;
     }
-    let time = by_groups(look).or_else(|| by_counters(look, left));
+    let time = history::course(look).time_left().or_else(|| by_counters(look, left));
     let mut why = vec![class_of_recovery(look, misplaced, degraded)];
     if time.is_some_and(|time| time.about_s.is_none()) {
-        why.push(
-            "a queue of an OSD has moved too few copies to tell its pace: watch longer (--seconds)"
-                .to_owned(),
-        );
+        why.push("too few copies have moved to tell a pace: watch longer (--seconds)".to_owned());
     }
     why.extend(held_back(look));
     Some(Backlog {
@@ -77,36 +77,15 @@ fn recovery(look: &ClusterLook) -> Option<Backlog> {
     })
 }
 
-/// By what each group had left when the window began and has now: groups of one OSD with the same queue share its pace.
-fn by_groups(look: &ClusterLook) -> Option<TimeLeft> {
-    let [before, now] = &look.groups;
-    if before.groups == 0 || now.groups == 0 {
-        return None;
-    }
-    let queues = |primary: i64| {
-        let osd = look.osds.iter().find(|osd| i64::from(osd.id) == primary);
-        osd.and_then(OsdLook::queues).unwrap_or(1)
-    };
-    let group = |of: &MovingGroup| GroupLeft {
-        queue: (of.primary, of.number() % queues(of.primary)),
-        left: of.left,
-        waits: of.waits,
-    };
-    let [before, now] = [before, now].map(|look| {
-        let groups = look.moving.iter().map(|of| (of.pgid.as_str(), group(of)));
-        groups.collect::<BTreeMap<&str, _>>()
-    });
-    time_left(&before, &now, look.window_s)
-}
-
 /// By what the OSDs count, where their groups do not tell, or have not told anew.
 fn by_counters(look: &ClusterLook, left: f64) -> Option<TimeLeft> {
-    let ends = look.osds.iter().filter_map(|osd| osd.ends());
-    let moved: f64 = ends
-        .map(|(first, last)| (last.osd.push - first.osd.push) + (last.osd.pull - first.osd.pull))
-        .sum();
-    let all = |left: f64| BTreeMap::from([((), GroupLeft { queue: (), left, waits: true })]);
-    time_left(&all(left + moved), &all(left), look.window_s)
+    let moved: f64 = look.osds.iter().map(OsdLook::copies_sent).sum();
+    let mut course = Forecast::default();
+    let all =
+        |left: f64| BTreeMap::from([((), GroupLeft { from: (), to: None, left, waits: true })]);
+    course.note(Time::ZERO, all(left + moved));
+    course.note(Time::ZERO + Span::from_secs_f64(look.window_s), all(left));
+    course.time_left()
 }
 
 /// From 17.2.6 on the backfill of what is merely misplaced is best effort's (pull request 49975).

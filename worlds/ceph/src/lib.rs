@@ -23,6 +23,7 @@ mod stamp;
 mod check;
 mod describe;
 mod estimate;
+mod history;
 mod look;
 
 // What may be changed, and how it is put back.
@@ -33,7 +34,10 @@ pub use connection::{CephConnection, CephError, CommandAnswer, CommandTarget, as
 pub use describe::{DescribedCluster, DescribedGroup, DescribedOsd, DescribedPool, describe};
 pub use estimate::{Backlog, BacklogKind, backlogs};
 pub use librados::Librados;
-pub use look::{BusySample, ClusterLook, DeepStamp, MovingGroup, OsdLook, PgTotals, look};
+pub use look::{
+    BusySample, ClusterLook, DeepStamp, MovingGroup, OsdLook, PgTotals, SettledGroup, look,
+    look_until_told,
+};
 pub use place::{CephPlace, ConnectBy, NoCephPlace};
 pub use program::CephProgram;
 pub use recorded::RecordedCluster;

@@ -11,6 +11,7 @@ use crate::stamp::seconds_of;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -92,6 +93,10 @@ pub struct PgTotals {
     pub degraded: f64,
     /// Those of which copies are to move.
     pub moving: Vec<MovingGroup>,
+    /// Those with objects of which none is.
+    pub settled: Vec<SettledGroup>,
+    /// When the latest of them told of itself, by the cluster's clock; 0 if none did.
+    pub told_at_s: f64,
     /// Snapshots still to be trimmed, summed over groups.
     pub trim_queue: u64,
     /// PgGroups that trim.
@@ -109,17 +114,48 @@ pub struct MovingGroup {
     pub pgid: String,
     /// Who sends its copies; -1 while nobody serves it.
     pub primary: i64,
+    /// Who receives them; nobody where members lack what their log tells.
+    pub targets: Vec<i64>,
     /// Copies that are not where they belong, or do not exist.
     pub left: f64,
     /// Whether it waits for a slot.
     pub waits: bool,
+    /// Objects.
+    pub objects: f64,
+    /// Since when it has these members, by the cluster's clock: its recovery began then.
+    pub began_s: Option<f64>,
+    /// When it got its slot, or went to wait for one.
+    pub changed_s: Option<f64>,
+    /// The map that gave it these members.
+    pub epoch: u64,
+}
+
+/// A group that has all its copies where they belong.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SettledGroup {
+    /// Its name.
+    pub pgid: String,
+    /// Since when, by the cluster's clock.
+    pub since_s: f64,
+    /// The map that gave it its members.
+    pub epoch: u64,
+    /// Objects.
+    pub objects: f64,
 }
 
 impl MovingGroup {
     fn of(group: &PgStat) -> MovingGroup {
+        /// Stands for nobody.
+        const NONE: i64 = i32::MAX as i64;
+        let is_target = |osd: &&i64| (0..NONE).contains(*osd) && !group.acting.contains(*osd);
         MovingGroup {
             pgid: group.pgid.clone(),
             primary: group.acting.first().copied().unwrap_or(-1),
+            targets: group.up.iter().filter(is_target).copied().collect(),
+            objects: group.stat_sum.num_objects,
+            began_s: seconds_of(&group.last_became_active),
+            changed_s: seconds_of(&group.last_change),
+            epoch: group.mapping_epoch,
             left: group.stat_sum.num_objects_misplaced + group.stat_sum.num_objects_degraded,
             waits: ["backfill_wait", "recovery_wait"].iter().any(|word| group.state.contains(word)),
         }
@@ -149,7 +185,11 @@ impl PgTotals {
         let moving = MovingGroup::of(group);
         if moving.left > 0.0 {
             self.moving.push(moving);
+        } else if let Some(since_s) = moving.changed_s.filter(|_| moving.objects > 0.0) {
+            let MovingGroup { pgid, epoch, objects, .. } = moving;
+            self.settled.push(SettledGroup { pgid, since_s, epoch, objects });
         }
+        self.told_at_s = self.told_at_s.max(seconds_of(&group.last_fresh).unwrap_or(0.0));
         self.trim_queue = self.trim_queue.saturating_add(group.snaptrimq_len);
         self.trimming += u64::from(group.state.contains("snaptrim"));
         self.deep_scrubbing += u64::from(group.state.contains("scrubbing+deep"));
@@ -196,11 +236,25 @@ fn is_of_qos(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || NAMES.contains(&name)
 }
 
+/// So many copies tell the pace of a recovery within a quarter or so.
+const COPIES_TOLD: f64 = 64.0;
+
 /// Looks at a cluster for `seconds`, at least one.
 ///
 /// # Errors
 /// [`CephError`] if not even its status and its map can be had.
 pub fn look(on: &dyn CephConnection, seconds: u64) -> Result<ClusterLook, CephError> {
+    look_until_told(on, seconds..=seconds)
+}
+
+/// Looks at a cluster for so many seconds, at least one, and for longer while a recovery goes on of which too little has been seen.
+///
+/// # Errors
+/// [`CephError`] if not even its status and its map can be had.
+pub fn look_until_told(
+    on: &dyn CephConnection,
+    seconds: RangeInclusive<u64>,
+) -> Result<ClusterLook, CephError> {
     use CommandTarget::{Manager, Monitor};
     let map: OsdMapDump = ask(on, &Monitor, &json!({"prefix": "osd dump"}))?;
     let missing = Mutex::new(Vec::new());
@@ -229,12 +283,22 @@ pub fn look(on: &dyn CephConnection, seconds: u64) -> Result<ClusterLook, CephEr
     }
     gather.each(&mut osds, |gather, osd| gather.settings(osd));
     let before = gather.groups(&osds);
+    let began_s = on.time_of_day_s();
     gather.each(&mut osds, |gather, osd| gather.count(osd));
-    for _ in 0..seconds.max(1) {
+    let is_told = |osds: &[OsdLook]| {
+        before.moving.is_empty()
+            || osds.iter().map(OsdLook::copies_sent).sum::<f64>() >= COPIES_TOLD
+    };
+    for second in 0..(*seconds.end()).max(1) {
+        if second >= (*seconds.start()).max(1) && is_told(&osds) {
+            break;
+        }
         on.pause(Duration::from_secs(1));
         gather.each(&mut osds, |gather, osd| gather.count(osd));
     }
     let after = gather.groups(&osds);
+    // Asking takes time as well: on a busy machine a second a second.
+    let window_s = (on.time_of_day_s() - began_s).max(1.0);
     gather.each(&mut osds, |gather, osd| gather.queues(osd));
     let status: ClusterStatus = ask(on, &Monitor, &json!({"prefix": "status"}))?;
     let log =
@@ -248,7 +312,7 @@ pub fn look(on: &dyn CephConnection, seconds: u64) -> Result<ClusterLook, CephEr
         warnings: gather.ask(&Monitor, &log),
         groups: [before, after],
         osds,
-        window_s: seconds.max(1) as f64,
+        window_s,
         time_of_day_s: on.time_of_day_s(),
         missing: Vec::new(),
     };
@@ -376,6 +440,12 @@ impl OsdLook {
         let (first, last) = (self.counters.first()?, self.counters.last()?);
         // Counters that fell are of a process that began meanwhile.
         (self.counters.len() > 1 && last.osd.op >= first.osd.op).then_some((first, last))
+    }
+
+    /// Copies that it sent or asked for in the window.
+    pub fn copies_sent(&self) -> f64 {
+        let copies = |counters: &PerfDump| counters.osd.push + counters.osd.pull;
+        self.ends().map_or(0.0, |(first, last)| copies(last) - copies(first))
     }
 
     /// What waited in its scheduler at each sample, over all classes.

@@ -136,7 +136,11 @@ fn placed_as<'a>(
         let of_pool = cluster.groups.iter().filter(|group| group.pool() == Some(pool.id));
         of_pool.map(|group| group.bytes).fold(0, u64::saturating_add)
     };
-    let whole = cluster.pools.iter().filter(|pool| !pool.is_erasure_coded);
+    let of_owner = || cluster.pools.iter().filter(|pool| !pool.is_of_manager);
+    if of_owner().next().is_none() && !cluster.pools.is_empty() {
+        return Err("it has no pool but the manager's own: make the pools that are to be studied, and describe it again".to_owned());
+    }
+    let whole = of_owner().filter(|pool| !pool.is_erasure_coded);
     let largest = whole.max_by_key(|pool| (pool.groups, held(pool), std::cmp::Reverse(pool.id)));
     let coded = cluster.pools.iter().filter(|pool| pool.is_erasure_coded);
     let coded: Vec<String> = coded.map(|pool| pool.id.to_string()).collect();
@@ -433,6 +437,8 @@ mod tests {
         let coded = with(|it| it.pools.iter_mut().for_each(|pool| pool.is_erasure_coded = true));
         check(&coded, &[], "erasure-coded, which the engine does not have");
         check(&with(|it| it.pools.clear()), &[], "no pool whose groups");
+        let of_manager = with(|it| it.pools.iter_mut().for_each(|pool| pool.is_of_manager = true));
+        check(&of_manager, &[], "no pool but the manager's own");
         check(&with(|it| it.osds[1].id = 0), &[], "osd.0 is there twice");
         check(
             &with(|it| it.osds.iter_mut().for_each(|osd| osd.is_in = false)),

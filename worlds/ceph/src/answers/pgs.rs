@@ -17,6 +17,15 @@ pub struct PgStat {
     pub up: Vec<i64>,
     /// Who serves it.
     pub acting: Vec<i64>,
+    /// When it told of itself last.
+    pub last_fresh: String,
+    /// When its state became what it is.
+    pub last_change: String,
+    /// Since when it serves with these members.
+    pub last_became_active: String,
+    /// The map that gave it these members.
+    #[serde(deserialize_with = "lenient::whole")]
+    pub mapping_epoch: u64,
     /// The version that the last deep scrub saw; `0'0` before the first, whose stamp is the group's birth.
     pub last_deep_scrub: String,
     /// When.

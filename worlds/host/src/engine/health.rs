@@ -2,12 +2,11 @@
 
 use super::client_times::{ClientTimes, OpSort};
 use super::live::{LiveMeter, SecondEnd};
-use super::recovery_looks::RecoveryLooks;
 use crate::admin::api::{LiveImage, LiveSecond};
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::{Image, ImageId};
-use loadline_node::LeftToRecover;
+use loadline_node::{LeftToRecover, RecoveryForecast};
 use loadline_osd::{OpKind, Received, Reply};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -116,7 +115,7 @@ pub(super) struct HealthMeter {
     slowest: Vec<Past>,
     times: ClientTimes,
     live: LiveMeter,
-    recovery: RecoveryLooks,
+    recovery: RecoveryForecast,
 }
 
 impl HealthMeter {
@@ -203,8 +202,8 @@ impl HealthMeter {
         &self.live
     }
 
-    /// What recovery had left at the end of each of them.
-    pub(super) fn recovery(&self) -> &RecoveryLooks {
+    /// The recovery that is going on, since it began.
+    pub(super) fn recovery(&self) -> &RecoveryForecast {
         &self.recovery
     }
 

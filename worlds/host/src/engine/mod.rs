@@ -38,7 +38,6 @@ mod rack_disks;
 mod rack_loop;
 mod racks;
 mod range_work;
-mod recovery_looks;
 mod room;
 mod settings;
 mod shared_memory;
