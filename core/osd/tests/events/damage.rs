@@ -53,6 +53,37 @@ fn a_client_reads_what_another_copy_gives_back() {
     ends_well(&mut bench, &[0, 1], &[1]);
 }
 
+/// In the holder's queue a pull may pass what it was told before. What came then was without the write, and took it away where it had been carried out
+/// already: bytes that were acknowledged read as zeros.
+#[test]
+fn an_object_is_pulled_when_its_holder_has_confirmed_what_is_under_way() {
+    let mut bench = copies(2);
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    bench.hold(|effect| match effect {
+        Effect::Send(envelope) => matches!(envelope.message, Message::Write(..)),
+        _ => false,
+    });
+    bench.op(7, OpKind::Write, 1, 2);
+    bench.run();
+    bench.spoil(0, 1);
+    bench.op(8, OpKind::Read, 1, 2);
+    bench.check(&["osd.0: Read of 4096 as client"]);
+    bench.release();
+    bench.check(&[
+        "osd.0 to osd.1: write 1",
+        "osd.1: Write of 4096 as immediate",
+        "osd.1 to osd.0: write done",
+        "osd.0 to osd.1: pull 1",
+        "reply 7",
+        "osd.1: Read of 4096 as background_recovery",
+        "osd.1 to osd.0: push 1",
+        "osd.0: Write of 4096 as background_recovery",
+        "pg 0 recovered in 2",
+    ]);
+    ends_well(&mut bench, &[0, 1], &[1]);
+}
+
 /// What lacks something is not whole, and the owner of the map goes by that: it hears of it when it is found, not when the next interval begins.
 /// (Until then the map called the group clean, and what was kept beside it could go.)
 #[test]
