@@ -31,22 +31,17 @@ pub fn build_id(version: &str) -> String {
 /// A part at a time: with its debug information a program is larger than all that some runs have in memory.
 fn hash_of(mut file: File) -> io::Result<u64> {
     let mut hash = file.metadata()?.len();
-    let mut part = vec![0; HASHED_PART];
+    let mut part = Vec::with_capacity(HASHED_PART);
     loop {
-        let mut length = 0;
-        while length < part.len() {
-            match file.read(&mut part[length..])? {
-                0 => break,
-                more => length += more,
-            }
-        }
-        let words = part[..length].chunks(8).map(|chunk| {
+        part.clear();
+        let length = file.by_ref().take(HASHED_PART as u64).read_to_end(&mut part)?;
+        let words = part.chunks(8).map(|chunk| {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             u64::from_le_bytes(word)
         });
         hash = words.fold(hash, |hash, word| mix64(hash ^ word));
-        if length < part.len() {
+        if length < HASHED_PART {
             return Ok(hash);
         }
     }

@@ -18,7 +18,7 @@ pub use ceph::{
 };
 pub use host::{EmbeddedSpec, EmbeddedStore, Hosted, HostedSpec, check, engine_of, fio_jobs};
 pub use loadline_ceph::guard::OsdHook;
-pub use loadline_ceph::{DescribedCluster, DescribedOsd, DescribedPool};
+pub use loadline_ceph::{DescribedCluster, DescribedGroup, DescribedOsd, DescribedPool};
 pub use place::{ClientKind, HostPlace, NoPlace, RealDisks, RealPlace};
 pub use sim::{Simulated, SimulatedDisk, SimulatedSpec, small_stores};
 

@@ -5,13 +5,13 @@ use super::reach::NodeArgs;
 use super::size;
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::ClientError;
 use loadline_host::admin::api::{Command, SnapshotName, Snapshots};
+use loadline_host::admin::{ClientError, is_nobody};
 use loadline_host::why;
 use loadline_study::write_whole;
 use serde_json::json;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -140,13 +140,11 @@ fn open<'a>(
 ) -> Result<Export<'a>, Failure> {
     let socket = node.folder().join("nbd.sock");
     Export::open(&socket, &name.to_string(), question).map_err(|error| match error {
+        ExportError::Broken(error) if is_nobody(&error) => {
+            Failure::from(ClientError::NobodyAnswers { socket })
+        }
         ExportError::Broken(error) => {
-            let is_nobody =
-                matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
-            match is_nobody {
-                true => Failure::Environment(ClientError::NobodyAnswers { socket }.to_string()),
-                false => Failure::Environment(format!("{}: {}", socket.display(), why(&error))),
-            }
+            Failure::Environment(format!("{}: {}", socket.display(), why(&error)))
         }
         error => of_export(name, &error),
     })

@@ -127,6 +127,12 @@ impl DescribedGroup {
         self.name.split_once('.')?.0.parse().ok()
     }
 
+    /// What those of a pool hold together, of what is asked of each.
+    pub fn held(groups: &[DescribedGroup], pool: u64, of: impl Fn(&DescribedGroup) -> u64) -> u64 {
+        let of_pool = groups.iter().filter(|group| group.pool() == Some(pool));
+        of_pool.map(of).fold(0, u64::saturating_add)
+    }
+
     /// Its number inside the pool.
     pub fn number(&self) -> Option<u32> {
         u32::from_str_radix(self.name.split_once('.')?.1, 16).ok()
@@ -176,15 +182,11 @@ pub fn describe(
             options: osd.options.clone(),
         }
     });
-    let held = |pool: u64, of: fn(&DescribedGroup) -> u64| {
-        let of_pool = groups.iter().filter(|group| group.pool() == Some(pool));
-        of_pool.map(of).fold(0, u64::saturating_add)
-    };
     let pools = look.map.pools.iter().map(|pool| DescribedPool {
         id: pool.pool,
         is_of_manager: pool.application_metadata.contains_key("mgr"),
-        objects: held(pool.pool, |group| group.objects),
-        bytes: held(pool.pool, |group| group.bytes),
+        objects: DescribedGroup::held(&groups, pool.pool, |group| group.objects),
+        bytes: DescribedGroup::held(&groups, pool.pool, |group| group.bytes),
         size: pool.size,
         min_size: pool.min_size,
         groups: pool.pg_num,

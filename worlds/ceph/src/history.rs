@@ -38,10 +38,11 @@ pub(crate) fn course(look: &ClusterLook) -> Forecast<GroupTarget<'_>, OsdQueue> 
         Time::ZERO + Span::from_secs_f64((seconds - began_s.min(window_began_s)).max(0.0))
     };
     if waits && began_s < window_began_s {
+        let past = BeforeWindow::new(&queues, [before, now], began_s, window_began_s);
         for moment in 0..MOMENTS {
             let share = f64::from(moment) / f64::from(MOMENTS);
             let seconds = began_s + share * (window_began_s - began_s);
-            course.note(at(seconds), queues.left_at(seconds, before, now, window_began_s));
+            course.note(at(seconds), past.left_at(seconds));
         }
     }
     let now_left = |groups: &MovingGroup| groups.left;
@@ -89,49 +90,74 @@ impl<'a> Queues<'a> {
         }
         all
     }
+}
 
-    /// What was left at a moment before the window began, of those that move now and of those that were done until then.
-    fn left_at(
-        &self,
-        at_s: f64,
-        before: &PgTotals,
-        now: &'a PgTotals,
+/// What is known of the time before the window, of which no look was made.
+struct BeforeWindow<'a, 'q> {
+    queues: &'q Queues<'a>,
+    now: &'a PgTotals,
+    /// What each group had left when the window began.
+    left: BTreeMap<&'a str, f64>,
+    began_s: f64,
+    window_began_s: f64,
+    /// Objects of those that are to move, and their copies.
+    objects: f64,
+    copies: f64,
+    /// The earliest map that gave one of these its members.
+    epoch: u64,
+}
+
+impl<'a, 'q> BeforeWindow<'a, 'q> {
+    fn new(
+        queues: &'q Queues<'a>,
+        [before, now]: [&'a PgTotals; 2],
+        began_s: f64,
         window_began_s: f64,
-    ) -> LeftByWay<'a> {
-        let of_window: BTreeMap<&str, f64> =
-            before.moving.iter().map(|group| (group.pgid.as_str(), group.left)).collect();
-        let mut all = self.left(&now.moving, |group| {
-            let then = of_window.get(group.pgid.as_str()).copied().unwrap_or(group.left);
-            let in_all = (group.objects * group.targets.len() as f64).max(then);
+    ) -> BeforeWindow<'a, 'q> {
+        let left = before.moving.iter().map(|group| (group.pgid.as_str(), group.left)).collect();
+        let (mut copies, mut objects, mut epoch) = (0.0, 0.0, u64::MAX);
+        for group in now.moving.iter().filter(|group| !group.targets.is_empty()) {
+            copies += group.copies();
+            objects += group.objects;
+            epoch = epoch.min(group.epoch);
+        }
+        BeforeWindow { queues, now, left, began_s, window_began_s, objects, copies, epoch }
+    }
+
+    /// What was left at a moment, of those that move now and of those that were done until the window began.
+    fn left_at(&self, at_s: f64) -> LeftByWay<'a> {
+        let mut all = self.queues.left(&self.now.moving, |group| {
+            let then = self.left.get(group.pgid.as_str()).copied().unwrap_or(group.left);
+            let in_all = group.copies().max(then);
             let changed_s = group.changed_s.unwrap_or(at_s);
             let done = match group.waits {
                 // Of one that had a slot before, all that it moved was moved by then.
                 true => f64::from(u8::from(at_s >= changed_s)),
                 false => {
-                    ((at_s - changed_s) / (window_began_s - changed_s).max(1.0)).clamp(0.0, 1.0)
+                    let took_s = (self.window_began_s - changed_s).max(1.0);
+                    ((at_s - changed_s) / took_s).clamp(0.0, 1.0)
                 }
             };
             in_all - (in_all - then) * done
         });
-        let to_move = now.moving.iter().filter(|group| !group.targets.is_empty());
-        let (mut copies, mut objects, mut epoch) = (0.0, 0.0, u64::MAX);
-        for group in to_move {
-            copies += group.objects * group.targets.len() as f64;
-            objects += group.objects;
-            epoch = epoch.min(group.epoch);
-        }
-        let began_s = began_s(&now.moving).unwrap_or(f64::MAX);
         // One that only spoke with its members anew did so when the others began.
-        let done = now.settled.iter().filter(|group| {
-            group.epoch > epoch
-                && group.since_s > began_s + 1.0
+        let done = self.now.settled.iter().filter(|group| {
+            group.epoch > self.epoch
+                && group.since_s > self.began_s + 1.0
                 && group.since_s > at_s
-                && group.since_s <= window_began_s
+                && group.since_s <= self.window_began_s
         });
         all.extend(done.map(|group| {
-            let left = group.objects * copies / objects.max(1.0);
+            let left = group.objects * self.copies / self.objects.max(1.0);
             ((group.pgid.as_str(), -1), GroupLeft { from: (-1, 0), to: None, left, waits: true })
         }));
         all
+    }
+}
+
+impl MovingGroup {
+    /// Copies that its targets get of all of its objects.
+    fn copies(&self) -> f64 {
+        self.objects * self.targets.len() as f64
     }
 }

@@ -88,10 +88,18 @@ impl KeyBuffer {
 fn object_key(kind: u8, object: ObjectId, more: usize) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + OBJECT + more);
     key.push(kind);
-    key.extend_from_slice(&object.collection.get().to_be_bytes());
-    key.extend_from_slice(&object.object.0.to_be_bytes());
-    key.extend_from_slice(&object.snapshot.to_be_bytes());
+    key.extend_from_slice(&object_bytes(object));
     key
+}
+
+/// What names an object inside a key.
+#[inline]
+fn object_bytes(object: ObjectId) -> [u8; OBJECT] {
+    let mut bytes = [0; OBJECT];
+    bytes[..4].copy_from_slice(&object.collection.get().to_be_bytes());
+    bytes[4..12].copy_from_slice(&object.object.0.to_be_bytes());
+    bytes[12..].copy_from_slice(&object.snapshot.to_be_bytes());
+    bytes
 }
 
 /// Whether a key is short: all but those that have a user's key or an attribute's name in them.
@@ -119,11 +127,8 @@ pub fn extent(object: ObjectId, index: u64) -> Vec<u8> {
 /// The same, for who only looks for it.
 pub fn extent_key(object: ObjectId, index: u64) -> [u8; EXTENT_KEY] {
     let mut key = [EXTENT; EXTENT_KEY];
-    let (number, rest) = key[1..].split_at_mut(OBJECT);
-    number[..4].copy_from_slice(&object.collection.get().to_be_bytes());
-    number[4..12].copy_from_slice(&object.object.0.to_be_bytes());
-    number[12..].copy_from_slice(&object.snapshot.to_be_bytes());
-    rest.copy_from_slice(&index.to_be_bytes());
+    key[1..=OBJECT].copy_from_slice(&object_bytes(object));
+    key[1 + OBJECT..].copy_from_slice(&index.to_be_bytes());
     key
 }
 

@@ -10,7 +10,7 @@ use loadline_cluster::Placement;
 use loadline_cluster::settings::Settings;
 use loadline_device::Medium;
 use loadline_osd::OsdId;
-use loadline_testbed::{DescribedCluster, DescribedOsd, DescribedPool};
+use loadline_testbed::{DescribedCluster, DescribedGroup, DescribedOsd, DescribedPool};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -132,10 +132,9 @@ fn placed_as<'a>(
     cluster: &'a DescribedCluster,
     left_out: &mut Vec<String>,
 ) -> Result<&'a DescribedPool, String> {
-    let held = |pool: &DescribedPool| {
-        let of_pool = cluster.groups.iter().filter(|group| group.pool() == Some(pool.id));
-        of_pool.map(|group| group.bytes).fold(0, u64::saturating_add)
-    };
+    // A description of before has no bytes of its pools.
+    let held =
+        |pool: &DescribedPool| DescribedGroup::held(&cluster.groups, pool.id, |group| group.bytes);
     let of_owner = || cluster.pools.iter().filter(|pool| !pool.is_of_manager);
     if of_owner().next().is_none() && !cluster.pools.is_empty() {
         return Err("it has no pool but the manager's own: make the pools that are to be studied, and describe it again".to_owned());

@@ -56,6 +56,12 @@ pub enum ClientError {
     Refused(AdminRefusal),
 }
 
+/// Whether a socket of a node could not be reached because no node is there.
+pub fn is_nobody(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | ConnectionRefused | NotADirectory)
+}
+
 impl Client {
     /// Connects to the node that listens on `socket`.
     ///
@@ -67,14 +73,10 @@ impl Client {
                 let (socket, received) = (socket.into(), Vec::new());
                 Ok(Client { socket, stream, received, limit: QUESTION_LIMIT })
             }
-            Err(error) => Err(match error.kind() {
-                io::ErrorKind::NotFound
-                | io::ErrorKind::ConnectionRefused
-                | io::ErrorKind::NotADirectory => {
-                    ClientError::NobodyAnswers { socket: socket.into() }
-                }
-                _ => ClientError::Io { socket: socket.into(), error },
-            }),
+            Err(error) if is_nobody(&error) => {
+                Err(ClientError::NobodyAnswers { socket: socket.into() })
+            }
+            Err(error) => Err(ClientError::Io { socket: socket.into(), error }),
         }
     }
 
