@@ -57,6 +57,10 @@ fn what_is_promised_is_kept_beside_a_noisy_image_and_a_recovery() {
     let recovering = of("promised, and a recovery");
     assert_eq!(recovering.is_kept(), Some(true), "{:?}", recovering.images);
     assert!(recovering.figure("recovery/objects_per_s").is_some_and(|rate| rate > 10.0));
+    let alone = recovering.promise.as_ref().map(|promise| promise.alone_iops);
+    let same = promised.figure("client/iops").zip(promised.figure("neighbours/iops"));
+    let same = same.map(|(own, noisy)| own + noisy);
+    assert_eq!(alone, same, "the same promise, without the recovery");
     let records = fs::read_to_string(folder.path().join("runs.jsonl")).unwrap();
     assert!(records.contains("\"image\":\"noisy\""), "the raw seconds of each image are kept");
 }

@@ -3,6 +3,7 @@
 use super::args::CephFactsArgs;
 use crate::failure::Failure;
 use crate::show;
+use loadline_base::Bytes;
 use loadline_ceph::{DescribedCluster, DescribedPool, describe, look};
 
 pub(super) fn carry_out(args: &CephFactsArgs) -> Result<(), Failure> {
@@ -34,6 +35,5 @@ fn pools(described: &DescribedCluster) -> String {
     }
     let objects: u64 = others.iter().map(|pool| pool.objects).sum();
     let bytes: u64 = others.iter().map(|pool| pool.bytes).sum();
-    let gib = bytes as f64 / f64::from(1 << 30);
-    format!("{} pools with {objects} objects of {gib:.1} GiB{own}", others.len())
+    format!("{} pools with {objects} objects of {}{own}", others.len(), Bytes::new(bytes))
 }

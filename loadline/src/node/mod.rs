@@ -65,9 +65,12 @@ fn milliseconds(nanos: u64) -> String {
     format!("{:.3} ms", Span::from_nanos(nanos).as_millis_f64())
 }
 
+/// In nanoseconds; what is shown to the second says nothing of less.
+const SECOND: u64 = 1_000_000_000;
+
 /// A length of time to the second, in its two largest units.
 fn duration(nanos: u64) -> String {
-    let seconds = nanos / 1_000_000_000;
+    let seconds = nanos / SECOND;
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),

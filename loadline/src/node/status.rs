@@ -2,7 +2,7 @@
 
 use super::args::StatusArgs;
 use super::reach::NodeArgs;
-use super::{bandwidth, duration, image, osd, scrub};
+use super::{SECOND, bandwidth, duration, image, osd, scrub};
 use crate::failure::Failure;
 use crate::show;
 use loadline_base::{Bytes, Span};
@@ -137,6 +137,7 @@ fn deletion(deletion: &DeletionProgress) -> String {
 /// `, done in about 50 s`, or the least that it takes where no more is known.
 fn recovery_ends(recovery: &RecoveryPace) -> String {
     match (recovery.ends_in_ns, recovery.least_ns) {
+        (None, Some(0..SECOND)) => ", how long is not known yet".to_owned(),
         (None, Some(least)) => format!(", done in at least {}", duration(least)),
         (ends, _) => done_in(ends),
     }

@@ -1,7 +1,7 @@
 //! `loadline top`: the live page in a terminal, drawn anew each second until `q`, Escape or Ctrl-C.
 
 use super::args::TopArgs;
-use super::{bandwidth, duration, milliseconds};
+use super::{SECOND, bandwidth, duration, milliseconds};
 use crate::failure::Failure;
 use crate::show;
 use loadline_base::Bytes;
@@ -251,6 +251,7 @@ fn background(now: &LiveNow, second: &LiveSecond) -> Section {
         (_, Some(nanos)) => format!("in {}", duration(nanos)),
     };
     let recovery_ends = match (now.recovery.ends_in_ns, now.recovery.least_ns) {
+        (None, Some(0..SECOND)) => "not known yet".to_owned(),
         (None, Some(least)) => format!("in at least {}", duration(least)),
         (nanos, _) => ends(now.objects.degraded + now.objects.misplaced, nanos),
     };

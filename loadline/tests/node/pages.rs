@@ -66,6 +66,22 @@ fn a_status_and_its_health() {
     check("node-health-json.txt", &["health", "--json"], "GET /status", STATUS);
 }
 
+/// Times are told to the second, so "at least 0 s" would say nothing.
+#[test]
+fn the_least_that_a_recovery_takes_is_told_from_a_second_on() {
+    let check = |least: &str, says: &str| {
+        let ends = "\"ends_in_ns\": 50000000000, \"least_ns\": 45000000000";
+        assert!(STATUS.contains(ends));
+        let node = Scripted::new(&[("GET /status", 200, &STATUS.replace(ends, least))]);
+        let output = loadline(node.folder(), &["status"]);
+        let says = format!("69 MiB/s{says}");
+        assert!(output.stdout.contains(&says), "{says}: {}", output.stdout);
+    };
+    check("\"least_ns\": 999999999", ", how long is not known yet\n");
+    check("\"least_ns\": 1000000000", ", done in at least 1 s\n");
+    check("\"ends_in_ns\": 2000000000, \"least_ns\": 500000000", ", done in about 2 s\n");
+}
+
 /// The second page shows that it is asked again over the same connection; the script's end is the node's.
 #[test]
 fn a_watched_status_is_shown_again() {

@@ -106,7 +106,7 @@ function showNow() {
   byId("profile").textContent = now.profile || "none";
   byId("uptime").textContent = showSpan(now.uptime_ns);
   const ends = (nanos, left, least) => (left === 0 ? "" : nanos !== undefined ? showSpan(nanos)
-    : least !== undefined ? "at least " + showSpan(least) : "not at this rate");
+    : least === undefined ? "not at this rate" : least < 1e9 ? "not known yet" : "at least " + showSpan(least));
   const rate = (value) => shortNumber(value);
   const missing = now.objects.degraded + now.objects.misplaced;
   fill(byId("background"), [
