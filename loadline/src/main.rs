@@ -24,6 +24,7 @@ mod show;
 mod soak;
 mod store;
 mod study;
+mod tls;
 mod typed;
 
 use cli::CliCommand;

@@ -1,5 +1,6 @@
 //! What can be typed about databases.
 
+use crate::tls::TlsTyped;
 use clap::{Args, Subcommand};
 use loadline_base::{Bytes, Span};
 use loadline_kv::LogMode;
@@ -102,9 +103,11 @@ pub(crate) struct KvServeArgs {
     /// Listen on a socket, which only this user may use
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Listen on an address of the loopback
+    /// Listen on an address; off the loopback with --tls-certificate and passwords in --users
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) tcp: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) tls: TlsTyped,
     /// When a commit is answered: always (it survives a power cut), everysec (it survives the process), no
     #[arg(long, value_name = "WHEN", default_value = "everysec")]
     pub(crate) appendfsync: String,

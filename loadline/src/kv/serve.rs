@@ -7,11 +7,23 @@ use crate::{notify, show};
 use loadline_kv::{Db, DbOptions};
 use loadline_resp::{RespError, RespOptions, Users, promise_of};
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
-    let KvServeArgs { dir, size, cache, socket, tcp, appendfsync, users, clients, memory, idle } =
-        args;
+    let KvServeArgs {
+        dir,
+        size,
+        cache,
+        socket,
+        tcp,
+        tls,
+        appendfsync,
+        users,
+        clients,
+        memory,
+        idle,
+    } = args;
     let promise = promise_of(&appendfsync).ok_or_else(|| {
         Failure::Input(format!("--appendfsync {appendfsync}: it is always, everysec or no"))
     })?;
@@ -24,9 +36,12 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
                 .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?
         }
     };
+    let tls = tls.open(Path::new("")).map_err(|fault| {
+        Failure::Input(format!("--tls-{}: {}", fault.field.replace('_', "-"), fault.reason))
+    })?;
     let idle = idle.map(|idle| Duration::from_nanos(idle.nanos()));
-    let options = RespOptions { socket, tcp, clients, idle, memory, promise };
-    options.check()?;
+    let options = RespOptions { socket, tcp, tls, clients, idle, memory, promise };
+    options.check(&users)?;
     let stop = interruptible()?;
     let db = Db::open(&dir, DbOptions { size, cache, log_mode: promise, ..DbOptions::default() })?;
     let listens = options.clone();
@@ -36,8 +51,9 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
         &options,
         |listening| {
             let socket = listens.socket.map(|socket| socket.display().to_string());
-            let places: Vec<String> =
-                socket.into_iter().chain(listening.tcp.map(|tcp| tcp.to_string())).collect();
+            let sealed = if listens.tls.is_some() { "TLS on " } else { "" };
+            let tcp = listening.tcp.map(|tcp| format!("{sealed}{tcp}"));
+            let places: Vec<String> = socket.into_iter().chain(tcp).collect();
             // Whoever has closed this end reads it in the log.
             drop(show::text(&format!("serving {} at {}\n", dir.display(), places.join(" and "))));
             notify::ready();
@@ -51,7 +67,9 @@ impl From<RespError> for Failure {
     fn from(error: RespError) -> Failure {
         match error {
             RespError::Nowhere
-            | RespError::NotLoopback(_)
+            | RespError::TlsNowhere
+            | RespError::NoTls(_)
+            | RespError::NoPassword(_)
             | RespError::Memory(_)
             | RespError::Terms(_) => Failure::Input(error.to_string()),
             RespError::Descriptors { .. } | RespError::Listen(_) | RespError::Runtime(_) => {

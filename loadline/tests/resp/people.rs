@@ -1,10 +1,7 @@
 //! What is typed wrong is answered in a sentence.
 
-#[path = "../program/mod.rs"]
-mod program;
-
+use crate::program::check;
 use crate::server::Server;
-use program::check;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -13,7 +10,9 @@ fn what_cannot_be_served_is_refused_in_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     check(path, "kv serve --dir db", 2, "there is nothing to listen on");
-    check(path, "kv serve --dir db --tcp 0.0.0.0:6379", 2, "is not of the loopback");
+    check(path, "kv serve --dir db --tcp 0.0.0.0:6379", 2, "through TLS alone: give --tls-cert");
+    let half = "kv serve --dir db --tcp 127.0.0.1:0 --tls-certificate cert.pem";
+    check(path, half, 2, "--tls-key: TLS takes the key of its certificate");
     let never = "kv serve --dir db --socket s --appendfsync never";
     check(path, never, 2, "it is always, everysec or no");
     check(path, "kv serve --dir db --socket s --memory 1MiB", 2, "give at least that");

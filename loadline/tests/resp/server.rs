@@ -17,9 +17,14 @@ pub(crate) struct Server {
 impl Server {
     /// Serves the database in `folder/db`, with these arguments besides, which have no spaces of their own.
     pub(crate) fn start(folder: &Path, arguments: &str) -> Server {
+        Server::start_at(folder, "127.0.0.1:0", arguments)
+    }
+
+    /// The same, listening at another address besides the socket.
+    pub(crate) fn start_at(folder: &Path, tcp: &str, arguments: &str) -> Server {
         let socket = folder.join("kv.sock");
         let mut process = Command::new(env!("CARGO_BIN_EXE_loadline"))
-            .args(["kv", "serve", "--dir", "db", "--socket", "kv.sock", "--tcp", "127.0.0.1:0"])
+            .args(["kv", "serve", "--dir", "db", "--socket", "kv.sock", "--tcp", tcp])
             .args(arguments.split_whitespace())
             .current_dir(folder)
             .stdout(Stdio::piped())

@@ -60,10 +60,11 @@ pub(crate) async fn info(
         (
             "Stats",
             format!(
-                "total_connections_received:{}\r\nrejected_connections:{}\r\ntotal_commands_processed:{}\r\ntotal_error_replies:{}\r\n\
+                "total_connections_received:{}\r\nrejected_connections:{}\r\nloadline_tls_failed:{}\r\ntotal_commands_processed:{}\r\ntotal_error_replies:{}\r\n\
                  keyspace_hits:{}\r\nkeyspace_misses:{}\r\nexpired_keys:{}\r\nloadline_commits:{}\r\nloadline_conflicts:{}\r\n",
                 counts.connections.get(),
                 counts.refused.get(),
+                counts.unsealed.get(),
                 counts.commands.get(),
                 counts.errors.get(),
                 counts.found.get(),

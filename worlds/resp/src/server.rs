@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use loadline_base::Bytes;
 use loadline_host::{ListenAt, ListenError, listen_at, raise_descriptors};
 use loadline_kv::{Db, LogMode};
+use loadline_tls::TlsServer;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fs, io};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::task::LocalSet;
 
 /// Rights to the socket.
@@ -32,8 +33,10 @@ const OTHER_DESCRIPTORS: u64 = 64;
 pub struct RespOptions {
     /// A socket's path; it gets mode 0600.
     pub socket: Option<PathBuf>,
-    /// An address of this machine's loopback.
+    /// An address; other than of this machine's loopback only with `tls`, and users who all have passwords.
     pub tcp: Option<SocketAddr>,
+    /// By what connections at that address go through TLS, and no others do.
+    pub tls: Option<TlsServer>,
     /// Connections at a time.
     pub clients: usize,
     /// How long a connection may say nothing; `None` for ever.
@@ -45,16 +48,16 @@ pub struct RespOptions {
 }
 
 impl RespOptions {
-    /// Refuses what can be known to be wrong before a database is opened.
+    /// Refuses what can be known to be wrong before a database is opened for these users.
     ///
     /// # Errors
     /// [`RespError`], all of them but those of the system.
-    pub fn check(&self) -> Result<(), RespError> {
-        if self.socket.is_none() && self.tcp.is_none() {
-            return Err(RespError::Nowhere);
-        }
-        if let Some(address) = self.tcp.filter(|address| !address.ip().is_loopback()) {
-            return Err(RespError::NotLoopback(address));
+    pub fn check(&self, users: &Users) -> Result<(), RespError> {
+        match self.tcp {
+            None if self.tls.is_some() => return Err(RespError::TlsNowhere),
+            None if self.socket.is_none() => return Err(RespError::Nowhere),
+            Some(address) if !address.ip().is_loopback() => self.check_outside(address, users)?,
+            _ => {}
         }
         if self.memory < MEMORY_MIN {
             return Err(RespError::Memory(self.memory));
@@ -65,6 +68,15 @@ impl RespOptions {
         }
         Ok(())
     }
+
+    /// Where other machines come, nobody reads along, and each has to say who it is.
+    fn check_outside(&self, address: SocketAddr, users: &Users) -> Result<(), RespError> {
+        match &self.tls {
+            None => Err(RespError::NoTls(address)),
+            Some(_) if !users.all_have_passwords() => Err(RespError::NoPassword(address)),
+            Some(_) => Ok(()),
+        }
+    }
 }
 
 /// Why a server does not run.
@@ -73,11 +85,20 @@ pub enum RespError {
     /// Neither a socket nor an address was given.
     #[error("there is nothing to listen on; name a --socket, or a --tcp address")]
     Nowhere,
+    /// TLS is for an address, and there is none.
+    #[error("TLS is for a --tcp address, and there is none")]
+    TlsNowhere,
     /// Others than this machine's own users could read along.
     #[error(
-        "{0} is not of the loopback, and there is no encryption: listen on 127.0.0.1 or a --socket, behind a tunnel"
+        "{0} can be reached from outside, where it is served through TLS alone: give --tls-certificate and --tls-key, or listen on \
+         127.0.0.1 or a --socket"
     )]
-    NotLoopback(SocketAddr),
+    NoTls(SocketAddr),
+    /// Whoever reaches the address would be somebody.
+    #[error(
+        "{0} can be reached from outside, and not every user has a password: give a file of --users in which each has one"
+    )]
+    NoPassword(SocketAddr),
     /// One connection alone could use up all.
     #[error(
         "{0} of memory for connections is too little, since one request may have half of {MEMORY_MIN}; give at least that"
@@ -129,7 +150,7 @@ pub fn serve(
     ready: impl FnOnce(Listening),
     stop: &AtomicBool,
 ) -> Result<(), RespError> {
-    options.check()?;
+    options.check(&users)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
     tasks.block_on(&runtime, async {
@@ -142,7 +163,8 @@ pub fn serve(
         let tcp = tcp.map(|(tcp, _)| to_accept_tcp(tcp)).transpose()?;
         let unix = unix.map(|(unix, _)| to_accept_unix(unix)).transpose()?;
         ready(Listening { tcp: address });
-        let door = Rc::new(Door { service, clients: options.clients, idle: options.idle });
+        let tls = options.tls.clone();
+        let door = Rc::new(Door { service, clients: options.clients, idle: options.idle, tls });
         tokio::select! {
             () = accept_tcp(&door, tcp) => {}
             () = accept_unix(&door, unix) => {}
@@ -179,10 +201,14 @@ struct Door {
     service: Rc<Service>,
     clients: usize,
     idle: Option<Duration>,
+    /// Of those who come by TCP.
+    tls: Option<TlsServer>,
 }
 
 /// After a failure to accept, which is mostly a want of descriptors, others may need a moment.
 const BREATH: Duration = Duration::from_millis(50);
+/// Whoever has not come through TLS by then is not waited for.
+const TLS_PATIENCE: Duration = Duration::from_secs(10);
 
 async fn accept_tcp(door: &Rc<Door>, listener: Option<TcpListener>) {
     let Some(listener) = listener else { return std::future::pending().await };
@@ -191,7 +217,10 @@ async fn accept_tcp(door: &Rc<Door>, listener: Option<TcpListener>) {
             Ok((stream, _)) => {
                 // Without it small answers wait for more; where it fails they do.
                 drop(stream.set_nodelay(true));
-                door.let_in(stream);
+                match door.tls.clone() {
+                    None => door.let_in(stream),
+                    Some(tls) => door.let_in_through(tls, stream),
+                }
             }
             Err(_) => tokio::time::sleep(BREATH).await,
         }
@@ -210,23 +239,56 @@ async fn accept_unix(door: &Rc<Door>, listener: Option<UnixListener>) {
 
 impl Door {
     fn let_in(self: &Rc<Door>, mut stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
-        let counts = &self.service.counts;
-        if counts.connected.get() >= self.clients as u64 {
-            count(&counts.refused);
+        let Some(place) = self.place() else {
             // It fits into an empty socket. Who does not even take the refusal goes without it.
             drop(stream.write_all(b"-ERR max number of clients reached\r\n").now_or_never());
             return;
+        };
+        tokio::task::spawn_local(place.serve(stream));
+    }
+
+    /// Who is one too many here learns no more than that the connection ends.
+    fn let_in_through(self: &Rc<Door>, tls: TlsServer, stream: TcpStream) {
+        let Some(place) = self.place() else { return };
+        tokio::task::spawn_local(async move {
+            match tokio::time::timeout(TLS_PATIENCE, tls.accept(stream)).await {
+                Ok(Ok(stream)) => place.serve(stream).await,
+                // It has been told what is wrong with it, if it listens.
+                Ok(Err(_)) | Err(_) => count(&place.door.service.counts.unsealed),
+            }
+        });
+    }
+
+    /// A place for one connection, if there is one.
+    fn place(self: &Rc<Door>) -> Option<ConnectionPlace> {
+        let counts = &self.service.counts;
+        if counts.connected.get() >= self.clients as u64 {
+            count(&counts.refused);
+            return None;
         }
         count(&counts.connections);
         count(&counts.connected);
-        let number = counts.connections.get();
-        let session = RespSession::new(Rc::clone(&self.service), number, stream);
-        let door = Rc::clone(self);
-        tokio::task::spawn_local(async move {
-            // A connection that breaks has nobody who could be told.
-            drop(session.run(door.idle).await);
-            let connected = &door.service.counts.connected;
-            connected.set(connected.get() - 1);
-        });
+        Some(ConnectionPlace { door: Rc::clone(self), number: counts.connections.get() })
+    }
+}
+
+/// One connection's place among all, until this is dropped.
+struct ConnectionPlace {
+    door: Rc<Door>,
+    number: u64,
+}
+
+impl ConnectionPlace {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let session = RespSession::new(Rc::clone(&self.door.service), self.number, stream);
+        // A connection that breaks has nobody who could be told.
+        drop(session.run(self.door.idle).await);
+    }
+}
+
+impl Drop for ConnectionPlace {
+    fn drop(&mut self) {
+        let connected = &self.door.service.counts.connected;
+        connected.set(connected.get() - 1);
     }
 }

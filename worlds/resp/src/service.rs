@@ -46,6 +46,8 @@ pub(crate) struct RespCounts {
     pub(crate) connections: Cell<u64>,
     pub(crate) connected: Cell<u64>,
     pub(crate) refused: Cell<u64>,
+    /// Those with which TLS came to nothing.
+    pub(crate) unsealed: Cell<u64>,
     pub(crate) commands: Cell<u64>,
     pub(crate) errors: Cell<u64>,
     pub(crate) found: Cell<u64>,

@@ -19,6 +19,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
 
 /// What a connection may make the server keep: a request, and a transaction's commands.
 const LIMITS: RespLimits =
@@ -28,12 +29,16 @@ const MULTI_BYTES_MAX: usize = 8 << 20;
 const ON_THEIR_WAY_MAX: usize = 128;
 /// How long a request that is not whole may keep what others wait for, and how long one waits for that.
 const STANDSTILL: Duration = Duration::from_secs(10);
+/// Who has to say who it is and has not by then makes room for others.
+const LOGIN: Duration = Duration::from_secs(30);
 
 /// See [above](self).
 pub(crate) struct RespSession<S> {
     service: Rc<Service>,
     number: u64,
     user: Option<SessionUser>,
+    /// Until when it may be nobody.
+    login_by: Instant,
     database: u8,
     version: RespVersion,
     name: Vec<u8>,
@@ -111,6 +116,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
             let patience = match (is_whole, self.service.budget.is_full()) {
                 (false, true) => Some(idle.unwrap_or(STANDSTILL).min(STANDSTILL)),
                 _ => idle,
+            };
+            let patience = match self.user {
+                Some(_) => patience,
+                None => {
+                    let left = self.login_by.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return self.out.close().await;
+                    }
+                    Some(patience.unwrap_or(left).min(left))
+                }
             };
             reader.rest();
             let service = Rc::clone(&self.service);
@@ -271,6 +286,7 @@ impl<S> RespSession<S> {
             service,
             number,
             user: None,
+            login_by: Instant::now() + LOGIN,
             database: 0,
             version: RespVersion::Two,
             name: Vec::new(),
@@ -462,6 +478,7 @@ impl<S> RespSession<S> {
         if let Some(before) = self.user.take() {
             self.service.gate.close(before.flow);
         }
+        self.login_by = Instant::now() + LOGIN;
         self.user = user.map(|number| SessionUser {
             number,
             flow: self.service.gate.flow(number, self.number),

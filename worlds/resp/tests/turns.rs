@@ -30,6 +30,7 @@ fn served(clients: impl FnOnce(&Path)) {
     let options = RespOptions {
         socket: Some(socket.clone()),
         tcp: None,
+        tls: None,
         clients: 100,
         idle: None,
         memory: Bytes::from_mib(64),

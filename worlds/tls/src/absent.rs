@@ -21,6 +21,12 @@ impl NoServer {
         match self.0 {}
     }
 
+    #[expect(missing_docs, reason = "nobody has one to ask")]
+    #[expect(clippy::unused_async, reason = "who has one waits")]
+    pub async fn accept<S>(&self, _stream: S) -> std::io::Result<S> {
+        match self.0 {}
+    }
+
     /// Nobody has one to ask.
     pub fn begin(&self) -> NoTalk {
         match self.0 {}

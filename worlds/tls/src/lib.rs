@@ -1,8 +1,8 @@
-//! TLS as a server's side speaks it: bytes in, bytes out ([`TlsTalk`]), by the certificates of an operator ([`TlsServer`]), with clients
-//! known by the names in theirs ([`ClientNames`]).
+//! TLS as a server's side speaks it, by the certificates of an operator ([`TlsServer`]): bytes in, bytes out ([`TlsTalk`]), with clients
+//! known by the names in theirs ([`ClientNames`]); or a stream over another one ([`TlsServer::accept`]), for who has tasks that wait.
 //!
-//! The protocol itself, its checks and its cryptography are rustls'; this crate turns its state machine, and reads files. Nothing
-//! waits here: there is no socket, no thread and no time-out, which are the owner's, as is the memory that a talk says it holds.
+//! The protocol itself, its checks and its cryptography are rustls'; this crate turns its state machine, and reads files. There is no
+//! socket here, no thread and no time-out, which are the owner's, as is the memory that a talk says it holds.
 //!
 //! This crate may not know what goes through a connection, nor which client may do what. Without the feature `rustls` it has the same
 //! door and lets nobody in, so that who stands on it is the same program.
@@ -14,6 +14,8 @@ mod names;
 mod absent;
 #[cfg(feature = "rustls")]
 mod server;
+#[cfg(feature = "rustls")]
+mod stream;
 #[cfg(feature = "rustls")]
 mod talk;
 

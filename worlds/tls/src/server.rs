@@ -63,9 +63,13 @@ impl TlsServer {
         self.asks_clients
     }
 
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        self.config.clone()
+    }
+
     /// A connection on which the client begins.
     pub fn begin(&self) -> TlsTalk {
-        TlsTalk::new(self.config.clone())
+        TlsTalk::new(self.config())
     }
 }
 

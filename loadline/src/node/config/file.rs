@@ -2,6 +2,7 @@
 //! out has its default in `meant.rs`; one that is skipped among the flags is said in files alone, or typed in another way (`flags.rs`).
 
 use super::words::{PresetName, SocketMode, Typed, from_text};
+use crate::tls::TlsTyped;
 use clap::Args;
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
@@ -180,21 +181,6 @@ pub(super) struct NbdTyped {
     // By a name in the client's certificate.
     #[arg(skip)]
     pub(super) clients: BTreeMap<String, ClientTyped>,
-}
-
-/// The files by which TLS goes.
-#[derive(Clone, Debug, Default, Args, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct TlsTyped {
-    /// Let NBD clients come by --nbd-tcp through TLS alone: the node's certificate in PEM, with those between it and its CA behind it
-    #[arg(long = "tls-certificate", value_name = "FILE")]
-    pub(super) certificate: Option<PathBuf>,
-    /// The key of that certificate, which not everybody may read
-    #[arg(long = "tls-key", value_name = "FILE")]
-    pub(super) key: Option<PathBuf>,
-    /// Let those in alone whose certificates are by one of these CAs
-    #[arg(long = "tls-client-ca", value_name = "FILE")]
-    pub(super) client_ca: Option<PathBuf>,
 }
 
 /// The images of a client that TLS knows by its certificate.

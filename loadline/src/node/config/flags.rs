@@ -1,9 +1,10 @@
 //! `loadline serve` as it is typed without a file.
 
-use super::file::{FileValue, NbdTyped, NodeFile, OsdTyped, TlsTyped};
+use super::file::{FileValue, NbdTyped, NodeFile, OsdTyped};
 use super::meant::{FieldFault, check_count};
 use crate::failure::Failure;
 use crate::node::reach::default_dir;
+use crate::tls::TlsTyped;
 use clap::Args;
 use loadline_base::Bytes;
 use loadline_host::why;

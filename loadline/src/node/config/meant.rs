@@ -1,9 +1,10 @@
 //! From what was typed to what was meant: defaults, and the rules that concern more than one field.
 
-use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, TlsTyped, VhostTyped};
+use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, VhostTyped};
 use super::words::Typed;
 use super::{ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
+use crate::tls::{TlsTyped, TlsTypedFault};
 use loadline_base::{Bytes, Span};
 use loadline_cluster::PGS_PER_OSD_MAX;
 use loadline_cluster::images::{ImageError, may_be_named};
@@ -19,7 +20,7 @@ use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
 use loadline_study::unknown;
-use loadline_tls::{TlsFiles, TlsServer};
+use loadline_tls::TlsServer;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -423,18 +424,7 @@ fn access(nbd: &NbdTyped) -> Result<NbdAccess, FieldFault> {
 
 /// The server that the files make.
 fn tls(typed: &TlsTyped, folder: &Path) -> Result<Option<TlsServer>, FieldFault> {
-    let TlsTyped { certificate, key, client_ca } = typed;
-    let (certificate, key) = match (certificate, key) {
-        (Some(certificate), Some(key)) => (folder.join(certificate), folder.join(key)),
-        (None, None) if client_ca.is_none() => return Ok(None),
-        (None, _) => return Err(FieldFault::new("certificate", "TLS takes a certificate")),
-        (_, None) => return Err(FieldFault::new("key", "TLS takes the key of its certificate")),
-    };
-    let client_ca = client_ca.as_ref().map(|path| folder.join(path));
-    let files = TlsFiles { certificate, key, client_ca };
-    TlsServer::open(&files)
-        .map(Some)
-        .map_err(|problem| FieldFault::new("certificate", problem.to_string()))
+    typed.open(folder).map_err(|TlsTypedFault { field, reason }| FieldFault::new(field, reason))
 }
 
 /// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine, unless TLS asks who comes, or somebody
