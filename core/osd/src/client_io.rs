@@ -274,7 +274,7 @@ impl Osd {
             self.end_op(now, tag, result, fx);
         } else {
             self.weigh_doubts(now, op.pg, tag, fx);
-            self.pull_what_was_put_off(now, op.pg, op.object, fx);
+            self.move_what_was_put_off(now, op.pg, op.object, fx);
         }
         if lost.any() {
             self.begin_repair(now, op.pg, fx);
@@ -290,7 +290,7 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let InFlight { op, stamps, last, .. } = self.ops.end(tag);
-        self.pull_what_was_put_off(now, op.pg, op.object, fx);
+        self.move_what_was_put_off(now, op.pg, op.object, fx);
         match op.kind {
             OpKind::Trim(_) => self.object_trimmed(now, op.pg, tag, result.map(drop), fx),
             _ => {

@@ -15,6 +15,7 @@ use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
 use loadline_store::ObjectNo;
 use loadline_store::paged::Wait;
+use std::collections::BTreeSet;
 
 impl Osd {
     /// Hands an access to the store in the class of the work it belongs to. `urgency` is that of the placement group's
@@ -222,6 +223,7 @@ impl Osd {
                 AccessFailure::NoSpace,
                 Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _),
             ) => {
+                self.remove_what_came_in_part(now, pg, BTreeSet::from([object]));
                 self.refuse_push(now, asker, pg, object, fx);
             }
             // The next deep scrub records them again, and tells what it cannot read.

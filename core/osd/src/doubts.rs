@@ -51,7 +51,11 @@ impl Osd {
         ends: LostEnds,
         fx: &mut Effects,
     ) {
-        let Some(in_flight) = self.ops.get_mut(tag) else { return };
+        let Some(in_flight) = self.ops.get_mut(tag) else {
+            // It was refused, since the primary itself could not carry it out: nobody is to have what is asked about, and the copy must not
+            // stand still for it.
+            return self.send(from, pg, Message::GoPast(tag, LostEnds::default()), fx);
+        };
         in_flight.doubts.push((from, ends));
         self.weigh_doubts(now, pg, tag, fx);
     }

@@ -71,7 +71,7 @@ pub(crate) struct InFlightOps {
     ops: Slots<InFlight>,
     /// Numbers ops so that none is confused with another in the same slot.
     sequence: u32,
-    /// Objects whose pull is put off until a copy has confirmed the updates of them that are under way.
+    /// Objects whose pull or push is put off until a copy has confirmed the updates of them that are under way.
     put_off: BTreeSet<(PgId, ObjectNo)>,
 }
 
@@ -122,7 +122,7 @@ impl InFlightOps {
         self.ops.iter().any(|(_, in_flight)| is_owed(in_flight))
     }
 
-    /// A pull of this object waits for what is under way.
+    /// A pull or a push of this object waits for what is under way.
     pub(crate) fn put_off(&mut self, pg: PgId, object: ObjectNo) {
         self.put_off.insert((pg, object));
     }

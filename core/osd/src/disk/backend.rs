@@ -15,6 +15,7 @@ use loadline_store::paged::{Fault, LostEnds};
 use loadline_store::{
     AccessCompletion, DirectAccess, DirectStore, ObjectNo, Objects, RequestId, Submission,
 };
+use std::collections::BTreeSet;
 
 /// The store under an OSD.
 pub(crate) enum StoreBackend {
@@ -121,10 +122,16 @@ impl StoreBackend {
         }
     }
 
-    /// Forgets what is still to be done of objects that are being put: of this one, or of all of the collection.
-    pub(crate) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
-        if let StoreBackend::Paged(paged) = self {
-            paged.give_up_puts(pg, object);
+    /// Forgets what is still to be done of objects that are being put: of this one, or of all of the collection. Answers which they were: some of
+    /// each may be on the disk.
+    pub(crate) fn give_up_puts(
+        &mut self,
+        pg: PgId,
+        object: Option<ObjectNo>,
+    ) -> BTreeSet<ObjectNo> {
+        match self {
+            StoreBackend::Paged(paged) => paged.give_up_puts(pg, object),
+            StoreBackend::Direct(..) => BTreeSet::new(),
         }
     }
 

@@ -20,6 +20,7 @@ use loadline_store::paged::{
     LostEnds, Op, OpError, OpLane, Options, Outbox, PagedStore, PastDamage, Stages, Wait,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
+use std::collections::BTreeSet;
 
 /// What comes back with an op of the store; the OSD's own affair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -390,8 +391,12 @@ impl Paged {
     }
 
     /// See [`super::StoreBackend::give_up_puts`].
-    pub(crate) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
-        self.transfers.give_up_puts(pg, object);
+    pub(crate) fn give_up_puts(
+        &mut self,
+        pg: PgId,
+        object: Option<ObjectNo>,
+    ) -> BTreeSet<ObjectNo> {
+        self.transfers.give_up_puts(pg, object)
     }
 
     fn submit(&mut self, now: Time, op: Op<StoreToken>) {

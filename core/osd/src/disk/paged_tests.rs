@@ -4,7 +4,7 @@
 use super::*;
 use crate::commit::RecoverySender;
 use crate::damage::Astray;
-use crate::disk::keys::GroupRecord;
+use crate::disk::keys::{GroupRecord, HAS_LOST_PAGES, lack_key};
 use crate::disk::{LoadNext, LoadedGroup, Whole, transactions};
 use crate::ids::{IntervalId, OpId, OsdId, ShardId};
 use crate::pg::Pg;
@@ -467,6 +467,31 @@ fn how_an_object_has_diverged_is_kept_until_it_comes() {
     rig.keep(pg.save(PG, usize::MAX));
     let group = rig.load().expect("it is there");
     assert_eq!((group.lacks, group.astray), ([OTHER].into(), [(OTHER, Astray::Patchy)].into()));
+}
+
+/// A copy was given an object that it lacked, and loses a page of it in the same interval. (Both stand under one key of the disk, and the next
+/// interval took away that it lacks the object, so what the disk said of the page went with it: after a restart the copy counted as whole.)
+#[test]
+fn a_page_that_is_lost_stays_told_though_the_object_had_just_come() {
+    let mut rig = Rig::new(16);
+    let mut pg = Pg::new(ShardId::new(0));
+    pg.filling = false;
+    pg.lacks = [OBJECT].into();
+    rig.keep(pg.save(PG, usize::MAX));
+    let arrival = pg.save_arrival(PG, OBJECT);
+    rig.keep(vec![vec![arrival]]);
+    pg.lacks.remove(&OBJECT);
+    let lost = Edit::Put { key: lack_key(PG, OBJECT).to_vec(), value: HAS_LOST_PAGES.to_vec() };
+    rig.keep(vec![vec![lost]]);
+    pg.disk.note_damage(OBJECT);
+    for _ in 0..2 {
+        rig.keep(pg.save(PG, usize::MAX));
+        let group = rig.load().expect("it is there");
+        assert_eq!((group.lacks, group.damaged), (BTreeSet::new(), [OBJECT].into()));
+    }
+    let whole = pg.save_whole(PG, OBJECT).expect("the disk says otherwise");
+    rig.keep(vec![vec![whole]]);
+    assert!(rig.load().expect("it is there").damaged.is_empty());
 }
 
 /// Older programs kept what a copy lacks in one list.

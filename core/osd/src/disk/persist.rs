@@ -59,9 +59,11 @@ impl GroupDisk {
         }
     }
 
-    /// An update has lost a page of an object, and the disk tells so.
+    /// An update has lost a page of an object, and the disk tells so. Under the object's one key stood, perhaps, that it was lacked; what is
+    /// no more lacked is taken from the disk with the next interval, and would take with it what stands there now.
     pub(crate) fn note_damage(&mut self, object: ObjectNo) {
         self.unsure.remove(&object);
+        self.lacks.remove(&object);
         self.damage.note(object);
     }
 }

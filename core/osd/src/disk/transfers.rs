@@ -12,7 +12,7 @@ use loadline_base::Time;
 use loadline_device::ClassTag;
 use loadline_store::ObjectNo;
 use loadline_store::paged::{Ask, OpLane, Ranges};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// An access under way.
@@ -150,13 +150,18 @@ impl StoreTransfers {
         self.under_way.remove(&number)
     }
 
-    /// Forgets the puts of this object, or of all of the placement group.
-    pub(super) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
+    /// Forgets the puts of this object, or of all of the placement group. Answers whose they were: some of each may be on the disk.
+    pub(super) fn give_up_puts(
+        &mut self,
+        pg: PgId,
+        object: Option<ObjectNo>,
+    ) -> BTreeSet<ObjectNo> {
         let is_meant = |it: &StoreTransfer| {
             let same = it.pg == pg && object.is_none_or(|object| it.object == object);
             same && matches!(it.rest, Rest::Put(_))
         };
-        self.under_way.retain(|_, transfer| !is_meant(transfer));
+        let given_up = self.under_way.extract_if(.., |_, transfer| is_meant(transfer));
+        given_up.map(|(_, transfer)| transfer.object).collect()
     }
 
     pub(super) fn clear(&mut self) {

@@ -188,8 +188,11 @@ impl Osd {
         self.send_mend(now, copy, pg, (object, MendStep::Given(range, held), data), fx);
     }
 
-    /// Whether nothing has changed a range since this version of the object.
+    /// Whether nothing has changed a range since this version of the object. If it is the same version, no log need reach back to it.
     fn is_as_it_was(&self, pg: PgId, object: ObjectNo, range: &BadRange, since: Version) -> bool {
+        if since == range.version {
+            return true;
+        }
         let bytes = range.offset..range.offset + range.length;
         self.pg(pg).is_some_and(|here| here.log.keeps((object, &bytes), since, range.version))
     }

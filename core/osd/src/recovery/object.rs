@@ -3,7 +3,7 @@
 use crate::access::{AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, RecoverySender};
 use crate::counters::Received;
-use crate::disk::Whole;
+use crate::disk::{Whole, object_id};
 use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, Push};
@@ -14,6 +14,7 @@ use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use loadline_store::paged::Edit;
+use std::collections::BTreeSet;
 
 impl Osd {
     /// Starts an object on the primary. If the primary is the one to receive it, it asks a holder; otherwise it reads
@@ -36,8 +37,15 @@ impl Osd {
         }
     }
 
-    /// Sends an object, which this primary has, to those who lack it.
-    fn push_to(&mut self, now: Time, pg: PgId, object: ObjectNo) {
+    /// Sends an object, which this primary has, to those who lack it. What one of them was sent before it was found to lack the object, and has not
+    /// confirmed, may stand in its queue, where a push can pass it: it would be carried out on what came, which has it already, and put a
+    /// state that a snapshot keeps over an older one. So its word for all of that comes first.
+    pub(crate) fn push_to(&mut self, now: Time, pg: PgId, object: ObjectNo) {
+        let recovering = self.primary(pg).and_then(|primary| primary.recovering.get(&object));
+        let targets = recovering.map_or(OsdSet::EMPTY, |recovering| recovering.pending);
+        if targets.iter().any(|target| self.ops.is_owed((pg, object), target)) {
+            return self.ops.put_off(pg, object);
+        }
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         self.begin_push(now, (pg, self.urgency(pg)), object, (interval, None));
     }
@@ -194,6 +202,25 @@ impl Osd {
         }
         let update = Update { touch, version, first, edits, past_damage: None };
         self.access(now, asker.urgency, &place, update, Commit::Pushed(asker, push));
+    }
+
+    /// Of an object that was being put some may be on the disk, or all of it, and the memory has nothing of it. A copy that lacks it by name is sent it
+    /// once more, even if it is only that it is no more; one that is being filled is compared by its memory, so what has come there
+    /// would stay, and show where the object is made anew. It goes behind what of it is under way, unless its past says that it was arriving.
+    pub(crate) fn remove_what_came_in_part(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        objects: BTreeSet<ObjectNo>,
+    ) {
+        let Some(here) = self.pg(pg).filter(|here| here.filling && here.leaving.is_none()) else {
+            return;
+        };
+        let bare = objects.into_iter().filter(|object| here.kept.get(*object).is_none());
+        for object in bare.collect::<Vec<_>>() {
+            let edits = vec![Edit::Remove { object: object_id(pg, object, SnapshotNo::HEAD) }];
+            self.keep_all(now, &ObjectRange::of_group(pg), edits, Commit::Nothing);
+        }
     }
 
     /// A pushed object is durable on the target.

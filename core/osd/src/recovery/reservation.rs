@@ -277,7 +277,8 @@ impl Osd {
             self.release_slots(now, pg, fx);
         }
         // What is put comes behind what the next interval does, and would be taken for that.
-        self.store.give_up_puts(pg, None);
+        let given_up = self.store.give_up_puts(pg, None);
+        self.remove_what_came_in_part(now, pg, given_up);
         self.end_doubts(pg, fx);
         let Some(here) = self.pg_mut(pg) else { return };
         let Some(primary) = here.primary.take() else { return };

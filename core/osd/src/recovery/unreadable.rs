@@ -113,8 +113,8 @@ impl Osd {
         }
     }
 
-    /// A copy has confirmed an update of an object, or its op is over: a pull may have waited for that.
-    pub(crate) fn pull_what_was_put_off(
+    /// A copy has confirmed an update of an object, or its op is over: a pull or a push may have waited for that.
+    pub(crate) fn move_what_was_put_off(
         &mut self,
         now: Time,
         pg: PgId,
@@ -126,8 +126,10 @@ impl Osd {
         }
         let this = self.id;
         let recovering = self.primary(pg).and_then(|primary| primary.recovering.get(&object));
-        if recovering.is_some_and(|recovering| recovering.pending.contains(this)) {
-            self.pull(now, pg, object, fx);
+        match recovering.map(|recovering| recovering.pending.contains(this)) {
+            Some(true) => self.pull(now, pg, object, fx),
+            Some(false) => self.push_to(now, pg, object),
+            None => {}
         }
     }
 

@@ -6,7 +6,7 @@ use loadline_osd::{
     Activation, Aside, ChunkBounds, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive,
     Effect, Effects, Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId,
     OsdOptions, OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading, ScrubSchedule,
-    ScrubSlots, ScrubWindow, TrimOptions, Windowed, WorkerRun,
+    ScrubSlots, ScrubWindow, TrimOptions, Windowed, WorkerRun, WriteTag,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -319,6 +319,23 @@ impl Bench {
             _ => None,
         };
         self.held.iter().filter_map(run).collect()
+    }
+
+    /// The copies' parts of writes that were held back, the oldest first.
+    pub(crate) fn held_writes(&self) -> Vec<WriteTag> {
+        let tag = |effect: &Effect| match effect {
+            Effect::Send(envelope) => match &envelope.message {
+                Message::Write(write) => Some(write.tag),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.held.iter().filter_map(tag).collect()
+    }
+
+    /// The oldest effects that were held back never happen.
+    pub(crate) fn drop_held(&mut self, count: usize) {
+        self.held.drain(..count);
     }
 
     /// Answers what was held back, and goes on holding back.

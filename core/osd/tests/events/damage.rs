@@ -84,6 +84,42 @@ fn an_object_is_pulled_when_its_holder_has_confirmed_what_is_under_way() {
     ends_well(&mut bench, &[0, 1], &[1]);
 }
 
+/// And in the queue of who lacks it a push may pass a write that was sent before it was known to lack the object: carried out on what came, the write
+/// would put a state that a snapshot keeps over an older one.
+#[test]
+fn an_object_is_pushed_when_its_target_has_confirmed_what_is_under_way() {
+    let mut bench = copies(2);
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    bench.hold(|effect| match effect {
+        Effect::Send(envelope) => matches!(envelope.message, Message::Write(..)),
+        _ => false,
+    });
+    bench.op(7, OpKind::Write, 1, 2);
+    bench.op(8, OpKind::Write, 1, 2);
+    bench.run();
+    // The other copy could not carry out the first of them, and the second is on its way there.
+    let first = bench.held_writes()[0];
+    bench.message(Some(1), 0, PG, 2, Message::WriteMissed(first, ObjectNo(1)));
+    bench.op(9, OpKind::Write, 1, 2);
+    bench.check(&["reply 7", "osd.0 to osd.1: reserve Log 180", "osd.1 to osd.0: granted"]);
+    bench.drop_held(1);
+    bench.release();
+    bench.check(&[
+        "osd.0 to osd.1: write 1",
+        "osd.1: Write of 4096 as immediate",
+        "osd.1 to osd.0: write done",
+        "reply 8",
+        "osd.0: Read of 4096 as background_recovery",
+        "osd.0 to osd.1: push 1",
+        "osd.1: Write of 4096 as background_recovery",
+        "osd.1 to osd.0: push reply 1",
+        "osd.0 to osd.1: released",
+        "pg 0 recovered in 2",
+    ]);
+    ends_well(&mut bench, &[0, 1], &[1]);
+}
+
 /// What lacks something is not whole, and the owner of the map goes by that: it hears of it when it is found, not when the next interval begins.
 /// (Until then the map called the group clean, and what was kept beside it could go.)
 #[test]
