@@ -30,14 +30,13 @@ use step::ChangeStop;
 /// Drafts a transaction from where the step begins. The draft may be kept if the step has [missed](StepUnderWay::misses) nothing and is not
 /// [over](StepUnderWay::is_over). Answers whether it leads to the transaction's end.
 pub fn draft(space: &mut Space, changes: &[Change<'_>], step: &mut StepUnderWay) -> bool {
-    let is_begun = step.progress() != Carried::default();
     let is_whole = run(space, changes, step);
     if !step.misses().is_empty() || step.is_over() {
         return false;
     }
     let result = match is_whole {
         _ if !step.is_noted() => Ok(()),
-        true if is_begun => remove_key(space, keys::PROGRESS, step),
+        true if step.is_begun() => remove_key(space, keys::PROGRESS, step),
         true => Ok(()),
         false => put(space, keys::PROGRESS, &step.progress().encode()),
     };

@@ -13,7 +13,8 @@ use crate::paged::tree::Missing;
 /// Pages that an op asks for at a time.
 const MISSES_MAX: usize = 64;
 
-/// How far a transaction has been carried out.
+/// How far a transaction has been carried out. The least of all says nothing of whether it has begun: a removal comes back to its own
+/// beginning with each of its marks. So what may not have begun is an `Option` of this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Carried {
     /// Changes that are done.
@@ -48,6 +49,8 @@ impl From<Missing> for ChangeStop {
 pub struct StepUnderWay {
     /// Where the last mark was.
     progress: Carried,
+    /// Steps before it have carried a part of the transaction out, be it nothing but what stands before the first mark.
+    is_begun: bool,
     /// Marks that were passed.
     marks: u32,
     marks_max: u32,
@@ -79,12 +82,13 @@ impl Carried {
 }
 
 impl StepUnderWay {
-    /// A step from here on. It ends at the last mark with at most `pages_max` pages drafted, and not behind that of number
-    /// `marks_max`.
-    pub fn new(progress: Carried, pages_max: usize, marks_max: u32) -> StepUnderWay {
+    /// A step from here on, or the first one of its transaction. It ends at the last mark with at most `pages_max` pages drafted, and not
+    /// behind that of number `marks_max`.
+    pub fn new(from: Option<Carried>, pages_max: usize, marks_max: u32) -> StepUnderWay {
         let (misses, removed, is_over) = Default::default();
         StepUnderWay {
-            progress,
+            progress: from.unwrap_or_default(),
+            is_begun: from.is_some(),
             marks: 0,
             marks_max,
             pages_max,
@@ -102,6 +106,11 @@ impl StepUnderWay {
 
     pub(super) fn is_noted(&self) -> bool {
         self.is_noted
+    }
+
+    /// Whether its transaction was carried out in part before it.
+    pub(super) fn is_begun(&self) -> bool {
+        self.is_begun
     }
 
     /// Whether it has more pages than it may, and is to be made again up to the last of its marks.

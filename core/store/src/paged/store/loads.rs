@@ -102,8 +102,9 @@ impl<T: Copy> PagedStore<T> {
         if verdict.is_ok() {
             self.space.pages.unpin(number);
         }
-        // A page that is kept for an op frees no frame. Two that want more than there are would wake each other with every page that comes.
-        if !is_kept {
+        // A page that is kept for an op frees no frame. Two that want more than there are would wake each other with every page that comes. One that
+        // has not come frees its frame, whoever waited for it; they ask for it again a few times only.
+        if !is_kept || verdict.is_err() {
             self.ops.note_change();
         }
     }

@@ -96,8 +96,8 @@ pub(super) struct RunningOp<T> {
 /// What an op has that did not go straight through.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journey {
-    /// How far it is carried out, if in part.
-    pub progress: Carried,
+    /// How far it is carried out, if it is in part.
+    pub progress: Option<Carried>,
     /// Pages kept for it.
     pub pins: Vec<PageNo>,
     /// They are what the way to its next mark needs, and nothing that comes behind.
@@ -258,7 +258,7 @@ impl<T> RunningOp<T> {
 
     /// Whether a part of it is carried out.
     pub(super) fn is_begun(&self) -> bool {
-        self.journey.as_ref().is_some_and(|journey| journey.progress != Carried::default())
+        self.journey.as_ref().is_some_and(|journey| journey.progress.is_some())
     }
 
     /// Since when it has waited for room on the device.

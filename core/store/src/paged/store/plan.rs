@@ -43,11 +43,12 @@ pub(super) struct Plan {
 }
 
 impl<T: Copy> PagedStore<T> {
-    /// Drafts a transaction's next step and compares what it takes with what is there.
+    /// Drafts a transaction's next step and compares what it takes with what is there. The step goes on from where those before it have come to,
+    /// or is the first one.
     pub(super) fn judge(
         &mut self,
         changes: &[Change<'_>],
-        (from, claim): (Carried, RoomClaim),
+        (from, claim): (Option<Carried>, RoomClaim),
         kept: KeptPages,
         survey: Looking,
     ) -> UpdateVerdict {
@@ -85,7 +86,7 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn draft(
         &mut self,
         changes: &[Change<'_>],
-        from: Carried,
+        from: Option<Carried>,
         kept: KeptPages,
     ) -> Result<Plan, Vec<Miss>> {
         let (pages_max, pins_max) =
@@ -131,12 +132,12 @@ impl<T: Copy> PagedStore<T> {
         &self,
         changes: &[Change<'_>],
         plan: Plan,
-        (from, claim): (Carried, RoomClaim),
+        (from, claim): (Option<Carried>, RoomClaim),
         survey: Looking,
     ) -> Result<(), Lack> {
         let Takes { pages, lacking, .. } = plan.takes;
         let allocator = &self.space.pages.allocator;
-        let is_begun = from != Carried::default();
+        let is_begun = from.is_some();
         let reserved = self.reserved(changes, claim);
         // One that has begun holds up all others: nobody would give back what it waits for.
         let claim = if is_begun { RoomClaim::Asked } else { claim };
@@ -232,12 +233,12 @@ impl<T: Copy> PagedStore<T> {
         &mut self,
         changes: &[Change<'_>],
         plan: Plan,
-        from: Carried,
+        from: Option<Carried>,
     ) -> Result<(), Lack> {
         if self.restart.is_some() {
             return Ok(());
         }
-        let is_begun = from != Carried::default();
+        let is_begun = from.is_some();
         if !is_begun {
             let bytes = self.log.encode(changes);
             let most = self.limits().transaction_bytes as u64;

@@ -353,7 +353,7 @@ impl<T: Copy> PagedStore<T> {
         self.checkpoint.note_old_versions(self.space.pages.old_versions().0);
         if let Some(next) = plan.next {
             self.metrics.totals.steps += 1;
-            running.journey().progress = next;
+            running.journey().progress = Some(next);
         }
         plan.next.is_none()
     }

@@ -42,10 +42,13 @@ impl<T: Copy> PagedStore<T> {
         self.space.pages.journal.set(is_on);
     }
 
-    /// The store is open from now on. What the restart has changed has no images in the log: the next checkpoint writes them itself.
+    /// The store is open from now on. What the restart has changed has no images in the log: the next checkpoint writes them itself. It does
+    /// so too where the log holds anything behind the completed checkpoint, though nothing of it may be left to apply: images and edits of pages that stand
+    /// there are of an earlier life's interval, and a physical restart would take them for this one's.
     pub(super) fn begin_intervals(&mut self) {
         self.checkpoint.last_instant = self.now;
-        let is_changed = self.space.pages.counts().dirty > 0;
+        let completed = self.superblock.completed.position;
+        let is_changed = self.space.pages.counts().dirty > 0 || self.last_commit() > completed;
         self.log_pages(!is_changed && self.logs_pages());
     }
 

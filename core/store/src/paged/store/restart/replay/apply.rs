@@ -67,7 +67,11 @@ impl<T: Copy> PagedStore<T> {
             let queue = &mut self.replay().queue;
             if !queue.batch.is_empty() {
                 queue.batch.pass(after);
-            } else if queue.ahead.is_empty() {
+            } else if let Some(last) = queue.ahead.back_mut() {
+                // A checkpoint behind that transaction begins behind this record too. One that stands before a repetition would have the
+                // next restart take that for the transaction of which the tree notes the progress, and it may be another's.
+                last.end = after;
+            } else {
                 self.restarting().replayed = after;
             }
             return true;
@@ -160,7 +164,7 @@ impl<T: Copy> PagedStore<T> {
                     let change = batch.changes().next().expect("it is not done");
                     let change = KeyChange::decode(change).as_change();
                     self.restarting().in_batch = true;
-                    let is_over = self.carry_on(&[change], &mut Carried::default(), end);
+                    let is_over = self.carry_on(&[change], &mut None, end);
                     self.restarting().in_batch = false;
                     usize::from(is_over)
                 }
@@ -227,7 +231,7 @@ impl<T: Copy> PagedStore<T> {
             if contents::place_for(&mut self.space, changes).is_some() {
                 return;
             }
-            match self.draft(changes, Carried::default(), KeptPages::default()) {
+            match self.draft(changes, None, KeptPages::default()) {
                 Ok(plan) => self.forget(plan),
                 Err(misses) => self.load_ahead(&misses),
             }
@@ -255,14 +259,14 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    /// How far a record's transaction is carried out; `None` if there is none in it, or none that is still to be.
-    fn progress_of(&mut self, record: &Record<'_>) -> Option<Carried> {
+    /// How far a record's transaction is carried out, if it is in part; `None` if there is none in it, or none that is still to be.
+    fn progress_of(&mut self, record: &Record<'_>) -> Option<Option<Carried>> {
         let replay = self.replay();
         let is_first = replay.first.is_some_and(|(position, _)| position == record.position);
         match record.kind {
-            RecordKind::Transaction if is_first => Some(replay.progress.unwrap_or_default()),
-            RecordKind::Transaction => Some(Carried::default()),
-            RecordKind::Again if is_first => replay.progress,
+            RecordKind::Transaction if is_first => Some(replay.progress),
+            RecordKind::Transaction => Some(None),
+            RecordKind::Again if is_first => replay.progress.map(Some),
             _ => None,
         }
     }
@@ -285,7 +289,7 @@ impl<T: Copy> PagedStore<T> {
     fn carry_on(
         &mut self,
         changes: &[Change<'_>],
-        progress: &mut Carried,
+        progress: &mut Option<Carried>,
         end: (Lsn, u32),
     ) -> bool {
         loop {
@@ -295,7 +299,7 @@ impl<T: Copy> PagedStore<T> {
                     self.keep(changes, plan);
                     self.let_pages_go();
                     match plan.next {
-                        Some(next) => *progress = next,
+                        Some(next) => *progress = Some(next),
                         None => return true,
                     }
                 }

@@ -56,8 +56,8 @@ struct WaitingTransaction {
     end: (Lsn, u32),
     /// It as it stands in the log, which is the shortest.
     body: Vec<u8>,
-    /// How far it is carried out.
-    progress: Carried,
+    /// How far it is carried out, if it is in part.
+    progress: Option<Carried>,
 }
 
 /// What of the log waits to be carried out: transactions first that wait for pages, then those that are gathered.
