@@ -9,7 +9,8 @@
 //! - What a reader has found of a key with a writer may be what a crash still takes back. The answer waits for that commit's; an
 //!   update's waits for those of the commits that it was made from, which the order of the log mostly says by itself.
 //! - Transactions that have read something are ordered before those that change it. One of these may be through sooner; its answer waits for
-//!   them, so that nobody can see it and not them. What an update reads nobody changes before it is applied, so none waits for it.
+//!   them, and until then it is the writer of its keys, so that nobody can see it and not them. What an update reads nobody changes before it is
+//!   applied, so none waits for it.
 //! - Updates of one same key that stand one behind the other become one commit: each finds what those before it have made.
 
 use super::versions::ReadSet;
@@ -74,7 +75,7 @@ pub(super) struct ReadyCommit {
     pub(super) failed: Option<DbError>,
 }
 
-/// A commit that the store has.
+/// A commit that the store has, until its answer goes.
 pub(super) struct CommitInFlight {
     /// Its place in the lines, until it is applied.
     slot: Option<SlotId>,
@@ -111,9 +112,11 @@ pub(super) struct Commits {
     in_flight: BTreeMap<u64, CommitInFlight>,
     /// Those of them that are not applied.
     unapplied: BTreeSet<u64>,
-    /// Those of them that have read something as transactions.
+    /// Those of them that have read something as transactions, and that the store has not answered.
     reading: BTreeSet<u64>,
-    /// Answers that wait until all commits up to this number are answered by the store.
+    /// Those of them that came through before such a one, and are durable as promised: the last commit for whose answer each waits, and its own number.
+    overtaking: BTreeSet<(u64, u64)>,
+    /// Answers that wait until those of all commits up to this number have gone.
     held: BTreeMap<u64, Vec<HeldAnswer>>,
     /// Those that wait until all commits up to this number are applied.
     held_for_application: BTreeMap<u64, Vec<HeldAnswer>>,
@@ -397,7 +400,35 @@ impl Commits {
         self.leave(slot);
     }
 
-    /// The store has answered a commit: nobody need wait for it any more, and its followers are to be told. One that has failed
+    /// The store has answered a commit, so those that came later need not wait for it because of what it has read: it is applied, or never will be.
+    /// Answers its promise.
+    pub(super) fn answered(&mut self, number: u64) -> LogMode {
+        self.reading.remove(&number);
+        self.in_flight.get(&number).expect("it is in flight until its end").promise
+    }
+
+    /// What a commit has promised is kept. Answers whether its answer may go. If not, it waits for those of the commits that have read something and came
+    /// before, and is among the [`next_through`](Self::next_through) afterwards; it stays its keys' writer, because whoever sees it must see those.
+    pub(super) fn may_go(&mut self, number: u64) -> bool {
+        let Some(before) = self.newest_reading_before(number) else { return true };
+        let made_from = self.in_flight.get(&number).and_then(|commit| commit.made_from);
+        self.overtaking.insert((before.max(made_from.unwrap_or(0)), number));
+        false
+    }
+
+    /// The next commit whose answer has waited for others and need not any more.
+    pub(super) fn next_through(&mut self) -> Option<u64> {
+        let (before, number) = *self.overtaking.first()?;
+        // It waits for earlier ones alone, so the first of all never waits.
+        let (open, _) = self.in_flight.first_key_value().expect("it is in flight itself");
+        if before >= *open {
+            return None;
+        }
+        self.overtaking.pop_first();
+        Some(number)
+    }
+
+    /// A commit's answer goes: nobody need wait for it any more, and its followers are to be told. One that has failed
     /// without being applied, and was several updates, is tried again, one update after the other.
     pub(super) fn ended(&mut self, number: u64) -> CommitInFlight {
         let mut ended = self.in_flight.remove(&number).expect("a commit in flight ends once");
@@ -452,7 +483,7 @@ impl Commits {
     }
 
     /// Whose answer that of a commit waits for: the newest that has read something and came before.
-    pub(super) fn newest_reading_before(&self, number: u64) -> Option<u64> {
+    fn newest_reading_before(&self, number: u64) -> Option<u64> {
         self.reading.range(..number).next_back().copied()
     }
 
@@ -464,7 +495,7 @@ impl Commits {
         }
     }
 
-    /// An answer waits until all commits up to `number` are answered by the store.
+    /// An answer waits until those of all commits up to `number` have gone.
     pub(super) fn hold(&mut self, number: u64, answer: HeldAnswer) {
         match self.in_flight.first_key_value().is_some_and(|(first, _)| *first <= number) {
             true => self.held.entry(number).or_default().push(answer),

@@ -47,10 +47,7 @@ enum StoreJob {
     Commit(u64),
     Barrier(Answerer<()>),
     /// A commit without a log that is to be durable all the same.
-    DurableCommit {
-        number: u64,
-        committers: Vec<Committer>,
-    },
+    DurableCommit(u64),
     Sweep,
     LastSync,
 }
@@ -214,10 +211,9 @@ impl DbOwner {
             StoreJob::Former { commit, key } => self.read_former(commit, key, result),
             StoreJob::Commit(number) => self.committed(number, result),
             StoreJob::Barrier(answer) => answer.give(result.map(|_| ())),
-            StoreJob::DurableCommit { number, committers } => {
-                for committer in committers {
-                    self.tell(committer, result.as_ref().map(|_| number).map_err(DbError::clone));
-                }
+            StoreJob::DurableCommit(number) => {
+                self.kept_promise(number, result.map(|_| number));
+                self.let_answers_go();
             }
             StoreJob::Sweep => self.swept(result),
             StoreJob::LastSync => {}
@@ -448,39 +444,45 @@ impl DbOwner {
         committer.tell(result);
     }
 
+    /// The store has answered a commit.
     fn committed(&mut self, number: u64, result: Result<Answer, DbError>) {
-        let result = result.map(|_| number);
         self.counts.commits += u64::from(result.is_ok());
-        let ended = self.commits.ended(number);
-        let fault = self.fault();
-        ended.followers.into_iter().for_each(|answer| answer(fault.clone()));
-        let committers = ended.commits.into_iter().map(|commit| commit.committer);
-        let committers: Vec<Committer> = committers.collect();
-        let syncs = self.log_mode == LogMode::None && ended.promise == LogMode::Fsync;
-        if syncs && result.is_ok() {
-            self.submit(Ask::Sync, StoreJob::DurableCommit { number, committers });
+        let promise = self.commits.answered(number);
+        if result.is_ok() && self.log_mode == LogMode::None && promise == LogMode::Fsync {
+            self.submit(Ask::Sync, StoreJob::DurableCommit(number));
         } else {
-            let reading = self.commits.newest_reading_before(number).filter(|_| result.is_ok());
-            for committer in committers {
-                let is_sweep = matches!(committer, Committer::Sweep(_));
-                if is_sweep || result.is_err() {
-                    self.tell(committer, result.clone());
-                    continue;
-                }
-                let answer = telling(number, |it| committer.tell(it));
-                match reading {
-                    Some(before) => {
-                        self.commits.hold(before.max(ended.made_from.unwrap_or(0)), answer);
-                    }
-                    None => self.commits.follow(ended.made_from, answer),
-                }
-            }
+            self.kept_promise(number, result.map(|_| number));
         }
         self.let_answers_go();
     }
 
+    /// What a commit has promised is kept, or cannot be. Its answer goes, unless it has overtaken a transaction that is ordered before it.
+    fn kept_promise(&mut self, number: u64, result: Result<u64, DbError>) {
+        if result.is_err() || self.commits.may_go(number) {
+            self.answer_commit(number, result);
+        }
+    }
+
+    /// A commit's answer goes, and with it those that have waited for it.
+    fn answer_commit(&mut self, number: u64, result: Result<u64, DbError>) {
+        let ended = self.commits.ended(number);
+        let fault = self.fault();
+        ended.followers.into_iter().for_each(|answer| answer(fault.clone()));
+        for NewCommit { committer, .. } in ended.commits {
+            let is_sweep = matches!(committer, Committer::Sweep(_));
+            if is_sweep || result.is_err() {
+                self.tell(committer, result.clone());
+                continue;
+            }
+            self.commits.follow(ended.made_from, telling(number, |it| committer.tell(it)));
+        }
+    }
+
     fn let_answers_go(&mut self) {
         let fault = self.fault();
+        while let Some(number) = self.commits.next_through() {
+            self.answer_commit(number, fault.clone().map_or(Ok(number), Err));
+        }
         self.commits.released().into_iter().for_each(|answer| answer(fault.clone()));
     }
 
@@ -530,3 +532,6 @@ fn live_now(stored: Vec<u8>) -> Option<DbEntry> {
         _ => record::live_entry(stored, wall::now_ms()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What nobody may see of commits that the store carries out in another order than that of their numbers.
+
+use super::*;
+use crate::options::DbOptions;
+use crate::pending::{Pending, pending};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// Keys of the store that the transaction reads and writes, of a keyspace `n`.
+const READ: &[u8] = b"\x01nx";
+const WRITTEN: &[u8] = b"\x01ny";
+
+fn owner(options: DbOptions) -> (DbOwner, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    drop(crate::Db::open(folder.path(), options).expect("it opens"));
+    let disk = loadline_host::DiskOpen::existing(folder.path().join(DATA_FILE)).open();
+    let device = StoreOnDisk::open(disk.expect("it is there"), &options).expect("it opens");
+    (DbOwner::new(device, options.versions.get(), options.log_mode), folder)
+}
+
+/// A put of this key, which is a transaction's if it has read something.
+fn put(
+    key: &[u8],
+    value: &[u8],
+    reads: Option<ReadSet>,
+    promise: LogMode,
+) -> (NewCommit, Pending<u64>) {
+    let (told, answer) = pending();
+    let mut batch = crate::batch::WriteBatch::new();
+    batch.put_raw(key.to_vec(), record::with_tail(value, None));
+    let edits = batch.into_parts().edits;
+    let committer = Committer::Batch(answer);
+    let keys = vec![key.to_vec()];
+    (NewCommit { edits, keys, reads, promise, first_expiry_ms: None, committer }, told)
+}
+
+/// Turns until the store has ended all that it was asked.
+fn turn(owner: &mut DbOwner) {
+    owner.upkeep();
+    while !owner.jobs.is_empty() {
+        owner.device.turn(None, &mut Vec::new());
+        owner.upkeep();
+    }
+}
+
+fn is_answered<T>(pending: &mut Pending<T>) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    matches!(Pin::new(pending).poll(&mut context), Poll::Ready(_))
+}
+
+fn get(owner: &mut DbOwner, key: &[u8]) -> Pending<Option<Vec<u8>>> {
+    let (told, answer) = pending();
+    owner.get(key.to_vec(), None, GetAnswer::Value(answer));
+    turn(owner);
+    told
+}
+
+/// Gives a commit its number, but does not hand it to the store: as if it slept there, or waited for a page. Answers the number.
+fn number_alone(owner: &mut DbOwner, commit: NewCommit) -> u64 {
+    let changed = commit.keys.clone();
+    owner.commits.enter(commit);
+    let slot = owner.commits.next_turn().expect("nobody is before it");
+    let ready = owner.commits.take(slot);
+    owner.commits.number(slot, changed, ready.commits)
+}
+
+/// A commit that came through before a transaction that has read its key had its own answer held, and nothing else: whoever read the key
+/// was told what it had written, and could read afterwards what the transaction had not written yet. No order of the three explains that.
+#[test]
+fn who_sees_a_commit_sees_the_transaction_that_it_has_overtaken() {
+    let modes = [LogMode::Fsync, LogMode::None];
+    for (log_mode, promise) in [(modes[0], modes[0]), (modes[1], modes[1]), (modes[1], modes[0])] {
+        let (mut owner, _folder) = owner(DbOptions { log_mode, ..DbOptions::small() });
+        for key in [READ, WRITTEN] {
+            let (before, _) = put(key, b"0", None, promise);
+            owner.commit(before);
+        }
+        turn(&mut owner);
+        let snapshot = owner.versions.begin(owner.commits.last());
+        let reads = ReadSet { snapshot, keys: vec![READ.to_vec()], ranges: Vec::new() };
+        let (transaction, transacted) = put(WRITTEN, b"1", Some(reads), promise);
+        let edits = transaction.edits.clone();
+        let number = number_alone(&mut owner, transaction);
+        owner.versions.end(snapshot);
+        let (commit, mut committed) = put(READ, b"1", None, promise);
+        owner.commit(commit);
+        turn(&mut owner);
+        let context = format!("a log in mode {log_mode}, a promise of {promise}");
+        assert!(!is_answered(&mut committed), "{context}: the commit");
+        let mut seen = get(&mut owner, READ);
+        assert!(!is_answered(&mut seen), "{context}: what it has written");
+        let old = get(&mut owner, WRITTEN).wait();
+        assert_eq!(old, Ok(Some(b"0".to_vec())), "{context}: nothing keeps that");
+        owner.submit_promised(Ask::Transaction(edits), StoreJob::Commit(number), promise);
+        turn(&mut owner);
+        assert_eq!((transacted.wait(), committed.wait()), (Ok(number), Ok(number + 1)));
+        assert_eq!(seen.wait(), Ok(Some(b"1".to_vec())), "{context}");
+        assert_eq!(get(&mut owner, WRITTEN).wait(), Ok(Some(b"1".to_vec())), "{context}");
+        assert!(owner.commits.is_idle(), "{context}");
+    }
+}
