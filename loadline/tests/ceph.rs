@@ -35,15 +35,39 @@ fn cluster() -> Option<Cluster> {
 
 impl Cluster {
     fn command(&self, folder: &Path, arguments: &[&str]) -> Command {
+        self.command_of("recovery-nvme", folder, arguments)
+    }
+
+    fn command_of(&self, study: &str, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
         let on = format!("ceph:{}", self.conf.display());
-        command.args(["study", "run", "recovery-nvme", "--on", &on, "--out", "run"]);
+        command.args(["study", "run", study, "--on", &on, "--out", "run"]);
         command.args(arguments).current_dir(folder);
         command
     }
 
     fn study(&self, folder: &Path, arguments: &[&str]) -> Output {
         self.command(folder, arguments).output().expect("the program starts")
+    }
+
+    /// Waits until something is so.
+    fn wait(&self, what: &dyn Fn() -> bool) {
+        let came = (0..300).any(|_| {
+            self.on.pause(Duration::from_secs(1));
+            what()
+        });
+        assert!(came, "it did not come that far");
+    }
+
+    /// Puts back what a run left that died, in the folder `run`; what it told.
+    fn undo(&self, folder: &Path) -> String {
+        let undo = Command::new(env!("CARGO_BIN_EXE_loadline"))
+            .args(["ceph", "undo", "run", "--on", &format!("ceph:{}", self.conf.display())])
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        assert!(undo.status.success(), "{}{}", stdout(&undo), stderr(&undo));
+        stdout(&undo)
     }
 
     fn word(&self) -> String {
@@ -152,15 +176,8 @@ fn what_dies_in_the_middle_is_put_back_and_what_others_did_stays() {
         let map: OsdMapDump = cluster.ask(&json!({"prefix": "osd dump"}));
         map.osds.iter().any(|osd| !osd.is_in)
     };
-    let wait = |what: &dyn Fn() -> bool| {
-        let came = (0..300).any(|_| {
-            cluster.on.pause(Duration::from_secs(1));
-            what()
-        });
-        assert!(came, "it did not come that far");
-    };
-    wait(&has_left);
-    wait(&|| !has_left());
+    cluster.wait(&has_left);
+    cluster.wait(&|| !has_left());
     cluster.on.pause(Duration::from_secs(2));
     run.kill().unwrap();
     run.wait().unwrap();
@@ -169,13 +186,8 @@ fn what_dies_in_the_middle_is_put_back_and_what_others_did_stays() {
     let foreign =
         json!({"prefix": "config set", "who": "osd", "name": "osd_max_scrubs", "value": "2"});
     cluster.tell(&foreign);
-    let undo = Command::new(env!("CARGO_BIN_EXE_loadline"))
-        .args(["ceph", "undo", "run", "--on", &format!("ceph:{}", cluster.conf.display())])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert!(undo.status.success(), "{}{}", stdout(&undo), stderr(&undo));
-    assert!(stdout(&undo).contains("osd/osd_max_scrubs"), "{}", stdout(&undo));
+    let told = cluster.undo(folder.path());
+    assert!(told.contains("osd/osd_max_scrubs"), "{told}");
     let kept: Vec<StoredOption> = cluster.ask(&json!({"prefix": "config dump"}));
     assert!(kept.iter().any(|option| option.name == "osd_max_scrubs" && option.value == "2"));
     cluster.tell(&json!({"prefix": "config rm", "who": "osd", "name": "osd_max_scrubs"}));
@@ -233,6 +245,73 @@ fn a_recovery_is_studied_and_compared() {
     let compared = loadline(&["study", "compare", "sim", "run"]);
     assert!(compared.status.success(), "{}", stderr(&compared));
     assert!(stdout(&compared).contains("balanced"), "{}", stdout(&compared));
+}
+
+/// A scrub, a trim and a removal, each small: the figures agree with each other, and the cluster is as it was.
+#[test]
+#[ignore = "needs a cluster: make test-ceph"]
+fn services_are_studied() {
+    let Some(cluster) = cluster() else { return };
+    let check = |study: &str, scale: &str, service: &str, objects: f64| {
+        let folder = tempfile::tempdir().unwrap();
+        cluster.rest(folder.path());
+        let before = cluster.state();
+        let set = ["--set", scale, "--set", "clients=30 s", "--setups", "baseline,high_client_ops"];
+        let mut run = cluster.command_of(study, folder.path(), &set);
+        let run = run.args(["--json", &cluster.word()]).output().unwrap();
+        assert!(run.status.success(), "{study}: {}", stderr(&run));
+        assert_eq!(cluster.state(), before, "{study}");
+        let found = std::fs::read(folder.path().join("run/results.json")).unwrap();
+        let found: Value = serde_json::from_slice(&found).unwrap();
+        let figures = &found["setups"][1]["figures"];
+        let figure = |key: &str| {
+            let value = figures[format!("{service}/{key}")].as_f64();
+            value.unwrap_or_else(|| panic!("{study} has no {service}/{key}: {figures}"))
+        };
+        assert_eq!((figure("objects"), figure("objects_left")), (objects, 0.0), "{study}");
+        let reckoned = objects / figure("seconds");
+        assert!((figure("objects_per_s") / reckoned - 1.0).abs() < 0.01, "{study}: {figures}");
+        assert!(figures["client/iops"].as_f64().unwrap() > 0.0, "{study}: {figures}");
+        let facts = found["drive"]["facts"].to_string();
+        assert!(facts.contains("restored: options, flags, pools"), "{study}: {facts}");
+        (figures.clone(), found["warnings"].to_string())
+    };
+    let (scrub, warnings) = check("scrub-nvme", "scale=0.0002", "scrub", 2000.0);
+    // A group tells of its end when the manager has taken its report in, and never before it.
+    assert!((0.0..10.0).contains(&scrub["scrub/told_after_s"].as_f64().unwrap()), "{scrub}");
+    assert!((0.0..=1.0).contains(&scrub["scrub/slots_used"].as_f64().unwrap()), "{scrub}");
+    assert!(warnings.contains("no Ceph has this scheduler"), "{warnings}");
+    let (trim, _) = check("snaptrim-nvme", "scale=0.001", "trim", 80.0);
+    assert!(trim["trim/clat_ms/p99"].as_f64().unwrap() > 0.0, "{trim}");
+    assert!(trim["alone/client_ops"].as_f64().unwrap() > 0.0, "{trim}");
+    // Three copies of each.
+    check("delete-nvme", "scale=0.001", "removal", 300.0);
+}
+
+/// The run dies by `kill -9` in the midst of a scrub that it asked for: its pools, flags and options go, and no other pool was scrubbed.
+#[test]
+#[ignore = "needs a cluster: make test-ceph"]
+fn a_scrub_that_dies_in_the_middle_is_put_back() {
+    let Some(cluster) = cluster() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    cluster.rest(folder.path());
+    let before = cluster.state();
+    let word = cluster.word();
+    let set = ["--set", "scale=0.001", "--setups", "balanced", &word];
+    let mut run = cluster.command_of("scrub-nvme", folder.path(), &set).spawn().unwrap();
+    let scrubs = || {
+        let dump = json!({"prefix": "pg dump", "dumpcontents": ["pgs"]});
+        let output = tell(&*cluster.on, &CommandTarget::Manager, &dump).unwrap();
+        String::from_utf8_lossy(&output).contains("scrubbing+deep")
+    };
+    cluster.wait(&scrubs);
+    let flags = cluster.ask::<OsdMapDump>(&json!({"prefix": "osd dump"})).flags_set;
+    assert!(flags.iter().any(|flag| flag == "nodeep-scrub"), "nobody else's pool is scrubbed");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    cluster.undo(folder.path());
+    assert_eq!(cluster.state(), before);
+    cluster.rest(folder.path());
 }
 
 /// A `ceph` program that gives the answers of an idle cluster of four OSDs, and knows no other question.
@@ -341,4 +420,40 @@ fn an_imported_test_is_planned_on_a_cluster() {
     assert_eq!(of_study, [""; 0]);
     assert!(stderr(&without).contains("--yes-i-may-hurt-this-cluster="), "{}", stderr(&without));
     said(&plan(&["--restart-osd", "hook {id}"]), "osd_op_queue=wpq");
+}
+
+/// What each study of services would do on a cluster, with the setups that its release has.
+#[test]
+fn services_are_planned_on_a_cluster() {
+    let cluster = RecordedProgram::new();
+    let plan = |study: &str, set: &str, more: &[&str]| {
+        let on = ["study", "run", study, "--on", "ceph:ceph.conf", "--dry-run", "--set", set];
+        cluster.loadline(&[&on[..], more].concat())
+    };
+    let check = |plan: &Output, lines: &[&str]| {
+        for line in lines {
+            assert!(stdout(plan).contains(line), "{line}: {}{}", stdout(plan), stderr(plan));
+        }
+    };
+    let scrub = plan("scrub-nvme", "scale=0.0002", &["--setups", "all"]);
+    check(
+        &scrub,
+        &[
+            "a deep scrub of 10000000 objects of 32 KiB; 0.0002 of it all",
+            "nodeep-scrub (which stop no scrub that is asked for)",
+            "high_client_ops, 10 slots: osd_op_queue=mclock_scheduler osd_mclock_profile=high_client_ops osd_requested_scrub_priority=5 osd_max_scrubs=10\n",
+            "Left out, since release 18.2.7 has no profile scrub_first built in: scrub first.",
+            "needs --restart-osd: WPQ, WPQ, 10 slots, WPQ, priority 120.",
+        ],
+    );
+    assert!(!stdout(&scrub).contains("pg_log"), "no OSD goes: {}", stdout(&scrub));
+    let trim = plan("snaptrim-nvme", "scale=0.001", &["--restart-osd", "hook {id}"]);
+    check(&trim, &["which keeps 80000 clones; 0.001 of it all", "osd_op_queue=wpq"]);
+    check(&plan("delete-nvme", "scale=0.001", &[]), &["a pool of 100000 objects of 4 MiB goes"]);
+    // 10 GiB of free disks: objects and clones are 540 MiB of them, three times.
+    let large = plan("snaptrim-nvme", "scale=1", &[]);
+    check(&large, &["take a smaller --set scale"]);
+    let refused = plan("scrub-recovery-nvme", "scale=0.001", &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("what an OSD has missed is studied alone"), "{refused:?}");
 }

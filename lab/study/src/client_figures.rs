@@ -41,4 +41,15 @@ pub(crate) const P99_9: Figure = Figure::data("client/clat_ms/p99.9", "the same 
 
 pub(crate) const MAX: Figure = Figure::data("client/clat_ms/max", "the slowest operation");
 
+/// What the OSDs of a system that is asked from outside tell of their work beside the clients'.
+pub(crate) const OSD_QUEUE: Figure = Figure::data(
+    "osd/queue_ms",
+    "time in the scheduler over its items, of all classes and of what was queued again / ms",
+);
+
+pub(crate) const OSD_COMMIT: Figure = Figure::data(
+    "osd/commit_ms",
+    "time of the stores' transactions until they are durable over their number / ms",
+);
+
 pub(crate) const SECONDS: Figure = Figure::data("client/seconds", "how long clients went on (s)");

@@ -28,6 +28,7 @@ mod figure;
 mod kind;
 mod kinds;
 mod limits;
+mod on_ceph;
 mod recovery;
 mod script;
 mod services;
@@ -35,6 +36,7 @@ mod services;
 // How it is run, and what is kept.
 mod execute;
 mod folder;
+mod halt;
 mod job;
 mod plan;
 mod record;

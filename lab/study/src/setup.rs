@@ -172,7 +172,12 @@ impl OsdSetup {
             let read = kind.parse(value).and_then(Value::number);
             Some((edit.option.clone(), read.map_or_else(|| value.clone(), |it| it.to_string())))
         };
-        let mut all: Vec<(String, String)> = self.stored.edits.iter().filter_map(text).collect();
+        let mut all: Vec<(String, String)> = Vec::new();
+        for (name, value) in self.stored.edits.iter().filter_map(text) {
+            // Of an option that stands twice, for all setups and for this one, the last counts.
+            all.retain(|(known, _)| *known != name);
+            all.push((name, value));
+        }
         let first = ["osd_op_queue", "osd_mclock_profile", "osd_mclock_override_recovery_settings"];
         all.sort_by_key(|(name, _)| first.iter().position(|it| it == name).unwrap_or(first.len()));
         all

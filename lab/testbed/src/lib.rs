@@ -109,6 +109,14 @@ pub trait Testbed {
     /// their end.
     fn latency(&mut self) -> Option<LatencyHistogram>;
 
+    /// The same of parts of the clients' time whose loads are over, where clients tell it only then.
+    fn latency_in(
+        &mut self,
+        _parts: &[(Time, Time)],
+    ) -> Result<Option<Vec<LatencyHistogram>>, Stop> {
+        Ok(None)
+    }
+
     /// What the clients of each image have seen until now. The loads are over.
     fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop>;
 
@@ -170,6 +178,19 @@ pub struct ServicesLeft {
     pub trim: u64,
     /// Objects of removed pools, every copy counted.
     pub removal: u64,
+    /// What is known more closely than by looks, where those come late.
+    pub closely: KnownLater,
+}
+
+/// What a testbed that hears of everything late knows of it then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownLater {
+    /// When the last group had been compared.
+    pub scrub_ended: Option<Time>,
+    /// How long each group that has been compared had its slots, summed.
+    pub groups_scrubbed: Option<Span>,
+    /// When the last group was through with its trim.
+    pub trim_ended: Option<Time>,
 }
 
 /// Objects of an image with a snapshot.

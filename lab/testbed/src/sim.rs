@@ -2,8 +2,8 @@
 //! once, or on the paged one, into which everything is written.
 
 use crate::{
-    ClonedObjects, FIRST_SIGN, Heed, Outside, Pace, RecoveryProgress, Seen, ServicesLeft, Stop,
-    TestImage, Testbed, has_images,
+    ClonedObjects, FIRST_SIGN, Heed, KnownLater, Outside, Pace, RecoveryProgress, Seen,
+    ServicesLeft, Stop, TestImage, Testbed, has_images,
 };
 use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::images::{ImageId, ImageQos};
@@ -372,6 +372,7 @@ impl Testbed for Simulated {
             scrub: scrubbed.map(|pool| node.pool_scrub(pool)).unwrap_or_default(),
             trim: node.trim_report().objects_left,
             removal: node.deletion_report().objects_left,
+            closely: KnownLater::default(),
         })
     }
 

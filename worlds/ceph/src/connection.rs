@@ -77,6 +77,36 @@ pub trait CephConnection: Send + Sync {
         Err(CephError::NoObjects)
     }
 
+    /// Takes a snapshot of a pool's objects as they are for those who write beside it ([`CephConnection::write_beside`]).
+    ///
+    /// # Errors
+    /// [`CephError::NoObjects`] if this way has none.
+    fn take_snapshot(&self, _pool: &str) -> Result<u64, CephError> {
+        Err(CephError::NoObjects)
+    }
+
+    /// Writes an object anew, of which a snapshot keeps what it was as a clone.
+    ///
+    /// # Errors
+    /// [`CephError::NoObjects`] if this way has none.
+    fn write_beside(
+        &self,
+        _snapshot: u64,
+        _pool: &str,
+        _name: &str,
+        _bytes: usize,
+    ) -> Result<(), CephError> {
+        Err(CephError::NoObjects)
+    }
+
+    /// Removes a snapshot; the OSDs trim its clones afterwards.
+    ///
+    /// # Errors
+    /// [`CephError::NoObjects`] if this way has none.
+    fn remove_snapshot(&self, _snapshot: u64, _pool: &str) -> Result<(), CephError> {
+        Err(CephError::NoObjects)
+    }
+
     /// Makes an image with objects of 4 MiB and no other feature than layering.
     ///
     /// # Errors

@@ -43,6 +43,9 @@ struct RadosFunctions {
     ioctx_create: unsafe extern "C" fn(Handle, *const c_char, *mut Handle) -> c_int,
     ioctx_destroy: unsafe extern "C" fn(Handle),
     write_full: unsafe extern "C" fn(Handle, *const c_char, *const c_char, usize) -> c_int,
+    snapshot_create: unsafe extern "C" fn(Handle, *mut u64) -> c_int,
+    snapshot_remove: unsafe extern "C" fn(Handle, u64) -> c_int,
+    snapshots_beside: unsafe extern "C" fn(Handle, u64, *mut u64, c_int) -> c_int,
 }
 
 type AnyCommand = unsafe extern "C" fn(
@@ -121,6 +124,12 @@ fn rados() -> Option<&'static RadosFunctions> {
                     ioctx_create: function(library, c"rados_ioctx_create")?,
                     ioctx_destroy: function(library, c"rados_ioctx_destroy")?,
                     write_full: function(library, c"rados_write_full")?,
+                    snapshot_create: function(library, c"rados_ioctx_selfmanaged_snap_create")?,
+                    snapshot_remove: function(library, c"rados_ioctx_selfmanaged_snap_remove")?,
+                    snapshots_beside: function(
+                        library,
+                        c"rados_ioctx_selfmanaged_snap_set_write_ctx",
+                    )?,
                 })
             }
         })
@@ -307,6 +316,47 @@ impl CephConnection for Librados {
             unsafe {
                 (self.functions.write_full)(ioctx, text.as_ptr(), content.as_ptr().cast(), bytes)
             }
+        })
+    }
+
+    fn take_snapshot(&self, pool: &str) -> Result<u64, CephError> {
+        let mut snapshot = 0;
+        self.in_pool(pool, "a snapshot", |ioctx| {
+            // SAFETY: the pool is open, and the number is ours.
+            unsafe { (self.functions.snapshot_create)(ioctx, &raw mut snapshot) }
+        })?;
+        Ok(snapshot)
+    }
+
+    fn write_beside(
+        &self,
+        snapshot: u64,
+        pool: &str,
+        name: &str,
+        bytes: usize,
+    ) -> Result<(), CephError> {
+        let text = CString::new(name).expect("names are ours");
+        let content = incompressible(&format!("{name} after {snapshot}"), bytes);
+        self.in_pool(pool, &format!("object {name}"), |ioctx| {
+            let mut beside = [snapshot];
+            // SAFETY: the pool is open, one snapshot is there, and the function copies it.
+            let code = unsafe {
+                (self.functions.snapshots_beside)(ioctx, snapshot, beside.as_mut_ptr(), 1)
+            };
+            if code < 0 {
+                return code;
+            }
+            // SAFETY: so many bytes are there until the call returns.
+            unsafe {
+                (self.functions.write_full)(ioctx, text.as_ptr(), content.as_ptr().cast(), bytes)
+            }
+        })
+    }
+
+    fn remove_snapshot(&self, snapshot: u64, pool: &str) -> Result<(), CephError> {
+        self.in_pool(pool, "the removal of a snapshot", |ioctx| {
+            // SAFETY: the pool is open.
+            unsafe { (self.functions.snapshot_remove)(ioctx, snapshot) }
         })
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const MON: CommandTarget = CommandTarget::Monitor;
-const ROOM: Option<WantedRoom> = Some(WantedRoom { bytes: 256 << 20, copies: 3, victim: 3 });
+const ROOM: Option<WantedRoom> = Some(WantedRoom { bytes: 256 << 20, copies: 3, victim: Some(3) });
 
 /// The configuration of the cluster under test; without one there is nothing to test.
 #[expect(clippy::disallowed_methods, reason = "a test that somebody switches on")]

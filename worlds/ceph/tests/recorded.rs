@@ -366,7 +366,7 @@ fn pools_are_described_with_what_they_hold() {
     assert_eq!(held, [(1, true, 2, 100), (2, false, 4, 16_777_216)]);
 }
 
-const ROOM: Option<WantedRoom> = Some(WantedRoom { bytes: 1 << 30, copies: 3, victim: 3 });
+const ROOM: Option<WantedRoom> = Some(WantedRoom { bytes: 1 << 30, copies: 3, victim: Some(3) });
 
 /// The recorded map names two of the four OSDs; the plan reads the rest from the tallies.
 fn plannable() -> RecordedCluster {

@@ -2,9 +2,9 @@
 
 use super::file::{RecoverySetupSection, StudyFile};
 use super::of_options::CephOptions;
-use super::on_ceph;
 use crate::input::{InputError, Source};
 use crate::inputs::Inputs;
+use crate::on_ceph::{self, SetupSection};
 use crate::setup::SchedulerName;
 use loadline_cluster::Placement;
 use loadline_cluster::settings::Settings;
@@ -211,7 +211,7 @@ fn as_released(setup: &mut RecoverySetupSection, cluster: &DescribedCluster, osd
     if setup.preset.get_ref() == "loadline" {
         return;
     }
-    if on_ceph::is_clients_alone(setup) {
+    if setup.words().is_clients_alone() {
         let queue = osd.options.get("osd_op_queue").and_then(|queue| on_ceph::queue_of(queue));
         setup.scheduler = queue.unwrap_or(setup.scheduler);
     } else if setup.scheduler == SchedulerName::Mclock {

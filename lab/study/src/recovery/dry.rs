@@ -2,6 +2,7 @@
 
 use super::study::RecoveryStudy;
 use crate::job::Job;
+use crate::on_ceph;
 use loadline_base::Bytes;
 use loadline_testbed::{CephTestPlace, ClientKind, HostPlace, HostedSpec, fio_jobs};
 use std::fmt::Write;
@@ -56,46 +57,25 @@ pub(super) fn describe_on_ceph(
 ) -> String {
     let Some(first) = jobs.first() else { return String::new() };
     let spec = study.on_ceph(place, &study.setups[first.setup]);
-    let mut text = loadline_testbed::plan_on_ceph(&spec)
-        .unwrap_or_else(|reason| format!("in the way: {reason}\n"));
-    let images: Vec<String> =
-        spec.images.iter().map(|image| image.load.image.to_string()).collect();
-    let (copies, pgs) = (spec.copies, spec.pgs);
+    let (copies, pgs, size) = (spec.copies, spec.pgs, study.steps.object_size);
     let away = match place.restart.as_ref().is_some_and(|hook| hook.can_stop()) {
         true => "stopped and out",
         false => "out, and runs on",
     };
     let lines = [
         ("pools", format!("two, of {pgs} groups and {copies} copies, labelled and deleted again")),
-        ("images", format!("{}, written once before each run", images.join(" and "))),
         (
             "recovery",
             format!(
-                "{} objects of {} written while {} is {away}; what returns moves as {}",
-                spec.objects,
-                spec.object_size,
-                spec.victim,
+                "{} objects of {size} written while {} is {away}; what returns moves as {}",
+                study.objects(study.steps.scale),
+                study.cluster.returning,
                 place.found.backfill_class()
             ),
         ),
         ("baseline", format!("{} of load without recovery", study.steps.baseline)),
         ("load", study.loads()),
-        ("clients", "fio's rbd engine".to_owned()),
-        ("beside", "noscrub, nodeep-scrub, the balancer at rest, logs of one entry".to_owned()),
-        ("folder", place.folder.display().to_string()),
     ];
-    for (name, value) in lines {
-        writeln!(text, "{name:<10}{value}").expect("writing to a string");
-    }
-    for job in jobs {
-        let setup = &study.setups[job.setup];
-        let settings: Vec<String> =
-            setup.osds.for_ceph().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        writeln!(text, "{:<10}{}: {}", "run", setup.name(), settings.join(" "))
-            .expect("writing to a string");
-    }
-    for why in &study.left_out {
-        writeln!(text, "{:<10}{why}", "setups").expect("writing to a string");
-    }
-    text
+    let runs: Vec<_> = jobs.iter().map(|job| &study.setups[job.setup].osds).collect();
+    on_ceph::describe(&spec, &lines, (&runs, &study.left_out))
 }

@@ -75,11 +75,8 @@ pub(crate) const FIGURES: [Figure; 28] = [
     Figure::data("client/amid/p99_ms", "p99 of the same operations / ms"),
     Figure::data("recovery/first_copy_s", "from the answer to `osd in` until the look before the first copy / s"),
     Figure::data("recovery/told_after_s", "from the last copy until the cluster said that all is clean / s"),
-    Figure::data(
-        "osd/queue_ms",
-        "time in the scheduler over its items, of all classes and of what was queued again / ms",
-    ),
-    Figure::data("osd/commit_ms", "time of the stores' transactions until they are durable over their number / ms"),
+    clients::OSD_QUEUE,
+    clients::OSD_COMMIT,
     Figure::data("neighbours/iops", "operations of the neighbours' clients completed / measured time"),
     Figure::data("neighbours/clat_ms/p99", "the longest p99 of a neighbour's clients"),
     Figure::data(

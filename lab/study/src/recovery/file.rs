@@ -4,6 +4,7 @@ use super::host::SharedHostSection;
 use crate::claim::Claim;
 use crate::kind::StudyKind;
 use crate::load_keys::{self, HasLoad};
+use crate::on_ceph::{SetupSection, SetupWords};
 use crate::overrides::{StudyKey, key, parse, put, put_name, put_some};
 use crate::placed::PlacementName;
 use crate::setup::{SchedulerName, TypedOptions, yes};
@@ -144,6 +145,21 @@ pub(crate) struct RecoverySetupSection {
     pub(crate) images: BTreeMap<Spanned<String>, TermsSection>,
     #[serde(default)]
     pub(crate) settings: TypedOptions,
+}
+
+impl SetupSection for RecoverySetupSection {
+    fn words(&mut self) -> SetupWords<'_> {
+        SetupWords {
+            name: &self.name,
+            about: &mut self.about,
+            preset: &mut self.preset,
+            scheduler: &mut self.scheduler,
+            profile: self.profile.as_ref().map(|profile| profile.get_ref().as_str()),
+            of_other_table: false,
+            settings: &mut self.settings,
+            has_background: self.recovery,
+        }
+    }
 }
 
 /// An image with its clients.

@@ -18,10 +18,9 @@ mod run;
 mod stood;
 mod work;
 
-// What a Ceph cluster can run of a study, what its options come to, and what other tools study on one.
+// What a Ceph cluster's options come to, and what other tools study on one.
 mod import;
 mod of_options;
-mod on_ceph;
 
 // What a drive file's service time must be, by a published baseline.
 mod calibrate;

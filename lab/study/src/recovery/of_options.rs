@@ -1,7 +1,7 @@
 //! A setup of what a Ceph's OSDs are set to, as far as the engine has it: from a description of a cluster, or from a configuration file.
 
 use super::file::RecoverySetupSection;
-use super::on_ceph;
+use crate::on_ceph;
 use crate::setup::{SchedulerName, SettingValue};
 use loadline_cluster::settings::{
     Enforcement, LevelTarget, Refused, Scope, Settings, SettingsChange,

@@ -3,7 +3,6 @@
 use super::as_twin;
 use super::described;
 use super::file::{NeighbourSection, STUDY_KEYS, StoreKind, StudyFile};
-use super::on_ceph;
 use super::setup::ClusterShape;
 use super::setup::read_setups;
 use super::study::{RecoverySteps, RecoveryStudy};
@@ -11,6 +10,7 @@ use super::work;
 use crate::given_load;
 use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
+use crate::on_ceph;
 use crate::overrides::{Override, apply_overrides};
 use crate::place::Place;
 use crate::setup::measured;
@@ -18,7 +18,7 @@ use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_osd::OsdId;
 use loadline_sim::SimHost;
-use loadline_testbed::IMAGE;
+use loadline_testbed::{CephTestPlace, IMAGE};
 use toml::Spanned;
 
 pub(super) fn read_file(source: &Source, overrides: &[Override]) -> Result<StudyFile, InputError> {
@@ -97,6 +97,18 @@ fn check_names(
     Ok(())
 }
 
+/// The study as a cluster can run it; the answer is what was left out, as sentences.
+fn fit_to_cluster(file: &mut StudyFile, place: &CephTestPlace) -> Result<Vec<String>, InputError> {
+    let left_out = on_ceph::fit(&mut file.setups, &mut file.sets, place)?;
+    // What a file expects is of the engine and its drives.
+    file.expectations.clear();
+    let (cluster, osds) = (&mut file.cluster, &place.found.osds);
+    cluster.osds = osds.len() as u32;
+    let returning = cluster.returning.unwrap_or(cluster.osds.saturating_sub(1));
+    cluster.returning = Some(osds.get(returning as usize).copied().unwrap_or(returning));
+    Ok(left_out)
+}
+
 impl RecoveryStudy {
     pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         let (script, asked) = RecoveryStudy::asked(inputs)?;
@@ -129,7 +141,7 @@ impl RecoveryStudy {
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         check_names(&file.neighbours, source)?;
         let mut left_out = match &inputs.place {
-            Place::Ceph(place) => on_ceph::fit(&mut file, place)?,
+            Place::Ceph(place) => fit_to_cluster(&mut file, place)?,
             Place::Sim | Place::Host(_) => Vec::new(),
         };
         if inputs.place != Place::Sim

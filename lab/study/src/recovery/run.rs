@@ -8,6 +8,7 @@ use super::file::StoreKind;
 use super::setup::ImageTerms;
 use super::study::RecoveryStudy;
 use crate::figure::Figures;
+use crate::halt::{self, Halt};
 use crate::job::{Job, RunPurpose};
 use crate::place::Place;
 use crate::record::{ImageRecord, RunRecord};
@@ -51,27 +52,7 @@ pub(super) fn run(
             made.and_then(|bed| RecoveryRun { study, job, bed }.make(Heed::until(tick, 0.3), 0.6))
         }
     };
-    let setup = study.setups[job.setup].name().to_owned();
-    match outcome {
-        Ok(record) => Ok(Some(record)),
-        Err(Halt::Stop(Stop::Interrupted)) => Ok(None),
-        Err(Halt::Stop(Stop::Failed(reason))) => Err(RunError::Failed { setup, reason }),
-        Err(Halt::RecoveryRun(error)) => Err(error),
-    }
-}
-
-/// Why a run stops early.
-enum Halt {
-    /// The testbed, or somebody, stopped it.
-    Stop(Stop),
-    /// It came to no result.
-    RecoveryRun(RunError),
-}
-
-impl From<Stop> for Halt {
-    fn from(stop: Stop) -> Halt {
-        Halt::Stop(stop)
-    }
+    halt::answered(study.setups[job.setup].name(), outcome)
 }
 
 /// What was seen of each image: its whole seconds, or its mean where the run lasted less than one.
@@ -133,15 +114,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
     /// `prepared` is the part of a run that is over when clients begin. Whatever becomes of it, all that was changed goes back.
     fn make(mut self, heed: Heed<'_>, prepared: f64) -> Result<RunRecord, Halt> {
         let made = self.steps(heed, prepared);
-        let back = self.bed.put_back();
-        match (made, back) {
-            (Ok(record), Ok(())) => Ok(RunRecord { real: self.bed.facts(), ..record }),
-            (Err(halt), Ok(())) => Err(halt),
-            (Err(Halt::Stop(Stop::Failed(why))), Err(Stop::Failed(back))) => {
-                Err(Halt::Stop(Stop::Failed(format!("{why}; and then: {back}"))))
-            }
-            (_, Err(back)) => Err(back.into()),
-        }
+        halt::put_back(&mut self.bed, made)
     }
 
     fn steps(&mut self, mut heed: Heed<'_>, prepared: f64) -> Result<RunRecord, Halt> {
@@ -180,7 +153,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         let until = self.bed.now() + limit;
         while !self.bed.progress()?.clean {
             if self.bed.now() >= until {
-                return Err(Halt::RecoveryRun(RunError::NeverClean { setup: self.setup(), limit }));
+                return Err(Halt::Run(RunError::NeverClean { setup: self.setup(), limit }));
             }
             heed.at(0.0)?;
             self.bed.pass(self.bed.now() + self.bed.pace().clean)?;
@@ -243,11 +216,11 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         let (setup, limit) = (self.setup(), self.study.steps.limit);
         if progress.moved + progress.left == 0 && course.window > first_sign {
             let scale = self.job.scale;
-            return Err(Halt::RecoveryRun(RunError::NothingToRecover { setup, scale }));
+            return Err(Halt::Run(RunError::NothingToRecover { setup, scale }));
         }
         if course.window >= limit {
             let left = progress.left;
-            return Err(Halt::RecoveryRun(RunError::NeverEnded { setup, limit, left }));
+            return Err(Halt::Run(RunError::NeverEnded { setup, limit, left }));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use super::stood;
 use super::study::{RecoverySteps, RecoveryStudy};
 use crate::input::InputError;
 use crate::job::{Companion, Job, RunPurpose};
+use crate::on_ceph;
 use crate::place::Place;
 use crate::placed::placed;
 use crate::promise::{ClientPromise, ImageResult, PromiseResult};
@@ -89,10 +90,7 @@ impl Script for RecoveryStudy {
                 loadline_testbed::check(&self.hosted(place, setup, &Job::default()))
                     .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
             }
-            (Place::Ceph(place), Some(setup)) => {
-                loadline_testbed::check_ceph(&self.on_ceph(place, setup))
-                    .map_err(|reason| InputError::new(format!("--on {}", place.cluster), reason))
-            }
+            (Place::Ceph(place), Some(setup)) => on_ceph::check(&self.on_ceph(place, setup)),
             _ => self.check_memory(workers, ProgramMemory::here().available),
         }
     }
@@ -161,13 +159,10 @@ impl Script for RecoveryStudy {
         let is_real = self.place != Place::Sim;
         let compares = setups.iter().any(|setup| !setup.published.is_empty());
         let mut warnings = if is_real { stood::warnings(records, compares) } else { Vec::new() };
-        warnings.extend(self.left_out.iter().cloned());
-        if let Place::Ceph(place) = &self.place {
-            warnings.push(format!(
-                "Profiles are those of the cluster's own release {}, whichever a setup was written for.",
-                place.found.release
-            ));
-        }
+        warnings.extend(match &self.place {
+            Place::Ceph(place) => on_ceph::warnings(place, &self.left_out),
+            Place::Sim | Place::Host(_) => self.left_out.clone(),
+        });
         if self.store == StoreKind::Paged && !is_real {
             warnings.push(
                 "This ran on the paged store and on the drive's own times: the published figures contain another store, and \

@@ -1,12 +1,12 @@
 //! A study's work as a testbed takes it: how much a run does, on what, and how large its disks must be.
 
 use super::file::{Companions, StoreKind};
-use super::on_ceph;
 use super::setup::{ClusterShape, ImageTerms, RecoverySetup};
 use super::study::RecoveryStudy;
 use crate::input::InputError;
 use crate::inputs::Inputs;
 use crate::job::{Job, RunPurpose};
+use crate::on_ceph;
 use crate::place::Place;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
@@ -211,10 +211,10 @@ impl RecoveryStudy {
             copies: self.cluster.copies,
             pgs: self.cluster.pgs,
             object_size: self.steps.object_size,
-            objects: self.objects(self.steps.scale),
+            beside: Bytes::new(self.objects(self.steps.scale) * self.steps.object_size.get()),
             images: self.images(setup),
             settings: setup.osds.for_ceph(),
-            victim: self.cluster.returning,
+            victim: Some(self.cluster.returning),
             limit: self.steps.limit,
         }
     }

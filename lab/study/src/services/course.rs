@@ -4,7 +4,7 @@ use super::study::ServicesStudy;
 use crate::figure::Figures;
 use crate::series::Series;
 use loadline_base::{Span, Time};
-use loadline_testbed::PoolScrub;
+use loadline_testbed::ServicesLeft;
 
 /// One service.
 #[derive(Clone, Debug)]
@@ -16,21 +16,30 @@ pub(super) struct ServiceCourse {
     all: u64,
     left: u64,
     ended: Option<Time>,
+    /// How much later that was seen.
+    told_after: Span,
     /// What was left at the end of each whole second.
     seconds: Vec<u64>,
 }
 
 impl ServiceCourse {
     pub(super) fn begin(name: &'static str, began: Time, all: u64) -> ServiceCourse {
-        ServiceCourse { name, began, all, left: all, ended: None, seconds: Vec::new() }
+        let (ended, told_after, seconds) = (None, Span::ZERO, Vec::new());
+        ServiceCourse { name, began, all, left: all, ended, told_after, seconds }
     }
 
-    /// So much is left now.
-    pub(super) fn look(&mut self, now: Time, left: u64, is_over: bool) {
+    /// So much is left now, and it is over since `ended` if it is.
+    pub(super) fn look(&mut self, now: Time, left: u64, ended: Option<Time>) {
         self.left = left;
-        if is_over && self.ended.is_none() {
-            self.ended = Some(now);
+        if let Some(ended) = ended.filter(|_| self.ended.is_none()) {
+            self.ended = Some(ended.max(self.began));
+            self.told_after = now.since(ended);
         }
+    }
+
+    /// When it was over.
+    pub(super) fn ended(&self) -> Option<Time> {
+        self.ended
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -50,6 +59,9 @@ impl ServiceCourse {
         counted.put(&key("objects_left"), self.left as f64);
         if self.is_over() {
             counted.put(&key("seconds"), lasted);
+            if self.told_after > Span::ZERO {
+                counted.put(&key("told_after_s"), self.told_after.as_secs_f64());
+            }
         }
     }
 }
@@ -83,13 +95,18 @@ impl ServicesCourse {
     }
 
     /// Scrubs are so far. The time since the last look counts as it was then.
-    pub(super) fn look_at_scrub(&mut self, now: Time, scrub: PoolScrub) {
+    pub(super) fn look_at_scrub(&mut self, now: Time, told: &ServicesLeft) {
+        let (scrub, closely) = (told.scrub, told.closely);
         let since = self.looked.map_or(Span::ZERO, |looked| now.since(looked));
         self.slots.group_seconds += self.slots.running as f64 * since.as_secs_f64();
+        if let Some(all) = closely.groups_scrubbed {
+            self.slots.group_seconds = all.as_secs_f64();
+        }
         self.slots.running = scrub.groups_running;
         self.looked = Some(now);
         if let Some(service) = self.service("scrub") {
-            service.look(now, scrub.objects_left, scrub.groups_left == 0);
+            let ended = closely.scrub_ended.unwrap_or(now);
+            service.look(now, scrub.objects_left, (scrub.groups_left == 0).then_some(ended));
         }
     }
 

@@ -27,7 +27,7 @@ const fn tail(key: &'static str, name: &'static str, formula: &'static str) -> F
 }
 
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 40] = [
+pub(crate) const FIGURES: [Figure; 44] = [
     Figure::new(
         "client/iops",
         ("client", "IOPS"),
@@ -138,4 +138,8 @@ pub(crate) const FIGURES: [Figure; 40] = [
     clients::P99_9,
     clients::MAX,
     clients::SECONDS,
+    Figure::data("scrub/told_after_s", "from the end of the scrub until it was told / s"),
+    Figure::data("trim/told_after_s", "the same of the trim / s"),
+    clients::OSD_QUEUE,
+    clients::OSD_COMMIT,
 ];

@@ -3,6 +3,7 @@
 use crate::claim::Claim;
 use crate::kind::StudyKind;
 use crate::load_keys::{self, HasLoad};
+use crate::on_ceph::{SetupSection, SetupWords};
 use crate::overrides::{StudyKey, key, parse, put, put_name};
 use crate::placed::PlacementName;
 use crate::setup::{SchedulerName, TypedOptions, yes};
@@ -121,6 +122,21 @@ pub(super) struct ServicesSetupSection {
     pub(super) services: bool,
     #[serde(default)]
     pub(super) settings: TypedOptions,
+}
+
+impl SetupSection for ServicesSetupSection {
+    fn words(&mut self) -> SetupWords<'_> {
+        SetupWords {
+            name: &self.name,
+            about: &mut self.about,
+            preset: &mut self.preset,
+            scheduler: &mut self.scheduler,
+            profile: self.profile.as_ref().map(|profile| profile.get_ref().as_str()),
+            of_other_table: self.profiles.is_some(),
+            settings: &mut self.settings,
+            has_background: self.services,
+        }
+    }
 }
 
 impl HasLoad for ServicesFile {

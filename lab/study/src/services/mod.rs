@@ -20,9 +20,6 @@ use crate::declared::Declared;
 use crate::shelf::Shelf;
 use study::ServicesStudy;
 
-/// Why it does not run on a Ceph cluster.
-const NOT_ON_CEPH: &str = "a Ceph cluster gets studies of recovery alone: take this one in the simulated world or on disks";
-
 /// The kind `services`.
 pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
@@ -31,6 +28,6 @@ pub(crate) const DECLARED: Declared = Declared {
     quick: |source, _| read::quick(source),
     template: include_str!("../../new/services.toml"),
     not_on_disks: None,
-    not_on_ceph: Some(NOT_ON_CEPH),
+    not_on_ceph: None,
     not_traced: None,
 };

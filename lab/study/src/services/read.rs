@@ -6,10 +6,12 @@ use super::study::{ServicesCluster, ServicesSteps, ServicesStudy};
 use crate::given_load;
 use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
+use crate::on_ceph;
 use crate::overrides::{Override, apply_overrides};
 use crate::place::Place;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
+use loadline_testbed::CephTestPlace;
 
 fn read_file(source: &Source, overrides: &[Override]) -> Result<ServicesFile, InputError> {
     let mut file: ServicesFile =
@@ -128,6 +130,25 @@ fn check_times(times: &TimesSection) -> Result<(), (&'static str, String)> {
 /// Size of the objects that the clients' image is made of.
 pub(super) const OBJECT: Bytes = Bytes::from_mib(4);
 
+/// Why a study of what an OSD has missed beside other services does not run on real disks.
+const FILLED_BEFORE: &str = "on real disks pools are filled before an OSD is taken out, and would be recovered with the rest: take this study in the simulated world";
+
+/// Why what an OSD has missed is no service on a cluster.
+const MISSED: &str = "on a cluster what an OSD has missed is studied alone, since every pool that was filled before would be recovered with it: take a study of recovery, or this one in the simulated world";
+
+/// The study as a cluster can run it; the answer is what was left out, as sentences.
+fn fit_to_cluster(
+    file: &mut ServicesFile,
+    place: &CephTestPlace,
+) -> Result<Vec<String>, InputError> {
+    let left_out = on_ceph::fit(&mut file.setups, &mut file.sets, place)?;
+    // What a file expects is of the engine and its drives, and a table of profiles of another build.
+    file.expectations.clear();
+    file.setups.iter_mut().for_each(|setup| setup.get_mut().profiles = None);
+    file.cluster.osds = place.found.osds.len() as u32;
+    Ok(left_out)
+}
+
 impl ServicesStudy {
     pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         let source = &inputs.study;
@@ -147,13 +168,20 @@ impl ServicesStudy {
         check_objects(&file)
             .map_err(|(section, field, reason)| inputs.refuse_in(section, field, reason))?;
         let others = file.scrub.is_some() || file.trim.is_some() || file.removal.is_some();
-        if let Place::Host(place) = &inputs.place
-            && file.recovery.is_some()
-            && others
-        {
-            let reason = "on real disks pools are filled before an OSD is taken out, and would be recovered with the rest: take this study in the simulated world";
-            return Err(InputError::new(format!("--on {}", place.disks), reason));
+        if file.recovery.is_some() {
+            let refused = match &inputs.place {
+                Place::Sim => None,
+                Place::Host(place) => others.then(|| (place.disks.to_string(), FILLED_BEFORE)),
+                Place::Ceph(place) => Some((place.cluster.to_string(), MISSED)),
+            };
+            if let Some((place, reason)) = refused {
+                return Err(InputError::new(format!("--on {place}"), reason));
+            }
         }
+        let left_out = match &inputs.place {
+            Place::Ceph(place) => fit_to_cluster(&mut file, place)?,
+            Place::Sim | Place::Host(_) => Vec::new(),
+        };
         let drive = inputs.calibrated_drive()?;
         let setups = read_setups(&file, source, &drive, (&inputs.overrides, &inputs.place))?;
         let ServicesFile { cluster, .. } = &file;
@@ -175,6 +203,7 @@ impl ServicesStudy {
             },
             load: file.load,
             setups,
+            left_out,
             place: inputs.place.clone(),
         };
         if inputs.place != Place::Sim {

@@ -9,6 +9,7 @@ use super::study::ServicesStudy;
 use super::windows::ClientWindows;
 use super::work::scaled;
 use crate::figure::Figures;
+use crate::halt::{self, Halt};
 use crate::job::{Job, RunPurpose};
 use crate::place::Place;
 use crate::record::RunRecord;
@@ -20,7 +21,7 @@ use loadline_base::{Span, Time};
 use loadline_cluster::PoolId;
 use loadline_host::admin::api::OpSpan;
 use loadline_osd::OsdId;
-use loadline_testbed::{Heed, Hosted, Seen, Simulated, Stop, Testbed};
+use loadline_testbed::{CephCluster, Heed, Hosted, Seen, Simulated, Stop, Testbed};
 
 /// Makes a run; `None` if `tick` ended it.
 pub(super) fn run(
@@ -28,19 +29,19 @@ pub(super) fn run(
     job: &Job,
     tick: OnProgress<'_>,
 ) -> Result<Option<RunRecord>, RunError> {
+    let setup = &study.setups[job.setup];
     let outcome = match &study.place {
         Place::Sim => Simulated::start(study.simulated(job))
+            .map_err(Halt::from)
             .and_then(|bed| ServicesRun { study, job, bed }.make(Heed::until(tick, 0.02))),
         Place::Host(place) => Hosted::start(study.hosted(place, job))
+            .map_err(Halt::from)
             .and_then(|bed| ServicesRun { study, job, bed }.make(Heed::until(tick, 0.5))),
-        Place::Ceph(_) => Err(Stop::Failed(super::NOT_ON_CEPH.to_owned())),
+        Place::Ceph(place) => CephCluster::start(study.on_ceph(place, setup))
+            .map_err(Halt::from)
+            .and_then(|bed| ServicesRun { study, job, bed }.make(Heed::until(tick, 0.5))),
     };
-    let setup = study.setups[job.setup].osds.name().to_owned();
-    match outcome {
-        Ok(record) => Ok(Some(record)),
-        Err(Stop::Interrupted) => Ok(None),
-        Err(Stop::Failed(reason)) => Err(RunError::Failed { setup, reason }),
-    }
+    halt::answered(setup.osds.name(), outcome)
 }
 
 /// One run under way.
@@ -61,7 +62,12 @@ struct ServicePools {
 const SECOND: Span = Span::from_secs(1);
 
 impl<T: Testbed> ServicesRun<'_, T> {
-    fn make(mut self, mut heed: Heed<'_>) -> Result<RunRecord, Stop> {
+    fn make(mut self, heed: Heed<'_>) -> Result<RunRecord, Halt> {
+        let made = self.steps(heed).map_err(Halt::from);
+        halt::put_back(&mut self.bed, made)
+    }
+
+    fn steps(&mut self, mut heed: Heed<'_>) -> Result<RunRecord, Stop> {
         let has_services = self.study.setups[self.job.setup].services;
         self.bed.make_images(&mut heed)?;
         let mut course = ServicesCourse::default();
@@ -156,7 +162,7 @@ impl<T: Testbed> ServicesRun<'_, T> {
     }
 
     fn go_on(
-        mut self,
+        &mut self,
         begun: Time,
         pools: ServicePools,
         mut course: ServicesCourse,
@@ -174,9 +180,9 @@ impl<T: Testbed> ServicesRun<'_, T> {
             let now = self.bed.now();
             if !has_begun && now >= services_begin {
                 // Beside a recovery, which begins with them, clients were never alone.
-                let is_alone = course.of.is_empty() && now > begun;
-                let alone = self.bed.latency().filter(|_| is_alone);
-                windows.services_begin(now, alone);
+                if course.of.is_empty() && services_begin > begun {
+                    windows.services_begin((begun, now), self.bed.latency());
+                }
                 self.begin_services(pools, &mut course)?;
                 has_begun = true;
             }
@@ -209,7 +215,10 @@ impl<T: Testbed> ServicesRun<'_, T> {
         let (seen, ended) = seen.expect("clients have ended");
         let lasted = ended.since(begun);
         let mut record = self.record((&seen, lasted), &course, service)?;
-        windows.put(&mut record.counted, begun);
+        if let Some(parts) = windows.untold() {
+            windows.told(self.bed.latency_in(&parts)?);
+        }
+        windows.put(&mut record.counted);
         Ok(record)
     }
 
@@ -219,16 +228,17 @@ impl<T: Testbed> ServicesRun<'_, T> {
         }
         let left = self.bed.services(pools.scrub)?;
         let now = self.bed.now();
-        course.look_at_scrub(now, left.scrub);
+        course.look_at_scrub(now, &left);
         if let Some(trim) = course.service("trim") {
-            trim.look(now, left.trim, left.trim == 0);
+            let ended = left.closely.trim_ended.unwrap_or(now);
+            trim.look(now, left.trim, (left.trim == 0).then_some(ended));
         }
         if let Some(removal) = course.service("removal") {
-            removal.look(now, left.removal, left.removal == 0);
+            removal.look(now, left.removal, (left.removal == 0).then_some(now));
         }
         if let Some(recovery) = course.service("recovery") {
             let progress = self.bed.progress()?;
-            recovery.look(now, progress.left, progress.recovered);
+            recovery.look(now, progress.left, progress.recovered.then_some(now));
         }
         Ok(())
     }
@@ -247,11 +257,13 @@ impl<T: Testbed> ServicesRun<'_, T> {
         let each = setup.osds.options().scrub.scrubs_max as u64;
         let slots = u64::from(self.study.cluster.osds) * each;
         course.put(&mut counted, self.bed.now(), self.study, slots);
+        for (key, value) in self.bed.own_figures() {
+            counted.put(key, value);
+        }
         let mut record = RunRecord {
             counted,
             device_requests: self.bed.device_requests()?,
             trace: self.bed.take_trace()?.iter().map(OpSpan::from).collect(),
-            real: self.bed.facts(),
             ..RunRecord::of(self.job, setup.osds.name())
         };
         if self.job.purpose == RunPurpose::Answer {

@@ -8,6 +8,7 @@ use crate::beside::{BesideResult, BesideTerms, BesideVerdict};
 use crate::chance::one_run_is_close;
 use crate::input::InputError;
 use crate::job::Job;
+use crate::on_ceph;
 use crate::place::Place;
 use crate::placed::placed;
 use crate::promise::ClientPromise;
@@ -56,9 +57,14 @@ impl Script for ServicesStudy {
     }
 
     fn before_runs(&self, _: u32) -> Result<(), InputError> {
-        let Place::Host(place) = &self.place else { return Ok(()) };
-        loadline_testbed::check(&self.hosted(place, &Job::default()))
-            .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
+        match (&self.place, self.setups.first()) {
+            (Place::Host(place), _) => {
+                loadline_testbed::check(&self.hosted(place, &Job::default()))
+                    .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
+            }
+            (Place::Ceph(place), Some(setup)) => on_ceph::check(&self.on_ceph(place, setup)),
+            _ => Ok(()),
+        }
     }
 
     fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError> {
@@ -67,33 +73,27 @@ impl Script for ServicesStudy {
 
     fn drive(&self, records: &[&RunRecord]) -> DriveSummary {
         let facts = self.cluster_facts();
-        let Some(real) = records.iter().find_map(|record| record.real.as_ref()) else {
-            let service = &self.drive.service;
-            let own = [
-                ("Store window", self.drive.window.to_string()),
-                ("Write of 4 KiB", service.per_request.to_string()),
-                ("Read of an object", reads(&service.reads)),
-                ("Transfer of 1 MiB", service.per_mib.to_string()),
-                ("Worker time per item", self.drive.worker_time.to_string()),
-                ("One-way delay", self.drive.link_delay.to_string()),
-            ];
-            let calibration = &self.drive.calibration;
-            return DriveSummary {
-                name: self.drive.name.clone(),
-                model: self.drive.model.clone(),
-                calibration: format!(
-                    "Calibrated from {} IOPS of 4 KiB random writes at depth 64 ({}). Peak: {}.",
-                    calibration.baseline_iops, calibration.source, calibration.peak
-                ),
-                facts: facts.into_iter().chain(own.map(NamedValue::from)).collect(),
-            };
-        };
+        if self.place != Place::Sim {
+            return real_runs::drive_summary(&self.place, records, facts);
+        }
+        let service = &self.drive.service;
+        let own = [
+            ("Store window", self.drive.window.to_string()),
+            ("Write of 4 KiB", service.per_request.to_string()),
+            ("Read of an object", reads(&service.reads)),
+            ("Transfer of 1 MiB", service.per_mib.to_string()),
+            ("Worker time per item", self.drive.worker_time.to_string()),
+            ("One-way delay", self.drive.link_delay.to_string()),
+        ];
+        let calibration = &self.drive.calibration;
         DriveSummary {
-            name: "real files".to_owned(),
-            model: "the disks of this machine".to_owned(),
-            calibration: "Nothing was calibrated: the disks are real, and time is this machine's."
-                .to_owned(),
-            facts: real.facts.iter().cloned().chain(facts).collect(),
+            name: self.drive.name.clone(),
+            model: self.drive.model.clone(),
+            calibration: format!(
+                "Calibrated from {} IOPS of 4 KiB random writes at depth 64 ({}). Peak: {}.",
+                calibration.baseline_iops, calibration.source, calibration.peak
+            ),
+            facts: facts.into_iter().chain(own.map(NamedValue::from)).collect(),
         }
     }
 
@@ -154,6 +154,9 @@ impl Script for ServicesStudy {
 
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
         let mut warnings = real_runs::doubts(records);
+        if let Place::Ceph(place) = &self.place {
+            warnings.extend(on_ceph::warnings(place, &self.left_out));
+        }
         let scale = self.steps.scale;
         if scale != 1.0 && self.place == Place::Sim {
             warnings.push(format!(
@@ -230,9 +233,25 @@ impl Script for ServicesStudy {
     }
 
     fn on_disks(&self, jobs: &[Job]) -> Option<String> {
-        let (Place::Host(place), Some(first)) = (&self.place, jobs.first()) else { return None };
+        let first = jobs.first()?;
+        let services =
+            ("services", format!("{}; {} of it all", self.services().join(", "), self.steps.scale));
+        let clients = format!("{}, for {}", self.load, self.clients(self.steps.scale));
+        let runs: Vec<_> = jobs.iter().map(|job| &self.setups[job.setup].osds).collect();
+        let place = match &self.place {
+            Place::Sim => return None,
+            Place::Host(place) => place,
+            Place::Ceph(place) => {
+                let spec = self.on_ceph(place, &self.setups[first.setup]);
+                let (copies, pgs) = (spec.copies, spec.pgs);
+                let pools =
+                    format!("of {pgs} groups and {copies} copies, labelled and deleted again");
+                let own = [("pools", pools), services, ("load", clients)];
+                return Some(on_ceph::describe(&spec, &own, (&runs, &self.left_out)));
+            }
+        };
         let spec = self.hosted(place, first);
-        let names: Vec<&str> = jobs.iter().map(|job| self.setups[job.setup].osds.name()).collect();
+        let names: Vec<&str> = runs.iter().map(|setup| setup.name()).collect();
         let lines = [
             ("runs", format!("{}: {}", jobs.len(), names.join(", "))),
             ("disks", format!("{} ({} each, {} of them)", place.disks, spec.osd_size, spec.osds)),
@@ -240,8 +259,8 @@ impl Script for ServicesStudy {
                 "image",
                 format!("{}, {} copies, written before the run", self.load.image, spec.copies),
             ),
-            ("services", format!("{}; {} of it all", self.services().join(", "), self.steps.scale)),
-            ("load", format!("{}, for {}", self.load, self.clients(self.steps.scale))),
+            services,
+            ("load", clients),
             ("clients", place.client.to_string()),
         ];
         Some(lines.map(|(name, value)| format!("{name:<10}{value}\n")).concat())
@@ -361,7 +380,12 @@ impl ServicesStudy {
             ("Copies", cluster.copies.to_string()),
             (
                 "Placement groups",
-                format!("{} in each pool, {}", cluster.pgs, placed(&cluster.placement)),
+                match self.place {
+                    Place::Ceph(_) => format!("{} in each pool", cluster.pgs),
+                    Place::Sim | Place::Host(_) => {
+                        format!("{} in each pool, {}", cluster.pgs, placed(&cluster.placement))
+                    }
+                },
             ),
             ("Services, at scale 1", self.services().join("; ")),
             ("Clients", format!("{} for {}", self.load, self.clients(self.steps.scale))),

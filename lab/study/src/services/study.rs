@@ -16,6 +16,8 @@ pub(crate) struct ServicesStudy {
     /// What the clients do.
     pub(super) load: LoadSpec,
     pub(super) setups: Vec<ServicesSetup>,
+    /// What cannot be there as it was meant, as sentences.
+    pub(super) left_out: Vec<String>,
     /// Where it runs.
     pub(super) place: Place,
 }

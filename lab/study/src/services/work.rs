@@ -1,20 +1,27 @@
 //! A study's work as a testbed takes it: how much a run does, on what, and how large its disks must be.
 
 use super::read::OBJECT;
+use super::setup::ServicesSetup;
 use super::study::ServicesStudy;
 use crate::inputs::Inputs;
 use crate::job::Job;
+use crate::on_ceph;
 use crate::place::Place;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
 use loadline_cluster::images::ImageQos;
-use loadline_testbed::{ClonedObjects, HostPlace, HostedSpec, IMAGE, SimulatedSpec, TestImage};
+use loadline_testbed::{
+    CephSpec, CephTestPlace, ClonedObjects, HostPlace, HostedSpec, IMAGE, SimulatedSpec, TestImage,
+};
 
 /// The clients' image shrinks with the work on real disks, but not below this.
 const IMAGE_MIN: Bytes = Bytes::from_mib(256);
 
 /// Real clients are there for so long at least.
 const CLIENTS_MIN: Span = Span::from_secs(10);
+
+/// Clients of a cluster are alone for so long before the services begin, where a study has them alone.
+const BEGIN_MIN: Span = Span::from_secs(5);
 
 /// The smallest disk that an OSD takes.
 const OSD_MIN: Bytes = Bytes::from_mib(64);
@@ -30,6 +37,10 @@ impl ServicesStudy {
     /// are from then on.
     pub(super) fn fit(&mut self, inputs: &Inputs) {
         let scale = self.steps.scale;
+        let is_ceph = matches!(self.place, Place::Ceph(_));
+        // A cluster tells late: what lasts little longer than that shows nothing.
+        let (clients_min, begin_min) =
+            if is_ceph { (CLIENTS_MIN * 3, BEGIN_MIN) } else { (CLIENTS_MIN, Span::ZERO) };
         if !inputs.is_set("image") {
             let scaled = (self.load.image.get() as f64 * scale) as u64;
             let whole = scaled.max(IMAGE_MIN.get()).next_multiple_of(OBJECT.get());
@@ -38,14 +49,17 @@ impl ServicesStudy {
         let times = &mut self.steps.times;
         let shrunk = |time: Span| Span::from_secs_f64(time.as_secs_f64() * scale);
         if !inputs.is_set("clients") {
-            times.clients = times.clients.min(shrunk(times.clients).max(CLIENTS_MIN));
+            times.clients = times.clients.min(shrunk(times.clients).max(clients_min));
         }
         if let Some(deadline) = times.deadline.filter(|_| !inputs.is_set("deadline")) {
             // By its end, so that rounding does not put that behind the clients'.
             times.deadline = Some(shrunk(times.begin + deadline) - shrunk(times.begin));
         }
         if !inputs.is_set("begin") {
-            times.begin = shrunk(times.begin);
+            times.begin = times.begin.min(shrunk(times.begin).max(begin_min));
+        }
+        if is_ceph && !inputs.is_set("pgs") {
+            self.cluster.pgs = on_ceph::groups(self.cluster.pgs, self.fewest_objects(scale));
         }
     }
 
@@ -88,15 +102,50 @@ impl ServicesStudy {
         }
     }
 
-    /// Bytes that all copies hold before a run.
-    fn held(&self, scale: f64) -> u64 {
+    /// What a run does on a Ceph cluster.
+    pub(super) fn on_ceph(&self, place: &CephTestPlace, setup: &ServicesSetup) -> CephSpec {
+        let scale = self.steps.scale;
+        // A clone of an object is as large as the object.
+        let clones = self.steps.trim.zip(self.cloned(scale));
+        let clones = clones.map_or(0, |(trim, of)| of.changed * trim.object_size.get());
+        CephSpec {
+            place: place.clone(),
+            copies: self.cluster.copies,
+            pgs: self.cluster.pgs,
+            object_size: OBJECT,
+            beside: Bytes::new(self.pooled(scale) + clones),
+            images: vec![self.image()],
+            settings: setup.osds.for_ceph(),
+            victim: None,
+            limit: self.steps.times.limit,
+        }
+    }
+
+    /// The objects of the pool that has the fewest.
+    fn fewest_objects(&self, scale: f64) -> u64 {
+        let steps = &self.steps;
+        let pools = [
+            steps.scrub.map(|it| it.objects),
+            steps.trim.map(|it| it.objects),
+            steps.removal.map(|it| it.objects),
+        ];
+        pools.into_iter().flatten().map(|objects| scaled(objects, scale)).min().unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of all pools beside the image's, each object once.
+    fn pooled(&self, scale: f64) -> u64 {
         let steps = &self.steps;
         let pools = steps.scrub.iter().chain(&steps.removal);
         let of = |objects: u64, size: Bytes| scaled(objects, scale) * size.get();
         let pools: u64 = pools.map(|pool| of(pool.objects, pool.object_size)).sum();
         let trim = steps.trim.map_or(0, |trim| of(trim.objects, trim.object_size));
         let recovery = steps.recovery.map_or(0, |it| of(it.objects, it.object_size));
-        (self.load.image.get() + pools + trim + recovery) * u64::from(self.cluster.copies)
+        pools + trim + recovery
+    }
+
+    /// Bytes that all copies hold before a run.
+    fn held(&self, scale: f64) -> u64 {
+        (self.load.image.get() + self.pooled(scale)) * u64::from(self.cluster.copies)
     }
 
     /// What an OSD's disk must hold, while one is away where one goes, with half as much to spare, since what is overwritten is free only

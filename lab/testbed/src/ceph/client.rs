@@ -165,18 +165,37 @@ pub(super) struct EndedClients {
 impl EndedClients {
     /// What the clients of each image saw of ops that ended in a window. `began_s` is the time of day at the testbed's zero.
     pub(super) fn seen(&self, began_s: f64, window: (Time, Time)) -> Result<Vec<Seen>, Stop> {
-        let image = |image: usize| {
-            let path = self.folder.join(format!("ops_clat.{}.log", image + 1));
-            let failed = |why: String| Stop::Failed(format!("{}: {why}", path.display()));
-            let log = File::open(&path).map_err(|error| failed(error.to_string()))?;
-            read(log, began_s, window).map_err(failed)
-        };
-        (0..self.images).map(image).collect()
+        (0..self.images).map(|image| Ok(self.log(image, began_s, window)?.0)).collect()
+    }
+
+    /// The latencies that the clients of the first image saw of such ops.
+    pub(super) fn latency(
+        &self,
+        began_s: f64,
+        window: (Time, Time),
+    ) -> Result<LatencyHistogram, Stop> {
+        Ok(self.log(0, began_s, window)?.1)
+    }
+
+    fn log(
+        &self,
+        image: usize,
+        began_s: f64,
+        window: (Time, Time),
+    ) -> Result<(Seen, LatencyHistogram), Stop> {
+        let path = self.folder.join(format!("ops_clat.{}.log", image + 1));
+        let failed = |why: String| Stop::Failed(format!("{}: {why}", path.display()));
+        let log = File::open(&path).map_err(|error| failed(error.to_string()))?;
+        read(log, began_s, window).map_err(failed)
     }
 }
 
 /// What a log tells of ops that ended in a window. Its times are milliseconds since 1970.
-fn read(log: impl std::io::Read, began_s: f64, (from, to): (Time, Time)) -> Result<Seen, String> {
+fn read(
+    log: impl std::io::Read,
+    began_s: f64,
+    (from, to): (Time, Time),
+) -> Result<(Seen, LatencyHistogram), String> {
     let mut lines = LatencyLogReader::new(log);
     let (mut all, mut series, mut last) = (LatencyHistogram::new(), LatencySeries::new(), 0);
     let span = to.since(from);
@@ -190,12 +209,13 @@ fn read(log: impl std::io::Read, began_s: f64, (from, to): (Time, Time)) -> Resu
         all.record(line.value);
         series.record(last, line.value);
     }
-    Ok(Seen {
+    let seen = Seen {
         iops: all.count() as f64 / span.as_secs_f64().max(1e-9),
         latency: Latency::from(&all),
         seconds: series.finish((span.nanos() / 1_000_000_000) as usize),
         outside: Outside::Unknown,
-    })
+    };
+    Ok((seen, all))
 }
 
 #[cfg(test)]
@@ -219,8 +239,9 @@ mod tests {
         ]
         .concat();
         let window = (Time::from_secs(1), Time::from_secs(3));
-        let seen = read(log.as_bytes(), began_s, window).expect("it is a log");
+        let (seen, all) = read(log.as_bytes(), began_s, window).expect("it is a log");
         assert_eq!((seen.iops, seen.latency.mean_ms, seen.latency.max_ms), (2.0, 3.0, 6.0));
+        assert_eq!((all.count(), all.max_ns()), (4, 6_000_000));
         let seconds: Vec<u64> = seen.seconds.iter().map(|second| second.count).collect();
         assert_eq!(seconds, [3, 1]);
         assert!(read("no log\n".as_bytes(), began_s, window).is_err());

@@ -6,6 +6,7 @@
 mod client;
 mod place;
 mod plan;
+mod services;
 mod sight;
 mod state;
 mod watch;
@@ -19,14 +20,15 @@ use crate::{
 };
 use client::{EndedClients, RbdClients};
 use loadline_base::{Bytes, Span, Time};
-use loadline_ceph::answers::{OsdMapDump, PerfDump};
+use loadline_ceph::answers::{OsdMapDump, PerfDump, PgStat, read_pgs};
 use loadline_ceph::guard::{ClusterGuard, GuardError, queue_of};
-use loadline_ceph::{CephConnection, CephError, CommandTarget, ask};
+use loadline_ceph::{CephConnection, CephError, CommandTarget, ask, tell};
 use loadline_cluster::PoolId;
 use loadline_osd::{OsdId, OsdService, ServedClass, TraceSpan, Waits};
 use loadline_qos::ServiceClass;
 use loadline_stats::LatencyHistogram;
 use serde_json::json;
+use services::{AskedScrub, RemovedPool, TrimTold, clones};
 use sight::{ClusterSight, Watchman};
 use state::ClusterState;
 use std::sync::Arc;
@@ -52,6 +54,12 @@ const REST: Span = Span::from_secs(180);
 /// Objects under way while a pool is filled.
 const FILL_DEPTH: u64 = 8;
 
+/// How often OSDs are told to report their groups while a service is looked at: half as often the manager takes the reports in.
+const REPORTS: Span = Span::from_secs(1);
+
+/// What the pool of the clients' images is called behind the run's name.
+const CLIENTS: &str = "clients";
+
 /// A group's log has so many entries during a study: what an OSD lacks that was away is then copied as a whole, as after a longer absence
 /// with more writes, and not told from the log.
 const LOG_ENTRIES: [(&str, &str); 3] = [
@@ -69,21 +77,39 @@ pub struct CephCluster {
     before: ClusterState,
     /// The time of day at the testbed's zero.
     began_s: f64,
-    filled: FilledPools,
+    filled: Vec<FilledPool>,
     eye: ClusterEye,
     course: CopyCourse,
+    services: ServicesCourse,
     clients: Option<RbdClients>,
+    ended: Option<EndedClients>,
     /// An OSD that is to come back when the clients write.
     returning: Option<OsdId>,
     facts: MachineFacts,
 }
 
-/// The pools that were made.
-#[derive(Debug, Default)]
-struct FilledPools {
-    names: Vec<String>,
-    /// Objects in all of them.
+/// A pool that was made.
+#[derive(Debug)]
+struct FilledPool {
+    name: String,
+    /// As the names of its groups begin.
+    number: u64,
+    object_size: Bytes,
+    /// Objects in it.
     objects: u64,
+    /// For which clones of some of them are kept, and of how many.
+    snapshot: Option<(u64, u64)>,
+}
+
+/// Services that were asked for, and what was last told of them.
+#[derive(Debug, Default)]
+struct ServicesCourse {
+    scrub: Option<(PoolId, AskedScrub)>,
+    trim: Option<PoolId>,
+    removal: Option<RemovedPool>,
+    told: ServicesLeft,
+    told_at: Time,
+    told_to_report: Option<Time>,
 }
 
 /// Who looks at the cluster, and what was seen last.
@@ -156,10 +182,12 @@ impl CephCluster {
             guard: None,
             before,
             began_s,
-            filled: FilledPools::default(),
+            filled: Vec::new(),
             eye: ClusterEye::default(),
             course: CopyCourse::default(),
+            services: ServicesCourse::default(),
             clients: None,
+            ended: None,
             returning: None,
             facts,
         })
@@ -179,7 +207,8 @@ impl CephCluster {
         self.osds().iter().copied().filter(|osd| Some(*osd) != stopped).collect()
     }
 
-    /// Quiet, short logs, and the setup's own settings, each read back from every OSD.
+    /// Quiet, short logs where an OSD goes, and the setup's own settings, each read back from every OSD. The flags keep every scrub away but
+    /// those that are asked for: what is requested heeds no flag.
     fn set_up(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
         let journal = self.spec.place.journal();
         self.guard = Some(ClusterGuard::begin(Arc::clone(&self.on), &journal, &self.spec.run())?);
@@ -202,11 +231,14 @@ impl CephCluster {
             self.guard().set_option("osd", name, value)?;
             heed.at(0.0)?;
         }
-        for (name, value) in LOG_ENTRIES {
+        // Where no OSD goes nothing is told from a log.
+        let logs = LOG_ENTRIES.into_iter().filter(|_| self.spec.victim.is_some());
+        let logs: Vec<(&str, &str)> = logs.collect();
+        for (name, value) in &logs {
             self.guard().set_option("osd", name, value)?;
         }
         let own = settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in own.chain(LOG_ENTRIES) {
+        for (name, value) in own.chain(logs) {
             self.guard().in_force(&osds, name, value)?;
             heed.at(0.0)?;
         }
@@ -282,16 +314,74 @@ impl CephCluster {
         match self.course.told_to_report {
             Some(at) => now.since(at) >= DIGEST,
             None => {
-                for osd in self.running() {
-                    // One that does not answer reports by itself, within the same time.
-                    let _ = self
-                        .on
-                        .command(&CommandTarget::Osd(osd), &json!({"prefix": "flush_pg_stats"}));
-                }
+                self.tell_to_report();
                 self.course.told_to_report = Some(self.now());
                 false
             }
         }
+    }
+
+    /// Has all OSDs report their groups. One that does not answer does so by itself, within seconds.
+    fn tell_to_report(&self) {
+        for osd in self.running() {
+            let _ = self.on.command(&CommandTarget::Osd(osd), &json!({"prefix": "flush_pg_stats"}));
+        }
+    }
+
+    /// What the groups of some pools tell, all OSDs having been told to report.
+    fn groups(&mut self, pools: &[PoolId]) -> Result<Vec<Vec<PgStat>>, CephError> {
+        let now = self.now();
+        if self.services.told_to_report.is_none_or(|told| now.since(told) >= REPORTS) {
+            self.tell_to_report();
+            self.services.told_to_report = Some(now);
+        }
+        let dump = json!({"prefix": "pg dump", "dumpcontents": ["pgs"]});
+        let output = tell(&*self.on, &CommandTarget::Manager, &dump)?;
+        let number = |pool: &PoolId| format!("{}.", self.pool(*pool).number);
+        let numbers: Vec<String> = pools.iter().map(number).collect();
+        let mut groups = vec![Vec::new(); pools.len()];
+        let sorted = read_pgs(&output, |group| {
+            let of = numbers.iter().position(|number| group.pgid.starts_with(number));
+            of.into_iter().for_each(|of| groups[of].push(group.clone()));
+        });
+        sorted.map_err(|error| CephError::Garbled {
+            target: CommandTarget::Manager,
+            prefix: "pg dump".to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(groups)
+    }
+
+    /// What the groups tell of services that were asked for.
+    fn told_of_services(&mut self, scrubbed: Option<PoolId>) -> Result<ServicesLeft, CephError> {
+        let mut told = ServicesLeft::default();
+        let scrub = self.services.scrub.clone().filter(|(pool, _)| scrubbed == Some(*pool));
+        let trim = self.services.trim;
+        let pools: Vec<PoolId> = scrub.iter().map(|(pool, _)| *pool).chain(trim).collect();
+        let mut groups = if pools.is_empty() { Vec::new() } else { self.groups(&pools)? };
+        let at = |seconds: f64| self.time_of(seconds);
+        if let Some((_, scrub)) = scrub {
+            let found = scrub.told(&groups.remove(0));
+            told.scrub = found.left;
+            told.closely.scrub_ended = found.ended_s.map(at);
+            told.closely.groups_scrubbed = Some(Span::from_secs_f64(found.group_s));
+        }
+        if trim.is_some() {
+            let found = TrimTold::of(&groups.remove(0));
+            told.trim = found.left;
+            told.closely.trim_ended = found.ended_s.map(at);
+        }
+        if let Some(removal) = self.services.removal {
+            let left = removal.left(&self.eye.sight, self.osds().len());
+            told.removal = left.unwrap_or(self.services.told.removal);
+        }
+        Ok(told)
+    }
+
+    /// A moment that the cluster stamped, as far as it is over.
+    fn time_of(&self, seconds: f64) -> Time {
+        let since_s = (seconds - self.began_s).max(0.0);
+        Time::from_nanos((since_s * 1e9) as u64).min(self.now())
     }
 
     /// What changes the map begins a new wait.
@@ -306,18 +396,56 @@ impl CephCluster {
         format!("loadline-{}-{of}", self.spec.run())
     }
 
-    fn make_named(&mut self, of: &str, heed: &mut Heed<'_>) -> Result<PoolId, Stop> {
+    fn make_named(
+        &mut self,
+        of: &str,
+        object_size: Bytes,
+        heed: &mut Heed<'_>,
+    ) -> Result<PoolId, Stop> {
         let name = self.pool_name(of);
         let (pgs, copies) = (self.spec.pgs, self.spec.copies);
         self.guard().make_pool(&name, pgs, Some(copies))?;
-        self.filled.names.push(name);
         self.until_rest(heed)?;
-        Ok(PoolId::new(self.filled.names.len() as u32 - 1))
+        let map: OsdMapDump =
+            ask(&*self.on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
+        let made = map.pools.iter().find(|pool| pool.pool_name == name);
+        let number = made.ok_or_else(|| failed(format!("the pool {name} is gone")))?.pool;
+        self.filled.push(FilledPool { name, number, object_size, objects: 0, snapshot: None });
+        Ok(PoolId::new(self.filled.len() as u32 - 1))
+    }
+
+    fn pool(&self, pool: PoolId) -> &FilledPool {
+        &self.filled[pool.get() as usize]
+    }
+
+    /// Writes so many objects, some at a time.
+    fn write_all(
+        &self,
+        objects: u64,
+        heed: &mut Heed<'_>,
+        write: &(dyn Fn(&str) -> Result<(), CephError> + Sync),
+    ) -> Result<(), Stop> {
+        // Each thread writes some before all wait for each other, so that a slow object holds up one of them.
+        const EACH: u64 = 8;
+        for first in (0..objects).step_by((FILL_DEPTH * EACH) as usize) {
+            let last = objects.min(first + FILL_DEPTH * EACH);
+            std::thread::scope(|scope| {
+                let some = |thread: u64| {
+                    let mut own = (first + thread..last).step_by(FILL_DEPTH as usize);
+                    scope.spawn(move || own.try_for_each(|object| write(&format!("o{object}"))))
+                };
+                let threads: Vec<_> = (0..FILL_DEPTH).map(some).collect();
+                threads.into_iter().try_for_each(|one| one.join().expect("it does not panic"))
+            })?;
+            heed.at(last as f64 / objects as f64)?;
+        }
+        Ok(())
     }
 
     /// The copies that an OSD's return moves: its share of all.
     fn expected(&self) -> u64 {
-        self.filled.objects * u64::from(self.spec.copies) / self.osds().len().max(1) as u64
+        let objects: u64 = self.filled.iter().map(|pool| pool.objects).sum();
+        objects * u64::from(self.spec.copies) / self.osds().len().max(1) as u64
     }
 
     /// What only this testbed can tell: where time passed in the OSDs, and what the clients saw in the midst of the copies.
@@ -350,10 +478,6 @@ impl CephCluster {
         self.course.figures = figures;
         Ok(())
     }
-
-    fn not_yet<T>(what: &str) -> Result<T, Stop> {
-        Err(failed(format!("{what} is not done on a Ceph cluster yet")))
-    }
 }
 
 impl Testbed for CephCluster {
@@ -383,64 +507,108 @@ impl Testbed for CephCluster {
 
     fn make_images(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
         self.set_up(heed)?;
-        self.make_named("clients", heed)?;
-        let pool = self.pool_name("clients");
+        let made = self.make_named(CLIENTS, self.spec.object_size, heed)?;
+        let pool = self.pool(made).name.clone();
         for image in &self.spec.images {
             self.on.create_image(&pool, &image.name, image.load.image.get())?;
-            self.filled.objects += image.load.image.get().div_ceil(self.spec.object_size.get());
+            self.filled[made.get() as usize].objects +=
+                image.load.image.get().div_ceil(self.spec.object_size.get());
         }
         let (place, images) = (&self.spec.place, &self.spec.images);
         let jobs = client::fillings(place, &pool, self.spec.object_size, images);
         RbdClients::begin(place, &jobs, images.len())?.until_they_end(&*self.on, heed)
     }
 
-    fn make_pool(&mut self, name: &str, _object_size: Bytes) -> Result<PoolId, Stop> {
-        self.make_named(name, &mut Heed::until(&mut |_| true, 1.0))
+    fn make_pool(&mut self, name: &str, object_size: Bytes) -> Result<PoolId, Stop> {
+        self.make_named(name, object_size, &mut Heed::until(&mut |_| true, 1.0))
     }
 
     fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop> {
-        let (pool, bytes) =
-            (self.filled.names[pool.get() as usize].clone(), self.spec.object_size.get());
-        for first in (0..objects).step_by(FILL_DEPTH as usize) {
-            let on = &*self.on;
-            std::thread::scope(|scope| {
-                let write = |object: u64| {
-                    let pool = &pool;
-                    scope
-                        .spawn(move || on.write_object(pool, &format!("o{object}"), bytes as usize))
-                };
-                let some: Vec<_> = (first..objects.min(first + FILL_DEPTH)).map(write).collect();
-                some.into_iter().try_for_each(|one| one.join().expect("it does not panic"))
-            })?;
-            heed.at(first as f64 / objects as f64)?;
-        }
-        self.filled.objects += objects;
+        let FilledPool { name, object_size, .. } = self.pool(pool);
+        let bytes = object_size.get() as usize;
+        self.write_all(objects, heed, &|object| self.on.write_object(name, object, bytes))?;
+        self.filled[pool.get() as usize].objects += objects;
         Ok(())
     }
 
+    /// Objects of an image are objects of a pool: the snapshot is one of those by which librbd makes an image's. It is there when the groups tell
+    /// of every clone.
     fn fill_with_clones(
         &mut self,
-        _pool: PoolId,
-        _of: ClonedObjects,
-        _heed: &mut Heed<'_>,
+        pool: PoolId,
+        of: ClonedObjects,
+        heed: &mut Heed<'_>,
     ) -> Result<(), Stop> {
-        CephCluster::not_yet("a snapshot")
+        self.fill(pool, of.objects, heed)?;
+        let FilledPool { name, object_size, .. } = self.pool(pool);
+        let (bytes, snapshot) = (object_size.get() as usize, self.on.take_snapshot(name)?);
+        self.write_all(of.changed, heed, &|object| {
+            self.on.write_beside(snapshot, name, object, bytes)
+        })?;
+        self.filled[pool.get() as usize].snapshot = Some((snapshot, of.changed));
+        let until = self.now() + SILENCE;
+        loop {
+            let told = clones(&self.groups(&[pool])?.remove(0));
+            if told == of.changed {
+                return Ok(());
+            }
+            if self.now() > until {
+                return Err(failed(format!("the groups tell of {told} clones of {}", of.changed)));
+            }
+            heed.at(1.0)?;
+            self.on.pause(Duration::from_secs(1));
+        }
     }
 
-    fn remove_snapshot(&mut self, _pool: PoolId) -> Result<(), Stop> {
-        CephCluster::not_yet("trimming")
+    fn remove_snapshot(&mut self, pool: PoolId) -> Result<(), Stop> {
+        let FilledPool { name, snapshot, .. } = self.pool(pool);
+        let (snapshot, clones) =
+            snapshot.ok_or_else(|| failed(format!("{name} has no snapshot")))?;
+        self.on.remove_snapshot(snapshot, name)?;
+        self.services.trim = Some(pool);
+        // Until something else is told.
+        self.services.told.trim = clones;
+        self.services.told_at = self.now();
+        Ok(())
     }
 
-    fn remove_pool(&mut self, _pool: PoolId) -> Result<(), Stop> {
-        CephCluster::not_yet("deleting a pool in a study")
+    fn remove_pool(&mut self, pool: PoolId) -> Result<(), Stop> {
+        let FilledPool { name, object_size, objects, .. } = self.pool(pool);
+        let (name, size) = (name.clone(), object_size.get());
+        let copies = objects * u64::from(self.spec.copies);
+        let before = ClusterSight::ask(&*self.on, self.osds(), self.now())?;
+        self.guard().remove_pool(&name)?;
+        self.services.removal = Some(RemovedPool::of(&before, size, copies));
+        self.services.told.removal = copies;
+        self.services.told_at = self.now();
+        Ok(())
     }
 
-    fn deep_scrub(&mut self, _pool: PoolId) -> Result<(), Stop> {
-        CephCluster::not_yet("a scrub")
+    fn deep_scrub(&mut self, pool: PoolId) -> Result<(), Stop> {
+        let groups = self.groups(&[pool])?.remove(0);
+        let asked = AskedScrub::of(&groups);
+        let command = json!({"prefix": "osd pool deep-scrub", "who": [self.pool(pool).name]});
+        tell(&*self.on, &CommandTarget::Manager, &command)?;
+        self.services.told.scrub = asked.told(&groups).left;
+        self.services.told_at = self.now();
+        self.services.scrub = Some((pool, asked));
+        Ok(())
     }
 
-    fn services(&mut self, _scrubbed: Option<PoolId>) -> Result<ServicesLeft, Stop> {
-        CephCluster::not_yet("a service")
+    fn services(&mut self, scrubbed: Option<PoolId>) -> Result<ServicesLeft, Stop> {
+        self.look()?;
+        match self.told_of_services(scrubbed) {
+            Ok(told) => {
+                self.services.told = told;
+                self.services.told_at = self.now();
+            }
+            // A manager that is silent for a moment is a missing sample.
+            Err(error) if self.now().since(self.services.told_at) > SILENCE => {
+                return Err(failed(format!("aborted: the cluster is silent: {error}")));
+            }
+            Err(_) => {}
+        }
+        Ok(self.services.told)
     }
 
     /// Out, and where the operator's hook can do that, down before it.
@@ -481,7 +649,7 @@ impl Testbed for CephCluster {
 
     fn start_load(&mut self, heed: &mut Heed<'_>) -> Result<Time, Stop> {
         let (place, images) = (&self.spec.place, &self.spec.images);
-        let pool = self.pool_name("clients");
+        let pool = self.pool_name(CLIENTS);
         let jobs = client::loads(place, &pool, images, self.spec.limit + REST)?;
         let sum = |sight: &ClusterSight| sight.grown(&ClusterSight::default(), |it| it.osd.op);
         let before = ClusterSight::ask(&*self.on, self.osds(), self.now())?;
@@ -512,6 +680,18 @@ impl Testbed for CephCluster {
         None
     }
 
+    fn latency_in(
+        &mut self,
+        parts: &[(Time, Time)],
+    ) -> Result<Option<Vec<LatencyHistogram>>, Stop> {
+        let Some(ended) = &self.ended else { return Ok(None) };
+        parts
+            .iter()
+            .map(|part| ended.latency(self.began_s, *part))
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
     fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop> {
         let until = match self.course.watch.copying().filter(|_| self.returning.is_some()) {
             Some((_, last)) => last,
@@ -527,6 +707,7 @@ impl Testbed for CephCluster {
         }
         self.tell_figures(&ended)?;
         self.facts.know("fio", format!("{}, its rbd engine", ended.version));
+        self.ended = Some(ended);
         Ok(seen)
     }
 

@@ -19,16 +19,16 @@ pub struct CephSpec {
     pub copies: u32,
     /// Placement groups of each pool.
     pub pgs: u32,
-    /// Size of each object.
+    /// Size of each object of the images.
     pub object_size: Bytes,
-    /// Objects beside those of the images.
-    pub objects: u64,
+    /// What is written beside the images, each object and each clone once.
+    pub beside: Bytes,
     /// The images with their clients.
     pub images: Vec<TestImage>,
     /// Options as Ceph takes them, in the order in which they are set.
     pub settings: Vec<(String, String)>,
-    /// The OSD that goes and returns.
-    pub victim: OsdId,
+    /// The OSD that goes and returns, if one does.
+    pub victim: Option<OsdId>,
     /// When fio ends if nobody ends it.
     pub limit: Span,
 }
@@ -44,9 +44,9 @@ impl CephSpec {
     fn room(&self) -> WantedRoom {
         let images: u64 = self.images.iter().map(|image| image.load.image.get()).sum();
         WantedRoom {
-            bytes: images + self.objects * self.object_size.get(),
+            bytes: images + self.beside.get(),
             copies: self.copies,
-            victim: self.victim.get(),
+            victim: self.victim.map(OsdId::get),
         }
     }
 }
@@ -151,15 +151,17 @@ pub(super) fn facts(spec: &CephSpec, on: &dyn CephConnection) -> Result<MachineF
     );
     facts.know("Drive", kinds.join("; "));
     facts.know("Clients", "fio's rbd engine without a cache, on this machine".to_owned());
-    facts.know(
-        "An OSD that goes",
-        match spec.place.restart.as_ref().is_some_and(guard::OsdHook::can_stop) {
-            true => "is stopped and out".to_owned(),
-            false => "is out, and goes on running".to_owned(),
-        },
-    );
-    facts.know("What returns with it moves as", found.backfill_class().to_owned());
-    facts.know("Log of each group during the runs", "1 entry".to_owned());
+    if spec.victim.is_some() {
+        facts.know(
+            "An OSD that goes",
+            match spec.place.restart.as_ref().is_some_and(guard::OsdHook::can_stop) {
+                true => "is stopped and out".to_owned(),
+                false => "is out, and goes on running".to_owned(),
+            },
+        );
+        facts.know("What returns with it moves as", found.backfill_class().to_owned());
+        facts.know("Log of each group during the runs", "1 entry".to_owned());
+    }
     let stored: Vec<StoredOption> = ask(on, &Monitor, &json!({"prefix": "config dump"}))?;
     let is_capacity = |it: &&StoredOption| it.name.starts_with("osd_mclock_max_capacity_iops");
     facts.capacities =

@@ -16,8 +16,8 @@ pub use spec::HostedSpec;
 
 use crate::place::ClientKind;
 use crate::{
-    ClonedObjects, FIRST_SIGN, Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen,
-    ServicesLeft, Stop, TestImage, Testbed, has_images,
+    ClonedObjects, FIRST_SIGN, Heed, KnownLater, MachineFacts, Outside, Pace, RecoveryProgress,
+    Seen, ServicesLeft, Stop, TestImage, Testbed, has_images,
 };
 use guest::Guest;
 use loadline_base::{Bytes, Span, Time};
@@ -250,7 +250,8 @@ impl Testbed for Hosted {
                 DirectAnswer::Services(services) => Some(services),
                 _ => None,
             })?;
-        Ok(ServicesLeft { scrub, trim: to_trim, removal: to_delete })
+        let closely = KnownLater::default();
+        Ok(ServicesLeft { scrub, trim: to_trim, removal: to_delete, closely })
     }
 
     fn take_out(&mut self, osd: OsdId) -> Result<(), Stop> {

@@ -72,6 +72,9 @@ pub struct OsdCounters {
     /// Objects that it has fetched as a primary that lacked them.
     #[serde(deserialize_with = "lenient::number")]
     pub pull: f64,
+    /// Groups of removed pools whose objects it still removes.
+    #[serde(deserialize_with = "lenient::number")]
+    pub numpg_removing: f64,
     /// From a client's op to the answer.
     pub op_latency: LatencyCounter,
     /// From a write to the answer.
@@ -84,6 +87,9 @@ pub struct OsdCounters {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct StoreCounters {
+    /// Bytes of objects that it holds now.
+    #[serde(alias = "bluestore_stored", deserialize_with = "lenient::number")]
+    pub stored: f64,
     /// From a transaction to durable.
     pub txc_commit_lat: LatencyCounter,
     /// Waiting for the disk's data.

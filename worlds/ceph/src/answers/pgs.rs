@@ -37,6 +37,9 @@ pub struct PgStat {
     /// Seconds that the last scrub took.
     #[serde(deserialize_with = "lenient::number")]
     pub scrub_duration: f64,
+    /// Objects that the scrub under way has compared; the last one's until another begins.
+    #[serde(deserialize_with = "lenient::number")]
+    pub objects_scrubbed: f64,
     /// Snapshots whose objects are still to be trimmed.
     #[serde(deserialize_with = "lenient::whole")]
     pub snaptrimq_len: u64,

@@ -19,6 +19,14 @@ pub enum GuardError {
     /// There is a pool of this name.
     #[error("there is a pool {0} already, which nobody of this run has made")]
     PoolExists(String),
+    /// A pool that the run was to delete is not its own any more.
+    #[error("the pool {name} was not deleted: {why}")]
+    PoolKept {
+        /// Which.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// The operator's hook did not do what it is for.
     #[error(transparent)]
     Hook(#[from] HookError),

@@ -210,6 +210,14 @@ impl ClusterGuard {
         self.make(ClusterChange::Pool { name, groups, copies, run }, None)
     }
 
+    /// Deletes a pool that this run has made, before its end.
+    ///
+    /// # Errors
+    /// [`GuardError`]; where it fails the pool is still in the journal.
+    pub fn remove_pool(&mut self, name: &str) -> Result<(), GuardError> {
+        undo::remove_pool(&*self.on, &mut self.journal, name)
+    }
+
     /// Lets the balancer rest.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Whether a run may change a cluster: facts, and a sentence for each condition that is not met. Reads only.
 
-use crate::answers::{ClusterStatus, OsdMapDump, OsdUsages, Releases};
+use crate::answers::{ClusterStatus, OsdMapDump, OsdUsage, OsdUsages, Releases};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask};
 use crate::guard::held::{APPLICATION, holder};
 use serde::Deserialize;
@@ -12,15 +12,15 @@ const HARMLESS: [&str; 3] = ["POOL_APP_NOT_ENABLED", "MGR_MODULE_ERROR", "MGR_MO
 /// Flags with which nothing would move, or nothing would be as it looks.
 const HINDERING: [&str; 6] = ["noout", "nobackfill", "norecover", "norebalance", "pause", "full"];
 
-/// What a run needs that writes while an OSD is out.
+/// What a run needs that writes, while an OSD is out where one goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedRoom {
     /// Bytes that it writes, each object once.
     pub bytes: u64,
     /// Copies of each.
     pub copies: u32,
-    /// The OSD that is taken out meanwhile.
-    pub victim: u32,
+    /// The OSD that is taken out meanwhile, if one is.
+    pub victim: Option<u32>,
 }
 
 /// What a plan found.
@@ -65,7 +65,7 @@ struct PoolStats {
     objects: u64,
 }
 
-/// Looks whether a run may change a cluster, and has room where it takes an OSD out and writes.
+/// Looks whether a run may change a cluster, and has room for what it writes.
 ///
 /// # Errors
 /// [`CephError`] if the cluster does not tell.
@@ -158,25 +158,33 @@ pub fn plan(on: &dyn CephConnection, wanted: Option<WantedRoom>) -> Result<Clust
 
 fn lacks_osds(map: &OsdMapDump, wanted: WantedRoom) -> Vec<String> {
     let mut refusals = Vec::new();
-    if !map.osds.iter().any(|osd| osd.id == u64::from(wanted.victim)) {
-        refusals.push(format!("there is no osd.{}", wanted.victim));
-    }
-    if map.osds.len() <= wanted.copies as usize {
-        refusals.push(format!(
-            "it has {} OSDs, and {} copies need one more while one is out",
-            map.osds.len(),
-            wanted.copies
-        ));
+    let (osds, copies) = (map.osds.len(), wanted.copies);
+    match wanted.victim {
+        Some(victim) => {
+            if !map.osds.iter().any(|osd| osd.id == u64::from(victim)) {
+                refusals.push(format!("there is no osd.{victim}"));
+            }
+            if osds <= copies as usize {
+                refusals.push(format!(
+                    "it has {osds} OSDs, and {copies} copies need one more while one is out"
+                ));
+            }
+        }
+        None if osds < copies as usize => {
+            refusals.push(format!("it has {osds} OSDs, and {copies} copies need as many"));
+        }
+        None => {}
     }
     refusals
 }
 
-/// While an OSD is out the others hold every copy, and none of them may come near to full.
+/// While an OSD is out the others hold every copy, and in no case may one come near to full.
 fn lacks_room(map: &OsdMapDump, usages: &OsdUsages, wanted: WantedRoom) -> Option<String> {
-    let others = usages.nodes.iter().filter(|node| node.id != u64::from(wanted.victim));
+    let is_victim = |node: &&OsdUsage| wanted.victim.is_some_and(|osd| node.id == u64::from(osd));
+    let others = usages.nodes.iter().filter(|node| !is_victim(node));
     let (mut free, mut count) = (u64::MAX, 0u64);
     let near = if map.nearfull_ratio > 0.0 { map.nearfull_ratio } else { 0.85 };
-    let moved = usages.nodes.iter().find(|node| node.id == u64::from(wanted.victim));
+    let moved = usages.nodes.iter().find(is_victim);
     for node in others {
         let room = (node.kb as f64 * near) as u64;
         free = free.min(room.saturating_sub(node.kb_used) << 10);

@@ -149,6 +149,26 @@ fn one(
     }
 }
 
+/// Deletes a pool of the run's ahead of everything else.
+pub(super) fn remove_pool(
+    on: &dyn CephConnection,
+    journal: &mut RunJournal,
+    name: &str,
+) -> Result<(), GuardError> {
+    let kept = |why: &str| GuardError::PoolKept { name: name.to_owned(), why: why.to_owned() };
+    let is_it = |line: &&JournalLine| {
+        let is_open = line.state != ChangeState::Undone;
+        is_open && matches!(&line.change, ClusterChange::Pool { name: of, .. } if of == name)
+    };
+    let line = journal.lines().iter().rfind(is_it).cloned();
+    let line = line.ok_or_else(|| kept("this run has not made it"))?;
+    match one(on, journal, &line)? {
+        Became::Restored => Ok(journal.undone(line.seq)?),
+        Became::AlreadyGone => Err(kept("somebody else has deleted it")),
+        Became::Foreign(why) | Became::Left(why) => Err(kept(&why)),
+    }
+}
+
 /// As it was, if it is still as the run set it.
 fn put_option_back(
     on: &dyn CephConnection,

@@ -1,11 +1,12 @@
-//! What a Ceph cluster can run of a study: setups as its own release means them, and a pool whose groups have something to copy.
+//! What a Ceph cluster can run of a study: setups as its own release means them, pools whose groups have something to do, and what would be
+//! done there, in words.
 
-use super::file::{RecoverySetupSection, StudyFile};
 use crate::input::InputError;
-use crate::setup::{SchedulerName, SettingValue};
+use crate::setup::{OsdSetup, SchedulerName, SettingValue, TypedOptions};
 use loadline_qos::{Rate, preset};
-use loadline_testbed::{CephFound, CephTestPlace};
+use loadline_testbed::{CephFound, CephSpec, CephTestPlace};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use toml::Spanned;
 
 /// The options that a built-in profile of mClock takes back unless it is told not to.
@@ -15,53 +16,130 @@ const HELD: [&str; 4] = [
     "osd_recovery_max_active_hdd",
     "osd_recovery_max_active_ssd",
 ];
-pub(super) const OVERRIDE: &str = "osd_mclock_override_recovery_settings";
+pub(crate) const OVERRIDE: &str = "osd_mclock_override_recovery_settings";
 
-/// A group with fewer objects is brought back by its log, and copies nothing as a whole.
+/// A group with fewer objects is brought back by its log and copies nothing as a whole; what else is done to it is mostly waiting for its turn.
 const OBJECTS_PER_GROUP: u64 = 4;
+
+/// A setup's section, of whichever kind of study, as far as a cluster's release decides what it means.
+pub(crate) struct SetupWords<'a> {
+    pub(crate) name: &'a Spanned<String>,
+    pub(crate) about: &'a mut String,
+    pub(crate) preset: &'a mut Spanned<String>,
+    pub(crate) scheduler: &'a mut SchedulerName,
+    pub(crate) profile: Option<&'a str>,
+    /// Whether its profile is one of another table than its preset's.
+    pub(crate) of_other_table: bool,
+    pub(crate) settings: &'a mut TypedOptions,
+    /// Whether anything runs beside its clients.
+    pub(crate) has_background: bool,
+}
+
+/// What a cluster's release can be asked about.
+pub(crate) trait SetupSection {
+    /// Its words.
+    fn words(&mut self) -> SetupWords<'_>;
+}
+
+impl SetupWords<'_> {
+    /// Clients alone are what the others are measured by, under whichever queue a cluster runs with.
+    pub(crate) fn is_clients_alone(&self) -> bool {
+        !self.has_background && self.profile.is_none() && self.settings.is_empty()
+    }
+}
 
 /// Takes out what the cluster cannot run, and makes the rest its own; the answer is what was left out, as sentences.
 ///
 /// # Errors
 /// [`InputError`] if nothing is left.
-pub(super) fn fit(file: &mut StudyFile, place: &CephTestPlace) -> Result<Vec<String>, InputError> {
-    let found = &place.found;
+pub(crate) fn fit<S: SetupSection>(
+    setups: &mut Vec<Spanned<S>>,
+    sets: &mut BTreeMap<String, Vec<Spanned<String>>>,
+    place: &CephTestPlace,
+) -> Result<Vec<String>, InputError> {
     let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    file.setups.retain_mut(|setup| match of_release(setup.get_mut(), place) {
-        Ok(()) => true,
-        Err(why) => {
-            without.entry(why).or_default().push(setup.get_ref().name.get_ref().clone());
-            false
+    let mut kept: Vec<String> = Vec::new();
+    setups.retain_mut(|setup| {
+        let words = setup.get_mut().words();
+        let name = words.name.get_ref().clone();
+        match of_release(words, place) {
+            Ok(()) => kept.push(name),
+            Err(why) => {
+                without.entry(why).or_default().push(name);
+                return false;
+            }
         }
+        true
     });
     let left_out: Vec<String> = without
         .iter()
         .map(|(why, names)| format!("Left out, since {why}: {}.", names.join(", ")))
         .collect();
-    if file.setups.is_empty() {
+    if setups.is_empty() {
         let reason = format!("it can run no setup of this study; {}", left_out.join(" "));
         return Err(InputError::new(format!("--on {}", place.cluster), reason));
     }
-    let is_there = |name: &Spanned<String>| {
-        file.setups.iter().any(|setup| setup.get_ref().name.get_ref() == name.get_ref())
-    };
-    file.sets.values_mut().for_each(|names| names.retain(is_there));
-    // What a file expects is of the engine and its drives.
-    file.expectations.clear();
-    file.cluster.osds = found.osds.len() as u32;
-    let returning = file.cluster.returning.unwrap_or(file.cluster.osds.saturating_sub(1));
-    file.cluster.returning = Some(found.osds.get(returning as usize).copied().unwrap_or(returning));
+    sets.values_mut().for_each(|names| names.retain(|name| kept.contains(name.get_ref())));
     Ok(left_out)
 }
 
-/// So many groups, at most, that each has something to copy.
-pub(super) fn groups(pgs: u32, objects: u64) -> u32 {
+/// Refuses what cannot, or may not, be done there.
+pub(crate) fn check(spec: &CephSpec) -> Result<(), InputError> {
+    loadline_testbed::check_ceph(spec)
+        .map_err(|reason| InputError::new(format!("--on {}", spec.place.cluster), reason))
+}
+
+/// What a reader of results must know of its setups.
+pub(crate) fn warnings(place: &CephTestPlace, left_out: &[String]) -> Vec<String> {
+    let release = format!(
+        "Profiles are those of the cluster's own release {}, whichever a setup was written for.",
+        place.found.release
+    );
+    left_out.iter().cloned().chain([release]).collect()
+}
+
+/// The cluster, what is in the way, and what would be done there: `own` are a study's own lines.
+pub(crate) fn describe(
+    spec: &CephSpec,
+    own: &[(&str, String)],
+    (runs, left_out): (&[&OsdSetup], &[String]),
+) -> String {
+    let mut text = loadline_testbed::plan_on_ceph(spec)
+        .unwrap_or_else(|reason| format!("in the way: {reason}\n"));
+    let images: Vec<String> =
+        spec.images.iter().map(|image| image.load.image.to_string()).collect();
+    let images = format!("{}, written once before each run", images.join(" and "));
+    let logs = if spec.victim.is_some() { ", logs of one entry" } else { "" };
+    let beside = format!(
+        "noscrub, nodeep-scrub (which stop no scrub that is asked for), the balancer at rest{logs}"
+    );
+    let first = [("images", images)];
+    let last = [
+        ("clients", "fio's rbd engine".to_owned()),
+        ("beside", beside),
+        ("folder", spec.place.folder.display().to_string()),
+    ];
+    let runs = runs.iter().map(|setup| {
+        let settings = setup.for_ceph();
+        let settings = settings.iter().map(|(name, value)| format!("{name}={value}"));
+        ("run", format!("{}: {}", setup.name(), settings.collect::<Vec<_>>().join(" ")))
+    });
+    let without = left_out.iter().map(|why| ("setups", why.clone()));
+    let all = first.into_iter().chain(own.iter().cloned()).chain(last).chain(runs).chain(without);
+    for (name, value) in all {
+        writeln!(text, "{name:<10}{value}").expect("writing to a string");
+    }
+    text
+}
+
+/// So many groups, at most, that each has something to do.
+pub(crate) fn groups(pgs: u32, objects: u64) -> u32 {
     let most = (objects / OBJECTS_PER_GROUP).clamp(1, u64::from(pgs.max(1)));
     1 << most.ilog2()
 }
 
 /// The preset that behaves as a release.
-pub(super) fn preset_of(major: u32, is_mclock: bool) -> Option<&'static str> {
+pub(crate) fn preset_of(major: u32, is_mclock: bool) -> Option<&'static str> {
     match major {
         ..17 if is_mclock => None,
         ..18 => Some("quincy"),
@@ -70,43 +148,43 @@ pub(super) fn preset_of(major: u32, is_mclock: bool) -> Option<&'static str> {
 }
 
 /// The queue that an OSD's `osd_op_queue` names.
-pub(super) fn queue_of(option: &str) -> Option<SchedulerName> {
+pub(crate) fn queue_of(option: &str) -> Option<SchedulerName> {
     let all = [SchedulerName::Mclock, SchedulerName::Wpq];
     all.into_iter().find(|scheduler| scheduler.option() == option)
 }
 
 /// Whether a built-in profile of mClock holds an option, unless [`OVERRIDE`] is set.
-pub(super) fn is_held(option: &str) -> bool {
+pub(crate) fn is_held(option: &str) -> bool {
     HELD.contains(&option)
 }
 
-/// Clients alone are what the others are measured by, under whichever queue a cluster runs with.
-pub(super) fn is_clients_alone(setup: &RecoverySetupSection) -> bool {
-    !setup.recovery && setup.profile.is_none() && setup.settings.is_empty()
-}
-
 /// A setup as the cluster's release means it.
-fn of_release(setup: &mut RecoverySetupSection, place: &CephTestPlace) -> Result<(), String> {
+fn of_release(setup: SetupWords<'_>, place: &CephTestPlace) -> Result<(), String> {
     let CephFound { queue, release, .. } = &place.found;
-    if setup.preset.get_ref() == "loadline" || setup.scheduler == SchedulerName::Fifo {
+    if setup.preset.get_ref() == "loadline" || *setup.scheduler == SchedulerName::Fifo {
         return Err("no Ceph has this scheduler".to_owned());
     }
-    let is_clients_alone = is_clients_alone(setup);
+    let is_clients_alone = setup.is_clients_alone();
     if is_clients_alone {
-        setup.scheduler = queue_of(queue).unwrap_or(setup.scheduler);
+        *setup.scheduler = queue_of(queue).unwrap_or(*setup.scheduler);
     }
-    let is_mclock = setup.scheduler == SchedulerName::Mclock;
+    let is_mclock = *setup.scheduler == SchedulerName::Mclock;
     let behaves_as = preset_of(place.found.major(), is_mclock)
         .ok_or_else(|| format!("release {release} has other profiles"))?;
+    let table = preset(behaves_as).expect("it is of a release").profiles;
+    if let Some(profile) = setup.profile.filter(|name| table.names().all(|known| known != *name)) {
+        return Err(format!("release {release} has no profile {profile} built in"));
+    }
     if setup.scheduler.option() != queue && place.restart.is_none() {
         return Err(format!("its OSDs run with {queue}, and another queue needs --restart-osd"));
     }
-    let is_meant = setup.preset.get_ref() == behaves_as && is_named_after(behaves_as, release);
+    let is_meant = setup.preset.get_ref() == behaves_as
+        && is_named_after(behaves_as, release)
+        && !setup.of_other_table;
     if is_mclock && !is_clients_alone && !is_meant {
-        let profile = setup.profile.as_ref().map(|profile| profile.get_ref().as_str());
-        setup.about = about(profile, behaves_as, release);
+        *setup.about = about(setup.profile, behaves_as, release);
     }
-    setup.preset = Spanned::new(setup.preset.span(), behaves_as.to_owned());
+    *setup.preset = Spanned::new(setup.preset.span(), behaves_as.to_owned());
     let has = |what: &dyn Fn(&str) -> bool| setup.settings.keys().any(|key| what(key.get_ref()));
     if is_mclock && behaves_as != "quincy" && has(&is_held) && !has(&|key| key == OVERRIDE) {
         let key = Spanned::new(setup.name.span(), OVERRIDE.to_owned());
@@ -220,6 +298,27 @@ mod tests {
         assert!(study.setups.iter().any(|setup| setup.name == "WPQ(BST)"));
     }
 
+    /// A table of profiles of another build has no place on a cluster: a profile's name means what the release means by it, if it has one so
+    /// called.
+    #[test]
+    fn services_run_under_the_profiles_that_the_release_has() {
+        let study = |name: &str, scale: &str| {
+            let set = vec![scale.parse().expect("an override")];
+            let mut inputs = Library::built_in().inputs(name, set).expect("it is there");
+            inputs.place = Place::Ceph(place("18.2.7", Some("hook {id}")));
+            Study::new(&inputs).expect("it can be used")
+        };
+        let scrub = study("scrub-nvme", "scale=0.0002");
+        let names: Vec<&str> = scrub.setups.iter().map(|setup| setup.name.as_str()).collect();
+        assert!(names.contains(&"WPQ, 10 slots") && names.contains(&"balanced, 20 MiB"));
+        assert!(!names.contains(&"scrub first"), "{names:?}");
+        let trim = study("snaptrim-nvme", "scale=0.001");
+        let balanced = trim.setups.iter().find(|setup| setup.name == "balanced");
+        let about = "mClock as Ceph 18.2.7 has it, profile balanced: 50 % of each disk is reserved for clients";
+        assert_eq!(balanced.expect("it is there").about, about);
+        assert!(trim.setups.iter().all(|setup| setup.preset == "reef"));
+    }
+
     /// Limits that the profile of the release takes back are set with the word that lets them stand, after it.
     #[test]
     fn settings_are_those_of_the_release_in_an_order_that_it_takes() {
@@ -244,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn every_group_has_something_to_copy() {
+    fn every_group_has_something_to_do() {
         assert_eq!(
             [150, 200, 100_000, 3, 0].map(|objects| groups(64, objects)),
             [32, 32, 64, 1, 1]
