@@ -7,9 +7,9 @@ use crate::judge::{
     OSDS, any_scrub, ask_for_scrubs, config, first_page, fresh_disk, is_whole, settings, stores,
     target,
 };
-use loadline_base::{Rng, Span, Time};
+use loadline_base::{Rng, Span, Time, WallTime};
 use loadline_cluster::{PoolId, PoolSpec};
-use loadline_osd::{Data, DiskFault, OpId, OpKind, OsdId};
+use loadline_osd::{Data, DiskFault, OpId, OpKind, OsdId, PgId, ScrubKind, ScrubRequest};
 use loadline_sim::Sim;
 use loadline_sim::disk::{SimDisk, Trouble};
 use loadline_store::ObjectNo;
@@ -361,6 +361,32 @@ impl Troubled {
         assert!(differing.is_empty(), "copies differ: {differing:?}");
     }
 
+    /// A deep scrub of everything that finds nothing: what each disk holds is what its OSD believes, byte for byte, also on copies that nobody reads.
+    fn scrub(&mut self) {
+        let asked = self.node().now();
+        let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+        ask_for_scrubs(self.node(), request);
+        let pgs: Vec<PgId> = self.node().map().pgs().map(|(pg, _)| pg).collect();
+        let limit = asked + PATIENCE;
+        for pg in pgs {
+            loop {
+                let now = self.node().now();
+                let record = self.node().node_mut().scrub_report(now, pg).record;
+                let ended = record.last_deep.map(WallTime::unix_nanos);
+                if ended >= Some(asked.since(Time::ZERO).nanos()) && record.under_way.is_none() {
+                    let found = record.findings;
+                    assert_eq!((found.counts.all(), found.inconsistent), (0, 0), "{pg}: {found:?}");
+                    break;
+                }
+                assert!(now < limit, "{pg} is scrubbed: {record:?}, {}", self.state());
+                let second = now + Span::from_secs(1);
+                self.node().run_until(second);
+                self.look();
+            }
+        }
+        self.settle();
+    }
+
     /// What keeps the node from being whole, and which ops wait.
     fn state(&mut self) -> String {
         let mut text = String::new();
@@ -405,6 +431,7 @@ fn history(seed: u64) -> Seen {
     }
     troubled.settle();
     troubled.check();
+    troubled.scrub();
     // Also what stands on the others.
     let osd = troubled.any_osd();
     troubled.node().take_down(osd);
