@@ -80,11 +80,9 @@ pub struct CephCluster {
     filled: Vec<FilledPool>,
     eye: ClusterEye,
     course: CopyCourse,
-    services: ServicesCourse,
+    services: AskedServices,
     clients: Option<RbdClients>,
     ended: Option<EndedClients>,
-    /// An OSD that is to come back when the clients write.
-    returning: Option<OsdId>,
     facts: MachineFacts,
 }
 
@@ -103,7 +101,7 @@ struct FilledPool {
 
 /// Services that were asked for, and what was last told of them.
 #[derive(Debug, Default)]
-struct ServicesCourse {
+struct AskedServices {
     scrub: Option<(PoolId, AskedScrub)>,
     trim: Option<PoolId>,
     removal: Option<RemovedPool>,
@@ -128,6 +126,8 @@ struct CopyCourse {
     watch: MoveWatch,
     /// When all OSDs were told to report, since an end is in sight.
     told_to_report: Option<Time>,
+    /// An OSD that is to come back when the clients write.
+    returning: Option<OsdId>,
     /// When the clients' time began.
     begun: Time,
     figures: Vec<(&'static str, f64)>,
@@ -185,10 +185,9 @@ impl CephCluster {
             filled: Vec::new(),
             eye: ClusterEye::default(),
             course: CopyCourse::default(),
-            services: ServicesCourse::default(),
+            services: AskedServices::default(),
             clients: None,
             ended: None,
-            returning: None,
             facts,
         })
     }
@@ -630,7 +629,7 @@ impl Testbed for CephCluster {
             self.eye.watchman.begin(&*self.on)?;
             self.eye.watchman.stopped = None;
         }
-        self.returning = Some(osd);
+        self.course.returning = Some(osd);
         Ok(())
     }
 
@@ -669,7 +668,7 @@ impl Testbed for CephCluster {
             heed.at(0.0)?;
         }
         self.watch_anew()?;
-        if let Some(osd) = self.returning {
+        if let Some(osd) = self.course.returning {
             self.guard().take_in(osd.get())?;
         }
         self.course.begun = self.now();
@@ -693,7 +692,7 @@ impl Testbed for CephCluster {
     }
 
     fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop> {
-        let until = match self.course.watch.copying().filter(|_| self.returning.is_some()) {
+        let until = match self.course.watch.copying().filter(|_| self.course.returning.is_some()) {
             Some((_, last)) => last,
             None => self.now(),
         };
