@@ -218,6 +218,9 @@ impl Osd {
         };
         let bare = objects.into_iter().filter(|object| here.kept.get(*object).is_none());
         for object in bare.collect::<Vec<_>>() {
+            if self.store.objects(pg).meta(object).is_some() {
+                continue;
+            }
             let edits = vec![Edit::Remove { object: object_id(pg, object, SnapshotNo::HEAD) }];
             self.keep_all(now, &ObjectRange::of_group(pg), edits, Commit::Nothing);
         }

@@ -22,6 +22,18 @@ fn with_a_laggard(bench: &mut Bench, laggard: u32) {
     (0..3).filter(|osd| *osd != laggard).for_each(|osd| bench.fill(osd, &[2]));
 }
 
+/// Two copies, of which the second gets its part of no write until what is held is released.
+fn with_writes_on_their_way() -> Bench {
+    let mut bench = copies(2);
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    bench.hold(|effect| match effect {
+        Effect::Send(envelope) => matches!(envelope.message, Message::Write(..)),
+        _ => false,
+    });
+    bench
+}
+
 fn ends_well(bench: &mut Bench, osds: &[u32], objects: &[u64]) {
     bench.check_copies(osds, objects);
     for osd in osds {
@@ -57,13 +69,7 @@ fn a_client_reads_what_another_copy_gives_back() {
 /// already: bytes that were acknowledged read as zeros.
 #[test]
 fn an_object_is_pulled_when_its_holder_has_confirmed_what_is_under_way() {
-    let mut bench = copies(2);
-    bench.activate(PG, interval(2, &[0, 1]));
-    bench.run();
-    bench.hold(|effect| match effect {
-        Effect::Send(envelope) => matches!(envelope.message, Message::Write(..)),
-        _ => false,
-    });
+    let mut bench = with_writes_on_their_way();
     bench.op(7, OpKind::Write, 1, 2);
     bench.run();
     bench.spoil(0, 1);
@@ -88,13 +94,7 @@ fn an_object_is_pulled_when_its_holder_has_confirmed_what_is_under_way() {
 /// would put a state that a snapshot keeps over an older one.
 #[test]
 fn an_object_is_pushed_when_its_target_has_confirmed_what_is_under_way() {
-    let mut bench = copies(2);
-    bench.activate(PG, interval(2, &[0, 1]));
-    bench.run();
-    bench.hold(|effect| match effect {
-        Effect::Send(envelope) => matches!(envelope.message, Message::Write(..)),
-        _ => false,
-    });
+    let mut bench = with_writes_on_their_way();
     bench.op(7, OpKind::Write, 1, 2);
     bench.op(8, OpKind::Write, 1, 2);
     bench.run();

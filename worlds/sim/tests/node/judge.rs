@@ -2,7 +2,7 @@
 
 mod loss;
 
-use loadline_base::{Bytes, Rng, Span, Time};
+use loadline_base::{Bytes, Rng, Span, Time, WallTime};
 use loadline_cluster::settings::{
     DriveLimits, Enforcement, LevelTarget as Level, Scope, Settings, SettingsChange,
 };
@@ -12,7 +12,7 @@ use loadline_device::{ClassTag, Medium};
 use loadline_node::Lateness;
 use loadline_osd::{
     ClientId, Data, DiskFault, OpId, OpKind, OsdId, OsdOptions, OsdSet, Policy, ScrubKind,
-    ScrubRequest,
+    ScrubRecord, ScrubRequest,
 };
 use loadline_qos::{LOADLINE_PRESET, ServiceClass};
 use loadline_sim::Sim;
@@ -167,6 +167,12 @@ pub(crate) fn ask_for_scrubs(node: &mut Sim, request: ScrubRequest) {
     for pg in pgs {
         node.change(|cluster, fx| cluster.scrub(pg, request, fx));
     }
+}
+
+/// Whether a scrub of this kind that was asked for at a moment has ended.
+pub(crate) fn is_scrubbed_since(record: &ScrubRecord, kind: ScrubKind, asked: Time) -> bool {
+    let last = if kind == ScrubKind::Deep { record.last_deep } else { record.last };
+    last.map(WallTime::unix_nanos) >= Some(asked.since(Time::ZERO).nanos())
 }
 
 /// Whether every copy is in its place, and the map tells so.

@@ -4,10 +4,10 @@
 //! everything heals by itself.
 
 use crate::judge::{
-    OSDS, any_scrub, ask_for_scrubs, config, first_page, fresh_disk, is_whole, settings, stores,
-    target,
+    OSDS, any_scrub, ask_for_scrubs, config, first_page, fresh_disk, is_scrubbed_since, is_whole,
+    settings, stores, target,
 };
-use loadline_base::{Rng, Span, Time, WallTime};
+use loadline_base::{Rng, Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_osd::{Data, DiskFault, OpId, OpKind, OsdId, PgId, ScrubKind, ScrubRequest};
 use loadline_sim::Sim;
@@ -372,8 +372,8 @@ impl Troubled {
             loop {
                 let now = self.node().now();
                 let record = self.node().node_mut().scrub_report(now, pg).record;
-                let ended = record.last_deep.map(WallTime::unix_nanos);
-                if ended >= Some(asked.since(Time::ZERO).nanos()) && record.under_way.is_none() {
+                let has_ended = is_scrubbed_since(&record, request.kind, asked);
+                if has_ended && record.under_way.is_none() {
                     let found = record.findings;
                     assert_eq!((found.counts.all(), found.inconsistent), (0, 0), "{pg}: {found:?}");
                     break;

@@ -3,8 +3,8 @@
 //! disk, and no client has ever read anything wrong.
 
 use super::judge::{CELL, Judged, POOL, contents};
-use crate::judge::{OSDS, first_page, fresh_disk, is_whole, sync};
-use loadline_base::{Rng, Span, Time, WallTime};
+use crate::judge::{OSDS, first_page, fresh_disk, is_scrubbed_since, is_whole, sync};
+use loadline_base::{Rng, Span};
 use loadline_cluster::images::OBJECT_BYTES_MIN;
 use loadline_osd::{OsdId, PgId, ScrubKind, ScrubRecord, ScrubRequest};
 use loadline_sim::StoreDisks;
@@ -94,9 +94,8 @@ pub(super) fn scrub_all(judged: &mut Judged, request: ScrubRequest, flipped: &mu
     for pg in pgs(judged) {
         let now = judged.node().now();
         let record = judged.node().node_mut().scrub_report(now, pg).record;
-        let last = if request.kind == ScrubKind::Deep { record.last_deep } else { record.last };
-        let ended = last.map(WallTime::unix_nanos);
-        assert!(ended >= Some(asked.since(Time::ZERO).nanos()), "{pg} was forgotten: {record:?}");
+        let has_ended = is_scrubbed_since(&record, request.kind, asked);
+        assert!(has_ended, "{pg} was forgotten: {record:?}");
     }
 }
 
