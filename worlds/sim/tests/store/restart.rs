@@ -303,6 +303,42 @@ fn what_filled_a_device_fits_when_it_is_replayed() {
     }
 }
 
+/// A record whose data a power cut took away is the end of its log, and stays on the device whole. A life that logs nothing brought the very
+/// data to the very place, removed it, and left the record where its own log ended: the next life that logs carried it out.
+#[test]
+fn a_record_without_its_data_is_not_carried_out_once_its_place_holds_the_same() {
+    let mut rng = Rng::new(4);
+    for protection in [Protection::Checkpoint, Protection::Log] {
+        let (disks, logged) = on_two_devices(protection);
+        let mut first = SimStore::open(Time::ZERO, logged, disks);
+        // Both lives begin at a checkpoint, so both take the same pages.
+        let put = Edit::Put { key: vec![9], value: vec![9] };
+        assert_eq!(bounds::transact(&mut first, vec![put]), Ok(Answer::Done));
+        checkpoint(&mut first);
+        let written = || vec![bounds::write(1, 0, vec![7; 64 << 10])];
+        assert_eq!(bounds::transact(&mut first, written()), Ok(Answer::Done));
+        assert!(first.store().metrics().totals.own_bytes > 0, "it goes beside the log");
+        let mut disks = first.into_disks();
+        disks.data.power_cut(CutStyle::AllLost, &mut rng);
+        disks.log.as_mut().expect("it has one").power_cut(CutStyle::AllKept, &mut rng);
+        let unlogged = Options { log_mode: LogMode::None, ..logged };
+        let mut second = SimStore::open(Time::ZERO, unlogged, disks);
+        assert_eq!(bounds::read(&mut second, 1), None, "its data is gone");
+        let removed = vec![Edit::Remove { object: bounds::object(1) }];
+        for edits in [written(), removed] {
+            assert_eq!(bounds::transact(&mut second, edits), Ok(Answer::Done));
+        }
+        checkpoint(&mut second);
+        let mut third = SimStore::open(Time::ZERO, logged, killed(second, &mut rng));
+        assert_eq!(bounds::read(&mut third, 1), None, "it was removed, {protection:?}");
+    }
+}
+
+fn checkpoint(host: &mut SimStore) {
+    let ended = bounds::ask(host, Ask::Checkpoint);
+    assert!(matches!(ended, Ok(Answer::Checkpointed(_))), "{ended:?}");
+}
+
 type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// What a store has left that was killed with all of its log in the volatile cache of a device of its own.
@@ -315,7 +351,8 @@ struct FirstLife {
     log_bytes: u64,
 }
 
-fn first_life(protection: Protection, rng: &mut Rng) -> FirstLife {
+/// A store whose log has a device of its own, which is never checkpointed for the log's length.
+fn on_two_devices(protection: Protection) -> (StoreDisks, Options) {
     let log_size = Bytes::from_mib(5);
     let format = Format {
         log_device_bytes: Some(log_size),
@@ -333,6 +370,19 @@ fn first_life(protection: Protection, rng: &mut Rng) -> FirstLife {
     let log = Some(SimDisk::new(spec(log_size), 2));
     let mut disks = StoreDisks { data: SimDisk::new(spec(format.data_bytes), 1), log };
     disks.format(&format, protection).expect("it fits");
+    (disks, options)
+}
+
+/// What is left of a store on two devices that is killed, with all that it had written.
+fn killed(host: SimStore, rng: &mut Rng) -> StoreDisks {
+    let mut disks = host.into_disks();
+    let log = disks.log.as_mut().expect("it has one");
+    [&mut disks.data, log].into_iter().for_each(|disk| disk.kill(rng));
+    disks
+}
+
+fn first_life(protection: Protection, rng: &mut Rng) -> FirstLife {
+    let (disks, options) = on_two_devices(protection);
     let mut host = SimStore::open(Time::ZERO, options, disks);
     let mut keys = Keys::new();
     let mut states = vec![digest(&keys)];
@@ -344,9 +394,7 @@ fn first_life(protection: Protection, rng: &mut Rng) -> FirstLife {
     }
     let totals = host.store().metrics().totals;
     assert_eq!(totals.checkpoints, 0);
-    let mut disks = host.into_disks();
-    let log = disks.log.as_mut().expect("it has one");
-    [&mut disks.data, log].into_iter().for_each(|disk| disk.kill(rng));
+    let disks = killed(host, rng);
     FirstLife { disks, options, keys, states, log_bytes: totals.log_bytes }
 }
 
