@@ -85,7 +85,8 @@ impl Osd {
         if let Some(log) = activation.log.as_ref().filter(|_| activation.acting.contains(&this)) {
             self.take_log(id, log);
         }
-        self.pg_mut(id).expect("it was placed").begin(this, activation);
+        let reach = self.options.log_reach;
+        self.pg_mut(id).expect("it was placed").begin(this, reach, activation);
         self.keep_activation(now, id, activation.interval);
         if activation.acting.first() == Some(&this) {
             let pg = self.pg_mut(id).expect("it was placed");

@@ -2,6 +2,7 @@
 
 use crate::ids::{PgId, ShardId};
 use crate::pg::Pg;
+use crate::pg_log::LogReach;
 use crate::snapshots::Views;
 use loadline_base::IdVec;
 use std::sync::Arc;
@@ -49,6 +50,12 @@ impl Groups {
     /// Forgets all copies.
     pub(crate) fn clear(&mut self) {
         self.copies = IdVec::new();
+    }
+
+    /// All logs go back so far from now on.
+    pub(crate) fn set_log_reach(&mut self, reach: LogReach) {
+        let copies = self.copies.iter_mut().filter_map(|(_, copy)| copy.as_deref_mut());
+        copies.for_each(|copy| copy.log.set_reach(reach));
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PgId, &Pg)> {

@@ -84,7 +84,7 @@ pub use osd::Osd;
 pub use outside::KeptOutItem;
 pub use pace::{ClientFare, PaceReport};
 pub use pg::{CopyReport, CopyState, PgProgress, shard_of};
-pub use pg_log::{ChangedBytes, LogEntry, PgLog};
+pub use pg_log::{ChangedBytes, LogEntry, LogReach, PgLog};
 pub use policy::{OsdOptions, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};
 pub use report::{OpProgress, RecoveryState};

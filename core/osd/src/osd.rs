@@ -431,6 +431,7 @@ impl Osd {
         assert_eq!(fixed(&options), fixed(&self.options), "fixed while an OSD runs");
         self.options = options;
         self.queue.retune(now, policy, &options, fx);
+        self.groups.set_log_reach(options.log_reach);
         self.recovery.set_bounds(&options);
         self.store.set_window(now, &options);
         self.resize_reservers(now, fx);

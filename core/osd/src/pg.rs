@@ -5,7 +5,7 @@ use crate::counters::Received;
 use crate::disk::{GroupDisk, LoadedGroup};
 use crate::ids::{IntervalId, OpId, OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, Data, RecoveryKind, ScanRange};
-use crate::pg_log::PgLog;
+use crate::pg_log::{LogReach, PgLog};
 use crate::snapshots::{ObjectHistories, SnapshotNo};
 use crate::unfound::Unfound;
 use loadline_base::Time;
@@ -107,8 +107,8 @@ impl Pg {
         }
     }
 
-    /// Takes part in a new interval.
-    pub(crate) fn begin(&mut self, this: OsdId, activation: &Activation) {
+    /// Takes part in a new interval, with a log that goes back so far.
+    pub(crate) fn begin(&mut self, this: OsdId, reach: LogReach, activation: &Activation) {
         let missing = activation.missing.iter().find(|(osd, _)| *osd == this);
         self.interval = activation.interval;
         self.active_in = activation.id();
@@ -124,6 +124,7 @@ impl Pg {
         }
         self.stay();
         self.log.set_degraded(activation.is_degraded());
+        self.log.set_reach(reach);
     }
 
     /// The copy leaves no more.

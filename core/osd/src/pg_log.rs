@@ -7,14 +7,24 @@ use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
-/// How many entries a log keeps while some copy lacks something, so that it can be caught up
-/// (`osd_max_pg_log_entries`).
-const ENTRIES_DEGRADED: usize = 10_000;
-/// How many entries a log keeps while all is well (`osd_min_pg_log_entries`).
-const ENTRIES_CLEAN: usize = 250;
 /// A version is the interval in which the write was numbered, and the number inside it. Two primaries that each
 /// believe in their own interval can therefore never give two writes the same version.
 const INTERVAL_SHIFT: u32 = 32;
+
+/// How many entries a log keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogReach {
+    /// While all is well (`osd_min_pg_log_entries`).
+    pub clean: usize,
+    /// While some copy lacks something, so that it can be caught up (`osd_max_pg_log_entries`).
+    pub degraded: usize,
+}
+
+impl Default for LogReach {
+    fn default() -> LogReach {
+        LogReach { clean: 250, degraded: 10_000 }
+    }
+}
 
 /// One write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,10 +132,17 @@ pub struct PgLog {
     versions: VersionRuns,
     /// What each version wrote. An old one is forgotten unread: thousands of entries later it is in no cache.
     writes: VecDeque<LoggedWrite>,
+    reach: LogReach,
     degraded: bool,
 }
 
 impl PgLog {
+    /// Sets how much is kept from now on.
+    pub(crate) fn set_reach(&mut self, reach: LogReach) {
+        self.reach = reach;
+        self.trim();
+    }
+
     /// Sets whether some copy lacks something: then more is kept from now on.
     pub(crate) fn set_degraded(&mut self, degraded: bool) {
         self.degraded = degraded;
@@ -137,6 +154,7 @@ impl PgLog {
         let first = self.next(interval);
         *self = PgLog {
             tail: Version(first.0 + writes - 1),
+            reach: self.reach,
             degraded: self.degraded,
             ..PgLog::default()
         };
@@ -178,7 +196,7 @@ impl PgLog {
     }
 
     fn trim(&mut self) {
-        let most = if self.degraded { ENTRIES_DEGRADED } else { ENTRIES_CLEAN };
+        let most = if self.degraded { self.reach.degraded } else { self.reach.clean };
         while self.writes.len() > most {
             self.writes.pop_front();
             self.tail = self.versions.pop_first().unwrap_or(self.tail);
@@ -378,7 +396,8 @@ mod tests {
     fn the_log_reaches_back_as_far_as_it_is_long() {
         let behind = log(&[1]);
         let mut authority = log(&[1, 2]);
-        extend(&mut authority, 1, &[3; ENTRIES_CLEAN - 1]);
+        authority.set_reach(LogReach { clean: 4, degraded: 6 });
+        extend(&mut authority, 1, &[3; 3]);
         check(&authority, &behind, Some(&[2, 3]));
         extend(&mut authority, 1, &[3]);
         check(&authority, &behind, None);
@@ -388,8 +407,9 @@ mod tests {
     fn a_degraded_group_remembers_more_and_a_forgotten_write_ends_the_memory() {
         let behind = log(&[1]);
         let mut authority = log(&[1]);
+        authority.set_reach(LogReach { clean: 4, degraded: 6 });
         authority.set_degraded(true);
-        extend(&mut authority, 1, &[2; ENTRIES_DEGRADED]);
+        extend(&mut authority, 1, &[2; 6]);
         check(&authority, &behind, Some(&[2]));
         authority.append_forgotten(1, 1);
         check(&authority, &behind, None);

@@ -4,6 +4,7 @@ use crate::device_terms::DeviceTerms;
 use crate::gate::{DiskGate, HeldBack, Pacing, Within};
 use crate::item::Item;
 use crate::message::{Message, OpKind};
+use crate::pg_log::LogReach;
 use crate::recovery::AdmissionBounds;
 use crate::scrub::ScrubOptions;
 use crate::shard_flows::ItemOwner;
@@ -52,6 +53,8 @@ pub struct OsdOptions {
     /// Copies that miss more objects than this recover beside the writes, where this OSD has the log that holds
     /// (`osd_async_recovery_min_cost`).
     pub asynchronous_above: u64,
+    /// How many writes each copy remembers one by one.
+    pub log_reach: LogReach,
     /// Reservations below this wait (`osd_min_recovery_priority`).
     pub recovery_priority_min: u8,
     /// Before recovery that lost a slot asks again (`osd_recovery_retry_interval`).

@@ -5,8 +5,8 @@ use super::{ClassParam, Role, Settings, Value};
 use loadline_base::{Bytes, Span, WallClock};
 use loadline_device::Medium;
 use loadline_osd::{
-    ChunkBounds, OsdId, OsdOptions, Pacing, ScrubOptions, ScrubReading, ScrubSchedule, ScrubSlots,
-    ScrubWindow, TrimOptions, Windowed,
+    ChunkBounds, LogReach, OsdId, OsdOptions, Pacing, ScrubOptions, ScrubReading, ScrubSchedule,
+    ScrubSlots, ScrubWindow, TrimOptions, Windowed,
 };
 use loadline_qos::{
     Benchmark, Capacity, ClassValues, CostModel, CostRule, Preset, ProfileValues, ShardPlan,
@@ -93,6 +93,10 @@ impl Settings {
             recovery_sleep: by_medium("osd_recovery_sleep"),
             delete_sleep: by_medium("osd_delete_sleep"),
             asynchronous_above: view.number(osd, "osd_async_recovery_min_cost") as u64,
+            log_reach: LogReach {
+                clean: count("osd_min_pg_log_entries") as usize,
+                degraded: count("osd_max_pg_log_entries") as usize,
+            },
             recovery_priority_min: count("osd_min_recovery_priority") as u8,
             recovery_retry_interval: span("osd_recovery_retry_interval"),
             backfill_retry_interval: span("osd_backfill_retry_interval"),

@@ -319,6 +319,20 @@ fn recovery(preset: &Preset) -> Vec<OptionSpec> {
             "copies that miss more than this recover beside the writes",
             "qos.md 9.1",
         ),
+        OptionSpec::count(
+            "osd_min_pg_log_entries",
+            250,
+            1..=1_000_000,
+            "writes that a placement group remembers one by one while all its copies are whole",
+            "Ceph's default",
+        ),
+        OptionSpec::count(
+            "osd_max_pg_log_entries",
+            10_000,
+            1..=1_000_000,
+            "the same while a copy lacks something; who has missed more is filled by backfill",
+            "Ceph's default",
+        ),
         OptionSpec::time(
             "osd_recovery_retry_interval",
             30.0,

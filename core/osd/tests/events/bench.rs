@@ -4,9 +4,9 @@ use loadline_base::{Bytes, SlotId, Span, Time, WallClock};
 use loadline_device::{Medium, Outcome, Request, RequestKind};
 use loadline_osd::{
     Activation, Aside, ChunkBounds, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive,
-    Effect, Effects, Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId,
-    OsdOptions, OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading, ScrubSchedule,
-    ScrubSlots, ScrubWindow, TrimOptions, Windowed, WorkerRun, WriteTag,
+    Effect, Effects, Envelope, Event, HistoryPush, LogReach, Message, Notice, OpId, OpKind, Osd,
+    OsdId, OsdOptions, OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading,
+    ScrubSchedule, ScrubSlots, ScrubWindow, TrimOptions, Windowed, WorkerRun, WriteTag,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -53,6 +53,7 @@ pub(crate) fn options() -> OsdOptions {
         recovery_sleep: Span::ZERO,
         delete_sleep: Span::ZERO,
         asynchronous_above: 100,
+        log_reach: LogReach::default(),
         recovery_priority_min: 0,
         recovery_retry_interval: Span::from_secs(20),
         backfill_retry_interval: Span::from_secs(40),

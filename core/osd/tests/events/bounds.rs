@@ -1,9 +1,9 @@
 //! Events in, effects out: deletion, and what settings bound.
 
-use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
+use crate::bench::{Bench, PG, filling, interval, missing, options, plan, write_of};
 use crate::recovery::two;
 use loadline_base::{Span, Time};
-use loadline_osd::{Directive, OsdId, OsdOptions};
+use loadline_osd::{Directive, LogReach, OpKind, OsdId, OsdOptions};
 use loadline_qos::SchedulerKind;
 
 /// Thirty objects go with each item, and the copy is gone with the last.
@@ -71,6 +71,28 @@ fn a_scan_compares_as_many_objects_as_allowed() {
         let seen = bench.run();
         assert_eq!(seen.iter().filter(|line| line.contains("scan after")).count(), scans);
     }
+}
+
+/// While all is well as many as one setting says, and while a copy lacks something as many as another.
+#[test]
+fn a_log_remembers_as_many_writes_as_it_is_told() {
+    let reach =
+        |clean, degraded| OsdOptions { log_reach: LogReach { clean, degraded }, ..options() };
+    let mut bench = two([&[1], &[1]], reach(4, 6));
+    let known = |bench: &Bench| {
+        let log = bench.osds[0].copy(PG).expect("it is there").log;
+        (1..=9).filter(|number| log.knows(write_of(*number, 1).id)).collect::<Vec<u32>>()
+    };
+    bench.activate(PG, interval(2, &[0, 1]));
+    (1..=6).for_each(|number| bench.op(number, OpKind::Write, 1, 2));
+    bench.run();
+    assert_eq!(known(&bench), [3, 4, 5, 6]);
+    bench.configure(0, plan("quincy", SchedulerKind::Wpq), reach(2, 3));
+    assert_eq!(known(&bench), [5, 6], "what is set counts at once");
+    bench.activate(PG, missing(interval(3, &[0, 1]), 1, &[1]));
+    (7..=9).for_each(|number| bench.op(number, OpKind::Write, 2, 3));
+    bench.run();
+    assert_eq!(known(&bench), [7, 8, 9]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use loadline_sim::Sim;
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
 use loadline_store::ObjectNo;
 use loadline_store::WindowBounds;
+use loadline_store::paged::bounds::cache_least;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{self, Format, LogMode, Protection, format};
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,11 +101,9 @@ pub(crate) fn fresh_disk(seed: u64) -> SimDisk {
     disk_of(DISK, seed)
 }
 
-/// One of this size.
-pub(crate) fn disk_of(size: Bytes, seed: u64) -> SimDisk {
-    let shape = Format {
-        // Zero is nobody's, and two seeds differ in their low bits.
-        store_id: seed | 1 << 63,
+fn format_of(size: Bytes, store_id: u64) -> Format {
+    Format {
+        store_id,
         data_bytes: size,
         log_device_bytes: None,
         log_bytes: LOG,
@@ -112,7 +111,18 @@ pub(crate) fn disk_of(size: Bytes, seed: u64) -> SimDisk {
         block_bytes: 4096,
         recovery_bytes: RECOVERY,
         page: PageSize::new(4096).expect("a page size"),
-    };
+    }
+}
+
+/// The least cache of a store on a disk of this size.
+pub(crate) fn least_cache(size: Bytes) -> Bytes {
+    cache_least(&format_of(size, 1).layout().expect("it fits"))
+}
+
+/// One of this size.
+pub(crate) fn disk_of(size: Bytes, seed: u64) -> SimDisk {
+    // Zero is nobody's, and two seeds differ in their low bits.
+    let shape = format_of(size, seed | 1 << 63);
     let mut disk = SimDisk::new(SimDiskSpec { size, ..spec() }, seed);
     for (_, offset, bytes) in format(&shape, Protection::Checkpoint).expect("the shape is sound") {
         disk.poke(offset, &bytes);

@@ -4,20 +4,19 @@
 //! everything heals by itself.
 
 use crate::judge::{
-    OSDS, any_scrub, ask_for_scrubs, config, first_page, fresh_disk, is_scrubbed_since, is_whole,
-    settings, stores, target,
+    OSDS, any_scrub, ask_for_scrubs, config, disk_of, first_page, is_scrubbed_since, is_whole,
+    least_cache, settings, stores, target,
 };
-use loadline_base::{Rng, Span, Time};
+use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
-use loadline_osd::{Data, DiskFault, OpId, OpKind, OsdId, PgId, ScrubKind, ScrubRequest};
+use loadline_osd::{Data, DiskFault, LogReach, OpId, OpKind, OsdId, PgId, ScrubKind, ScrubRequest};
 use loadline_sim::Sim;
 use loadline_sim::disk::{SimDisk, Trouble};
 use loadline_store::ObjectNo;
-use loadline_store::paged::LogMode;
+use loadline_store::paged::{self, LogMode};
 use std::collections::{BTreeMap, BTreeSet};
 
 const OBJECTS: u64 = 10;
-const OBJECT_BYTES: u64 = 64 << 10;
 const PAGE: u64 = 4096;
 /// What is judged: a write begins and ends with one, and most of them in the midst of a page.
 const UNIT: u64 = 512;
@@ -27,6 +26,32 @@ const MARK: u8 = 0xA5;
 const PATIENCE: Span = Span::from_secs(600);
 
 type Unit = (u64, u64);
+
+/// How large things are.
+#[derive(Clone, Copy)]
+struct Sizes {
+    object: u64,
+    disk: Bytes,
+    /// Of each store.
+    cache: Bytes,
+    log_reach: LogReach,
+}
+
+impl Sizes {
+    /// Everything is found in memory, and no write is older than the log.
+    fn roomy() -> Sizes {
+        let (disk, cache) = (Bytes::from_mib(24), Bytes::from_mib(2));
+        Sizes { object: 64 << 10, disk, cache, log_reach: LogReach::default() }
+    }
+
+    /// Objects of many runs in the least cache, and logs of a few writes: who was away has missed more than a log tells, often.
+    fn narrow(seed: u64) -> Sizes {
+        let clean = [2, 10, 40][seed as usize % 3];
+        let log_reach = LogReach { clean, degraded: clean * [1, 4][seed as usize / 3 % 2] };
+        let disk = Bytes::from_mib(48);
+        Sizes { object: 1 << 20, disk, cache: least_cache(disk), log_reach }
+    }
+}
 
 /// What a unit may hold: stamps of writes, 0 is zeros.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +81,7 @@ struct Seen {
 struct Troubled {
     rng: Rng,
     node: Option<Sim>,
+    sizes: Sizes,
     mode: LogMode,
     known: BTreeMap<Unit, Known>,
     under_way: BTreeMap<(u32, u32), UnderWay>,
@@ -72,11 +98,12 @@ fn contents(stamp: u64) -> Vec<u8> {
 }
 
 impl Troubled {
-    fn new(seed: u64) -> Troubled {
+    fn new(seed: u64, sizes: Sizes) -> Troubled {
         let mode = [LogMode::LogOnly, LogMode::Fsync][seed as usize % 2];
         let mut troubled = Troubled {
             rng: Rng::new(seed),
             node: None,
+            sizes,
             mode,
             known: BTreeMap::new(),
             under_way: BTreeMap::new(),
@@ -85,10 +112,10 @@ impl Troubled {
             out: None,
             seen: Seen::default(),
         };
-        let disks = (0..OSDS).map(|osd| fresh_disk(seed << 8 | u64::from(osd))).collect();
+        let disks = (0..OSDS).map(|osd| disk_of(sizes.disk, seed << 8 | u64::from(osd))).collect();
         troubled.boot(Time::ZERO, disks);
         let (name, pgs, copies) = ("p".into(), 3, 3);
-        let (object_bytes, recovery_priority) = (OBJECT_BYTES, 0);
+        let (object_bytes, recovery_priority) = (sizes.object, 0);
         let spec = PoolSpec { name, pgs, copies, object_bytes, recovery_priority };
         troubled.node().create_pool(spec);
         assert!(troubled.node().wait_until(is_whole), "the pool is there");
@@ -96,8 +123,11 @@ impl Troubled {
     }
 
     fn boot(&mut self, now: Time, disks: Vec<SimDisk>) {
-        let (mode, rng) = (self.mode, &mut self.rng);
-        let start = |disks| Sim::start(now, &config(&settings()), stores(mode), disks);
+        let (Sizes { cache, log_reach, .. }, rng) = (self.sizes, &mut self.rng);
+        let stores = paged::Options { cache, ..stores(self.mode) };
+        let mut config = config(&settings());
+        config.options.log_reach = log_reach;
+        let start = |disks| Sim::start(now, &config, stores, disks);
         // What the log has placed is read at a start; it may be tried again when that can be read.
         let started = start(disks).or_else(|(_, mut disks)| {
             for disk in &mut disks {
@@ -123,7 +153,7 @@ impl Troubled {
     /// An op on units that no other op is about to change.
     fn issue(&mut self) {
         let object = self.rng.below(OBJECTS);
-        let all = OBJECT_BYTES / UNIT;
+        let all = self.sizes.object / UNIT;
         let most = [3, 20, all][self.rng.below(3) as usize];
         let first = self.rng.below(all);
         let count = 1 + self.rng.below(most.min(all - first));
@@ -241,11 +271,11 @@ impl Troubled {
 
     /// What a node does every second.
     fn look(&mut self) {
-        let seed = self.rng.next_u64();
+        let (seed, size) = (self.rng.next_u64(), self.sizes.disk);
         let node = self.node();
         node.check_fullness();
         node.open_again();
-        node.heal_damaged(|osd| fresh_disk(seed ^ u64::from(osd.get())));
+        node.heal_damaged(|osd| disk_of(size, seed ^ u64::from(osd.get())));
         self.take_replies();
     }
 
@@ -298,7 +328,7 @@ impl Troubled {
                 ask_for_scrubs(self.node(), request);
             }
             9 if self.down.is_none() && is_whole(self.node()) => {
-                let disk = fresh_disk(self.rng.next_u64());
+                let disk = disk_of(self.sizes.disk, self.rng.next_u64());
                 self.node().take_down(osd);
                 self.node().replace(osd, disk);
                 self.node().open(osd);
@@ -348,10 +378,10 @@ impl Troubled {
     fn check(&mut self) {
         let refused = self.seen.refused;
         for object in 0..OBJECTS {
-            let whole = target(OpKind::Read, object, (0, OBJECT_BYTES as u32));
+            let whole = target(OpKind::Read, object, (0, self.sizes.object as u32));
             let issued = self.node().now();
             let OpId { slot, number } = self.node().issue(&whole, Data::NONE);
-            let units = (0..OBJECT_BYTES / UNIT).map(|unit| (object, unit)).collect();
+            let units = (0..self.sizes.object / UNIT).map(|unit| (object, unit)).collect();
             let op = UnderWay { kind: OpKind::Read, units, stamp: 0, issued };
             self.under_way.insert((slot.get(), number), op);
         }
@@ -418,7 +448,16 @@ impl Troubled {
 
 fn history(seed: u64) -> Seen {
     println!("seed {seed}");
-    let mut troubled = Troubled::new(seed);
+    told(Troubled::new(seed, Sizes::roomy()))
+}
+
+fn narrow_history(seed: u64) -> Seen {
+    println!("narrow seed {seed}");
+    told(Troubled::new(seed, Sizes::narrow(seed)))
+}
+
+/// A history to its end.
+fn told(mut troubled: Troubled) -> Seen {
     for _ in 0..8 + troubled.rng.below(16) {
         troubled.load();
         if troubled.rng.below(2) == 0 {
@@ -459,6 +498,20 @@ fn what_several_disks_do_not_read_for_a_while_costs_no_op_its_answer_and_no_byte
     println!("{sum:?}");
     assert!(sum.answered > 4_000 && sum.failed_reads > 200, "{sum:?}");
     assert!(sum.repaired > 10 && sum.refused > 0, "{sum:?}");
+}
+
+/// The same where little is at hand.
+#[test]
+fn what_several_disks_do_not_read_costs_nothing_with_large_objects_little_cache_and_short_logs() {
+    let mut sum = Seen::default();
+    for seed in 0..12 {
+        let Seen { answered, failed_reads, repaired, .. } = narrow_history(seed);
+        sum.answered += answered;
+        sum.failed_reads += failed_reads;
+        sum.repaired += repaired;
+    }
+    println!("{sum:?}");
+    assert!(sum.answered > 4_000 && sum.failed_reads > 200 && sum.repaired > 10, "{sum:?}");
 }
 
 /// A copy that waited to hear whether others have an update lacked the object when its interval ended first, though the update was all that it had not.
@@ -555,5 +608,13 @@ fn who_has_received_an_object_lacks_it_no_more_after_a_crash() {
 fn what_several_disks_do_not_read_for_a_while_costs_nothing_in_many_more_histories() {
     for seed in crate::swarm::many_seeds(3_000) {
         history(seed);
+    }
+}
+
+#[test]
+#[ignore = "a long search; make soak runs it"]
+fn large_objects_little_cache_and_short_logs_cost_nothing_in_many_more_histories() {
+    for seed in crate::swarm::many_seeds(3_000) {
+        narrow_history(seed);
     }
 }

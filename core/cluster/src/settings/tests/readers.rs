@@ -145,6 +145,8 @@ const EFFECTS: &[(&str, &str, &str)] = &[
     ("osd_mclock_rejected_iops", "core/qos/src/capacity.rs", "the_benchmark_runs_only_where_its_result_is_needed"),
     ("osd_mclock_scheduler_", "core/osd/tests/events/ops.rs", "new_parameters_reach_what_already_waits"),
     ("osd_mclock_skip_benchmark", "core/qos/src/capacity.rs", "the_benchmark_runs_only_where_its_result_is_needed"),
+    ("osd_max_pg_log_entries", "core/osd/tests/events/bounds.rs", "a_log_remembers_as_many_writes_as_it_is_told"),
+    ("osd_min_pg_log_entries", "core/osd/tests/events/bounds.rs", "a_log_remembers_as_many_writes_as_it_is_told"),
     ("osd_min_recovery_priority", "core/osd/tests/events/recovery.rs", "below_the_least_priority_recovery_waits_until_that_is_lowered"),
     ("osd_op_num_shards", "core/cluster/src/settings/tests/mod.rs", "options_that_are_read_at_start_wait_for_it"),
     ("osd_op_num_threads_per_shard", "core/osd/tests/events/ops.rs", "a_busy_group_blocks_the_worker_that_takes_its_next_item"),
