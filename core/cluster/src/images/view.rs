@@ -88,6 +88,10 @@ pub fn split(view: &View, offset: u64, length: u64) -> impl Iterator<Item = Piec
     let (image, bytes) = (view.image, view.object_bytes);
     let mut from = offset;
     std::iter::from_fn(move || {
+        // Past the last block of an image of the greatest size is none that has a number.
+        if from == end {
+            return None;
+        }
         let inside = from % bytes;
         let length = (bytes - inside).min(end - from);
         let block = u32::try_from(from / bytes).expect("sizes are bounded");
@@ -95,6 +99,6 @@ pub fn split(view: &View, offset: u64, length: u64) -> impl Iterator<Item = Piec
         let piece =
             Piece { object, offset: inside as u32, length: length as u32, at: from - offset };
         from += length;
-        (length > 0).then_some(piece)
+        Some(piece)
     })
 }

@@ -125,6 +125,22 @@ fn a_range_is_split_at_objects() {
     assert_eq!(pieces(10 * MIB, 0), []);
 }
 
+/// The end of an image of the greatest permitted size is no block: the number of the one that would begin there has 33 bits. A client
+/// that read the last sector ended the node.
+#[test]
+fn a_range_at_the_end_of_the_greatest_image_is_split_like_any_other() {
+    let object_bytes = 64 << 10;
+    let head = table().find("vol0").expect("it exists");
+    let view = View { size: Image::size_max(object_bytes), object_bytes, ..head };
+    let last = (u32::MAX, 65_535, 1, 0);
+    let pieces = split(&view, view.size - 1, 1);
+    assert_eq!(
+        pieces.map(|p| (ImageId::of(p.object).1, p.offset, p.length, p.at)).collect::<Vec<_>>(),
+        [last]
+    );
+    assert_eq!(split(&view, view.size, 0).count(), 0);
+}
+
 #[test]
 #[should_panic(expected = "end past 10485760")]
 fn a_range_past_the_end_is_a_bug() {
