@@ -21,7 +21,9 @@ use crate::record;
 use crate::update::{StoredValues, UpdateWork};
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Edit, LogMode};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
 /// Updates that go together at most.
 const TOGETHER_MAX: usize = 128;
@@ -84,8 +86,8 @@ pub(super) struct CommitInFlight {
     pub(super) promise: LogMode,
     /// Those that are told: one, or several updates.
     pub(super) commits: Vec<NewCommit>,
-    /// The newest commit that its updates were made from.
-    pub(super) made_from: Option<u64>,
+    /// The commits that its updates were made from and that had no answer then, in their order.
+    pub(super) made_from: Vec<u64>,
     /// Answers that wait for its own.
     pub(super) followers: Vec<HeldAnswer>,
 }
@@ -367,8 +369,8 @@ impl Commits {
         commits: Vec<NewCommit>,
     ) -> u64 {
         let made_from = match &commits[0].committer {
-            Committer::Update { .. } => self.newest_writer_of(slot),
-            _ => None,
+            Committer::Update { .. } => self.writers_of(slot),
+            _ => Vec::new(),
         };
         self.last += 1;
         for key in &changed {
@@ -386,10 +388,15 @@ impl Commits {
         self.last
     }
 
-    /// The newest commit without an answer that has changed one of these keys.
-    pub(super) fn newest_writer_of(&self, slot: SlotId) -> Option<u64> {
+    /// Of each of a commit's keys the newest commit without an answer that has changed it. Older ones of the same key stand in the log before that; those of different
+    /// keys stand there in the order in which they were applied, which need not be that of their numbers.
+    pub(super) fn writers_of(&self, slot: SlotId) -> Vec<u64> {
         let keys = self.lined.at(slot).keys.iter();
-        keys.filter_map(|key| self.keys.get(key)?.writers.back().copied()).max()
+        let writers = keys.filter_map(|key| self.keys.get(key)?.writers.back().copied());
+        let mut writers: Vec<u64> = writers.collect();
+        writers.sort_unstable();
+        writers.dedup();
+        writers
     }
 
     /// The store has carried a commit out.
@@ -411,8 +418,8 @@ impl Commits {
     /// before, and is among the [`next_through`](Self::next_through) afterwards; it stays its keys' writer, because whoever sees it must see those.
     pub(super) fn may_go(&mut self, number: u64) -> bool {
         let Some(before) = self.newest_reading_before(number) else { return true };
-        let made_from = self.in_flight.get(&number).and_then(|commit| commit.made_from);
-        self.overtaking.insert((before.max(made_from.unwrap_or(0)), number));
+        let newest = self.in_flight.get(&number).and_then(|commit| commit.made_from.last());
+        self.overtaking.insert((before.max(newest.copied().unwrap_or(0)), number));
         false
     }
 
@@ -492,6 +499,28 @@ impl Commits {
         match number.and_then(|number| self.in_flight.get_mut(&number)) {
             Some(commit) => commit.followers.push(answer),
             None => answer(None),
+        }
+    }
+
+    /// An answer waits for those of these commits, as far as they are on their way.
+    pub(super) fn follow_all(&mut self, numbers: &[u64], answer: HeldAnswer) {
+        let mut open = numbers.iter().filter(|number| self.in_flight.contains_key(number));
+        let (first, others) = (open.next().copied(), open.count());
+        if others == 0 {
+            return self.follow(first, answer);
+        }
+        let waiting = Rc::new(Cell::new(Some(answer)));
+        for number in numbers {
+            let Some(commit) = self.in_flight.get_mut(number) else { continue };
+            let waiting = Rc::clone(&waiting);
+            commit.followers.push(Box::new(move |fault| {
+                // The last one, or the first that tells of a fault, has it.
+                let answer = match fault.is_some() || Rc::strong_count(&waiting) == 1 {
+                    true => waiting.take(),
+                    false => None,
+                };
+                answer.into_iter().for_each(|answer| answer(fault.clone()));
+            }));
         }
     }
 

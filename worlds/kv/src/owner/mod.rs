@@ -415,13 +415,15 @@ impl DbOwner {
         let (is_sweep, changes) = (ready.is_sweep(), ready.changes(self.commits.keys_of(slot)));
         let CommitChanges { edits, changed, first_expiry_ms, commits, former } = changes;
         if edits.is_empty() && commits.iter().all(NewCommit::asks_former) {
-            let found = self.commits.newest_writer_of(slot);
+            let found = self.commits.writers_of(slot);
             let number = self.commits.last();
             self.commits.leave(slot);
             for NewCommit { committer, .. } in commits {
                 match is_sweep {
                     true => self.tell(committer, Ok(number)),
-                    false => self.commits.follow(found, telling(number, |it| committer.tell(it))),
+                    false => {
+                        self.commits.follow_all(&found, telling(number, |it| committer.tell(it)));
+                    }
                 }
             }
             return;
@@ -474,7 +476,7 @@ impl DbOwner {
                 self.tell(committer, result.clone());
                 continue;
             }
-            self.commits.follow(ended.made_from, telling(number, |it| committer.tell(it)));
+            self.commits.follow_all(&ended.made_from, telling(number, |it| committer.tell(it)));
         }
     }
 

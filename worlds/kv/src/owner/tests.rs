@@ -99,3 +99,50 @@ fn who_sees_a_commit_sees_the_transaction_that_it_has_overtaken() {
         assert!(owner.commits.is_idle(), "{context}");
     }
 }
+
+/// An update of these keys that answers what stands under the first, and puts a value under it or not.
+fn update(
+    keys: &[&[u8]],
+    value: Option<&'static [u8]>,
+    promise: LogMode,
+) -> (NewCommit, Pending<Option<Vec<u8>>>) {
+    let (told, answer) = pending();
+    let space = crate::Keyspace::new("n").expect("a name");
+    let key = space.strip(keys[0]).to_vec();
+    let work = move |update: &mut crate::DbUpdate<'_>| {
+        let found = update.get(&space, &key).map(|entry| entry.value);
+        value.into_iter().for_each(|value| update.put(&space, &key, value));
+        found
+    };
+    let work = Box::new(crate::update::KeyUpdate::new(work, answer));
+    let committer = Committer::Update { work, goes_alone: false };
+    let keys = keys.iter().map(|key| key.to_vec()).collect();
+    let (edits, reads, first_expiry_ms) = Default::default();
+    (NewCommit { edits, keys, reads, promise, first_expiry_ms, committer }, told)
+}
+
+/// The answer of an update waited for the commit with the greatest number of those that it had found. Numbers are given when commits go to the store, and one that waits
+/// for a page there may have its record in the log behind that of a later one: then a power cut took back what the update had told of it.
+#[test]
+fn who_is_told_what_several_commits_have_written_waits_for_all_of_them() {
+    let modes = [LogMode::Fsync, LogMode::None];
+    for (log_mode, value) in modes.iter().flat_map(|mode| [(*mode, None), (*mode, Some(b"2"))]) {
+        let (mut owner, _folder) = owner(DbOptions { log_mode, ..DbOptions::small() });
+        let [first, second] = [READ, WRITTEN].map(|key| {
+            let (commit, _) = put(key, b"1", None, LogMode::Fsync);
+            let number = number_alone(&mut owner, commit);
+            owner.commits.applied(number);
+            number
+        });
+        let value = value.map(|value| &value[..]);
+        let (update, mut told) = update(&[READ, WRITTEN], value, LogMode::Background);
+        owner.commit(update);
+        turn(&mut owner);
+        owner.answer_commit(second, Ok(second));
+        let context = format!("a log in mode {log_mode}, puts {value:?}");
+        assert!(!is_answered(&mut told), "{context}: the first one may still be taken back");
+        owner.answer_commit(first, Ok(first));
+        assert!(is_answered(&mut told), "{context}");
+        assert!(owner.commits.is_idle(), "{context}");
+    }
+}
