@@ -27,6 +27,9 @@ use std::rc::Rc;
 
 /// Updates that go together at most.
 const TOGETHER_MAX: usize = 128;
+/// Of updates that change so many keys at most the notes of when those were to expire go with them; those of others go when that time has come, so that a transaction
+/// of many keys is not larger for it.
+const NOTES_MAX: usize = 64;
 /// Keys of one commit that are read at a time.
 const READ_AT_ONCE: usize = 64;
 
@@ -182,6 +185,14 @@ fn updated(commits: Vec<NewCommit>, mut former: StoredValues) -> CommitChanges {
     former.retain(|key, _| changes.contains_key(key));
     let changed = changes.keys().cloned().collect();
     let mut batch = WriteBatch::new();
+    if changes.len() <= NOTES_MAX {
+        let notes = changes.iter().filter_map(|(key, stored)| {
+            let expires = |stored: &Option<Vec<u8>>| record::tail(stored.as_deref()?)?.1;
+            let before = expires(former.get(key)?)?;
+            (expires(stored) != Some(before)).then(|| record::expiry_entry(before, key))
+        });
+        notes.for_each(|note| batch.remove_raw(note));
+    }
     for (key, stored) in changes {
         match stored {
             Some(stored) => batch.put_raw(key, stored),

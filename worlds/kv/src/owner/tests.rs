@@ -146,3 +146,30 @@ fn who_is_told_what_several_commits_have_written_waits_for_all_of_them() {
         assert!(owner.commits.is_idle(), "{context}");
     }
 }
+
+/// Every new time of a key left the note of the former one behind, until that had come.
+#[test]
+fn an_update_that_changes_when_a_key_expires_removes_the_note_of_its_former_time() {
+    let of_update = |before: Option<u64>, after: &'static [u8]| {
+        let (mut commit, _told) = update(&[READ], None, LogMode::Background);
+        let (_, answer) = pending();
+        let space = crate::Keyspace::new("n").expect("a name");
+        let expires_ms = (!after.is_empty()).then(|| u64::from(after[0]));
+        let entry = DbEntry { value: b"v".to_vec(), expires_ms };
+        let work = move |update: &mut crate::DbUpdate<'_>| update.put_entry(&space, b"x", &entry);
+        let work = Box::new(crate::update::KeyUpdate::new(work, answer));
+        commit.committer = Committer::Update { work, goes_alone: false };
+        let former = [(READ.to_vec(), Some(record::with_tail(b"v", before)))].into();
+        let ready = commits::ReadyCommit { commits: vec![commit], former, failed: None };
+        let edits = ready.changes(&[READ.to_vec()]).edits;
+        let deleted = edits.into_iter().filter_map(|edit| match edit {
+            Edit::Delete { key } => Some(key),
+            _ => None,
+        });
+        deleted.collect::<Vec<_>>()
+    };
+    let noted = vec![record::expiry_entry(7, READ)];
+    assert_eq!(of_update(Some(7), &[9]), noted);
+    assert_eq!(of_update(Some(7), &[]), noted);
+    assert_eq!((of_update(Some(7), &[7]), of_update(None, &[9])), (Vec::new(), Vec::new()));
+}
