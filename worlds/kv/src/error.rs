@@ -7,7 +7,8 @@ use loadline_store::paged::{Fault, OpError};
 use std::io;
 use std::path::PathBuf;
 
-/// Bytes of values that an update's keys may hold together, and those of all updates whose keys are being read.
+/// Bytes of values that an update's keys may hold together, and those of all updates whose keys are being read; but one whose keys hold 128 KiB at most is
+/// carried out beside any others.
 pub const UPDATE_BYTES_MAX: usize = 32 << 20;
 
 /// Why an op failed. Nothing of it was carried out, but where it says otherwise.

@@ -30,6 +30,8 @@ const TOGETHER_MAX: usize = 128;
 /// Of updates that change so many keys at most the notes of when those were to expire go with them; those of others go when that time has come, so that a transaction
 /// of many keys is not larger for it.
 const NOTES_MAX: usize = 64;
+/// What an update's keys may hold however much those of others do, so that one large one does not have all refused.
+const UPDATE_BYTES_FREE: usize = 128 << 10;
 /// Keys of one commit that are read at a time.
 const READ_AT_ONCE: usize = 64;
 
@@ -63,7 +65,7 @@ pub(super) struct LinedCommit {
     behind: usize,
     /// What is to be done; the store has it once this is gone.
     commit: Option<NewCommit>,
-    /// What its keys were, and the bytes of that.
+    /// What its keys were, and of an update the bytes of that.
     former: StoredValues,
     former_bytes: usize,
     /// Reads under way.
@@ -127,7 +129,7 @@ pub(super) struct Commits {
     held_for_application: BTreeMap<u64, Vec<HeldAnswer>>,
     /// Those that are the first in all their lines by now.
     turns: VecDeque<SlotId>,
-    /// Bytes of what was read of keys of commits that have no number yet.
+    /// Bytes of what was read of keys of updates that have no number yet.
     former_bytes: usize,
 }
 
@@ -312,14 +314,18 @@ impl Commits {
         match value {
             Ok(value) => {
                 let bytes = value.as_ref().map_or(0, Vec::len);
-                lined.former_bytes += bytes;
-                self.former_bytes += bytes;
                 lined.former.insert(key, value);
+                // Of a sweep and of batches no more is read than they change, and no update is refused for it.
                 let is_update = lined
                     .commit
                     .as_ref()
                     .is_some_and(|commit| matches!(commit.committer, Committer::Update { .. }));
-                if is_update && self.former_bytes > UPDATE_BYTES_MAX {
+                if is_update {
+                    lined.former_bytes += bytes;
+                    self.former_bytes += bytes;
+                }
+                let is_small = lined.former_bytes <= UPDATE_BYTES_FREE;
+                if !is_small && self.former_bytes > UPDATE_BYTES_MAX {
                     lined.failed = Some(DbError::UpdateBytes);
                 }
             }

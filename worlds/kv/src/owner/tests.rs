@@ -173,3 +173,30 @@ fn an_update_that_changes_when_a_key_expires_removes_the_note_of_its_former_time
     assert_eq!(of_update(Some(7), &[]), noted);
     assert_eq!((of_update(Some(7), &[7]), of_update(None, &[9])), (Vec::new(), Vec::new()));
 }
+
+/// What a sweep and batches read of their keys counted among what updates may read: a sweep of large values had everybody's updates refused.
+#[test]
+fn an_update_is_not_refused_for_what_others_than_updates_read() {
+    let (mut owner, _folder) = owner(DbOptions::small());
+    let large = |at: u64| [b"\x01n".to_vec(), at.to_be_bytes().to_vec()].concat();
+    let sweep = NewCommit {
+        edits: Vec::new(),
+        keys: (0..64).map(large).collect(),
+        reads: None,
+        promise: LogMode::Background,
+        first_expiry_ms: None,
+        committer: Committer::Sweep(Vec::new()),
+    };
+    let (small, _told) = update(&[READ], None, LogMode::Background);
+    let [sweep, small] = [sweep, small].map(|commit| {
+        owner.commits.enter(commit);
+        owner.commits.next_turn().expect("nobody is before it")
+    });
+    for slot in [sweep, small] {
+        for key in owner.commits.next_reads(slot, |_| true) {
+            let bytes = if slot == sweep { 600 << 10 } else { 8 };
+            owner.commits.was_read(slot, key, Ok(Some(vec![0; bytes])));
+        }
+    }
+    assert_eq!(owner.commits.take(small).failed, None);
+}
