@@ -27,7 +27,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An open database. Copies are cheap and lead to the same one; dropping the last of them and of what was made of it (snapshots, transactions, iterators) closes it,
-/// which waits until everything that was asked is carried out and synced.
+/// which waits until everything that was asked is carried out and synced. If the last one goes with the function of an [`update`](Db::update), on the database's own thread, it is closed
+/// without anybody who waits.
 #[derive(Clone)]
 pub struct Db {
     handle: Arc<DbHandle>,

@@ -13,7 +13,7 @@ use loadline_store::paged::bounds::StoreLimits;
 use loadline_store::paged::{Edit, LogMode};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 /// The way to an owner.
 pub(crate) struct DbHandle {
@@ -91,10 +91,12 @@ impl DbHandle {
 }
 
 impl Drop for DbHandle {
-    /// Waits until everything that was asked is carried out and as durable as a sync makes it.
+    /// Waits until everything that was asked is carried out and as durable as a sync makes it. Where the owner itself drops the last handle, with the function of
+    /// an update, nobody waits: it comes to its end by itself.
     fn drop(&mut self) {
         self.tell(DbAsk::Close);
-        if let Some(thread) = self.thread.take() {
+        let is_owner = |thread: &JoinHandle<()>| thread.thread().id() == thread::current().id();
+        if let Some(thread) = self.thread.take().filter(|thread| !is_owner(thread)) {
             // An owner that has panicked has said so, and there is nobody here to tell.
             drop(thread.join());
         }

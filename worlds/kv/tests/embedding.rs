@@ -2,7 +2,7 @@
 
 use loadline_kv::{
     Bytes, CheckpointId, CheckpointReason, Db, DbError, DbOpenError, DbOptions, Keyspace, LogMode,
-    Protection, Span, WriteBatch,
+    Protection, Span, UpdateKeys, WriteBatch,
 };
 use std::future::Future;
 use std::pin::pin;
@@ -277,6 +277,35 @@ fn tasks_need_no_runtime() {
     let waker = Waker::noop();
     drop(asked.as_mut().poll(&mut Context::from_waker(waker)));
     assert_eq!(db.get(&keyspace, b"copy"), Ok(Some(vec![7])));
+}
+
+/// The owner waited for its own end where the last handle went with the function of an update, which it carries out itself.
+#[test]
+fn the_last_handle_may_go_with_the_function_of_an_update() {
+    let folder = folder();
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let keyspace = filled(&db, "keys", 2);
+    let (held, (go_on, goes_on)) = (db.clone(), std::sync::mpsc::channel());
+    let last = db.update_later(UpdateKeys::of(&keyspace, [b"k0000"]), move |_| {
+        goes_on.recv().expect("somebody says so");
+        held.limits()
+    });
+    let other = keyspace.clone();
+    let behind = db.update_later(UpdateKeys::of(&keyspace, [b"k0001"]), move |update| {
+        update.put(&other, b"k0001", b"done");
+    });
+    drop(db);
+    go_on.send(()).expect("it waits");
+    assert!(last.wait().is_ok());
+    assert_eq!(behind.wait(), Ok(()), "what was asked before is carried out");
+    // Nobody has waited for its end.
+    let db = loop {
+        match Db::open(folder.path(), DbOptions::small()) {
+            Err(DbOpenError::Disk(_)) => std::thread::yield_now(),
+            opened => break opened.expect("it opens"),
+        }
+    };
+    assert_eq!(db.get(&keyspace, b"k0001"), Ok(Some(b"done".to_vec())));
 }
 
 #[test]
