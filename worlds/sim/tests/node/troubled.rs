@@ -51,7 +51,7 @@ impl Sizes {
     /// has missed more than a log tells; in these every page can be read, because what such a copy has of a page that the others lost is lent by the log alone.
     fn narrow(seed: u64) -> Sizes {
         let clean = [2, 10, 40][seed as usize % 3];
-        let fails_reads = seed / 3 % 2 > 0;
+        let fails_reads = !(seed / 3).is_multiple_of(2);
         let roomy = Sizes::roomy();
         let degraded = if fails_reads { roomy.log_reach.degraded } else { clean * 2 };
         let log_reach = LogReach { clean, degraded };
