@@ -29,7 +29,7 @@ pub struct MediumCommand {
     pub kind: MediumKind,
     /// Its first block.
     pub block: u64,
-    /// How many blocks; none for a flush.
+    /// How many blocks; none for a flush, and for no other.
     pub blocks: u64,
     /// The duration limit descriptor that it names (DLD), 1 to 7; 0 for none.
     pub descriptor: u8,

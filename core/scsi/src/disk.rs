@@ -1,6 +1,6 @@
 //! The disk: commands in, answers out.
 
-use crate::cdb::{Cdb, DiskCommand, MediumCommand, ModeForm};
+use crate::cdb::{Cdb, DiskCommand, MediumCommand, MediumKind, ModeForm};
 use crate::fields::put;
 use crate::identity::DiskIdentity;
 use crate::mode::ModePages;
@@ -143,11 +143,14 @@ impl ScsiDisk {
         Ok(if wanted.is_some() { DiskAnswer::NewLimits } else { DiskAnswer::Data(Vec::new()) })
     }
 
-    /// Of a disk without limits the bits of the descriptor mean nothing.
+    /// A transfer of no blocks is done when it is known to lie inside the disk. Of a disk without limits the bits of the descriptor mean nothing.
     fn medium(&self, command: MediumCommand) -> Result<DiskAnswer, SenseCode> {
         let end = command.block.checked_add(command.blocks);
         if end.is_none_or(|end| end > self.identity.blocks) {
             return Err(SenseCode::OUT_OF_RANGE);
+        }
+        if command.blocks == 0 && command.kind != MediumKind::Flush {
+            return Ok(DiskAnswer::Data(Vec::new()));
         }
         let descriptor = if self.pages.limits().is_some() { command.descriptor } else { 0 };
         Ok(DiskAnswer::Medium(MediumCommand { descriptor, ..command }))

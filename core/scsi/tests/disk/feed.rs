@@ -3,7 +3,7 @@
 use loadline_base::Span;
 use loadline_device::cdl::DescriptorPage;
 use loadline_scsi::{
-    CDB_BYTES, Capability, Cdb, DiskAnswer, DiskIdentity, ScsiDisk, TRANSFER_BLOCKS_MAX,
+    CDB_BYTES, Capability, Cdb, DiskAnswer, DiskIdentity, MediumKind, ScsiDisk, TRANSFER_BLOCKS_MAX,
 };
 
 const BLOCKS: u64 = 1_000_000;
@@ -49,6 +49,8 @@ fn one(disk: &mut ScsiDisk, cdb: Cdb, parameters: &[u8]) {
         DiskAnswer::Medium(command) => {
             assert!(command.block + command.blocks <= BLOCKS, "{command:?} lies outside");
             assert!(command.blocks <= TRANSFER_BLOCKS_MAX && command.descriptor < 8);
+            let moves = command.kind != MediumKind::Flush;
+            assert_eq!(command.blocks > 0, moves, "{command:?} gives the medium nothing to do");
         }
         DiskAnswer::Data(data) => assert!(data.len() < 4096, "{} bytes", data.len()),
         DiskAnswer::Refused(sense) => assert!(sense.is_check_condition()),

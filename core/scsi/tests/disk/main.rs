@@ -50,6 +50,18 @@ pub(crate) fn refusal(disk: &mut ScsiDisk, bytes: &[u8], parameters: &[u8]) -> [
     }
 }
 
+/// SBC lets a command ask for no blocks at all: nothing moves, no matter of the medium's, and that is no error. Its first block has
+/// to be one all the same.
+#[test]
+fn a_transfer_of_no_blocks_is_nothing_for_the_medium() {
+    let mut disk = disk(Capability::DurationLimits);
+    for opcode in [0x28, 0x2a, 0x88, 0x8a] {
+        assert_eq!(data(&mut disk, &[opcode]), [0; 0], "{opcode:02x}h");
+    }
+    let outside = [0x88, 0, 0xff, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(refusal(&mut disk, &outside, &[]), [5, 0x21, 0]);
+}
+
 #[test]
 fn no_bytes_break_a_disk() {
     use proptest::prelude::*;

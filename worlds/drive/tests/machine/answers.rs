@@ -48,6 +48,20 @@ fn residuals_are_exact() {
     assert_eq!((data.data, data.residual), (vec![0; 4096], 0));
 }
 
+/// `sg_raw /dev/sda 88 00 .. 00` once ended the drive: its model was asked where a transfer of nothing lies.
+#[test]
+fn a_transfer_of_no_blocks_is_good_and_nothing() {
+    let served = Served::mechanical(Vec::new());
+    let mut machine = Machine::connect(served.socket());
+    for nothing in [read(0, 0, 0), transfer(0x8a, 0, 0, 0), read(spec().sectors, 0, 1)] {
+        let answer = machine.run(&nothing, &[], 4096);
+        assert_eq!((answer.status, answer.response, answer.residual), (0, 0, 4096));
+    }
+    assert_eq!(machine.run(&read(0, 8, 0), &[], 4096).status, 0);
+    drop(machine);
+    assert_eq!(served.end().counts.reads[0].commands, 1);
+}
+
 #[test]
 fn what_was_written_is_read_by_the_next_machine() {
     let folder = tempfile::tempdir().unwrap();
