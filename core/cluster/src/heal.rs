@@ -3,9 +3,9 @@
 //!
 //! What stands on such a disk can be read by nobody, but a person with tools may get something out of it. So it is made empty
 //! only when nothing is there that the others lack: every placement group is served without it, which peering allows to
-//! copies of the last served interval alone, and no object is unfound. One disk at a time, and the next when the first is
-//! filled: should another one die meanwhile, what it had is still on two. The empty disk holds no map and no copy, so it has no vote
-//! on either until it was given one.
+//! copies of the last served interval alone, by one that lacks nothing at least, and no object is unfound. One disk at a time, and
+//! the next when the first is filled: should another one die meanwhile, what it had is still on two. The empty disk holds no map and no
+//! copy, so it has no vote on either until it was given one.
 //!
 //! What lies in an OSD's place may be anybody's, and is not asked whose it is when it cannot be opened. So a disk is made empty only if it
 //! holds the store that the map knows as this OSD's ([`crate::stores`]), and the map tells beforehand which one comes next.
@@ -213,12 +213,8 @@ impl Cluster {
         if let Some(other) = healing.emptied.iter().find(is_first) {
             return Err(NotHealed::After(other));
         }
-        let is_whole = |id: PgId| {
-            let pg = self.map.pg(id);
-            pg.ready && pg.unfound.is_empty() && !pg.had_unfound
-        };
-        match self.map.pgs().map(|(id, _)| id).find(|id| !is_whole(*id)) {
-            Some(pg) => Err(NotHealed::OnlyCopy(pg)),
+        match self.map.pgs().find(|(_, pg)| !pg.ready || !pg.is_whole()) {
+            Some((pg, _)) => Err(NotHealed::OnlyCopy(pg)),
             None => Ok(()),
         }
     }

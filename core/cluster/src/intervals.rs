@@ -520,6 +520,25 @@ mod tests {
         assert_eq!(talk.cluster.may_give_up_unfound(PG), Err(NotLost::LookedFor));
     }
 
+    /// All who serve had lost pages, and nobody had looked yet whether they have all of it together. An OSD that was down could get another disk
+    /// without a word.
+    #[test]
+    fn what_all_who_serve_lack_may_be_on_who_is_down() {
+        let mut talk = Talk::new();
+        (0..3).for_each(|osd| talk.answer(osd, 2));
+        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        let gone = OsdId::new(acting[2]);
+        talk.set_up(acting[2], false);
+        acting[..2].iter().for_each(|osd| talk.answer(*osd, 3));
+        [1, 0].into_iter().for_each(|of| talk.hear(acting[of], Notice::Joined(PG, 3)));
+        assert_eq!(talk.cluster.may_hold_last_copy(gone), []);
+        let both: OsdSet = acting[..2].iter().copied().map(OsdId::new).collect();
+        talk.hear(acting[0], Notice::Lacking(PG, 3, both));
+        assert_eq!(talk.cluster.may_hold_last_copy(gone), [PG]);
+        talk.hear(acting[0], Notice::Lacking(PG, 3, OsdSet::one(OsdId::new(acting[1]))));
+        assert_eq!(talk.cluster.may_hold_last_copy(gone), [], "the other one has it");
+    }
+
     /// A copy that placement did not want had a page that two others lost in the middle of an interval. Nobody asked it, neither where it ran
     /// all the time nor when it came.
     #[test]

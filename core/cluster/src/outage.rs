@@ -95,14 +95,13 @@ impl Cluster {
         }
     }
 
-    /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or objects
-    /// of theirs are not found anywhere.
+    /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or all who do lack something, or
+    /// objects of theirs are not found anywhere.
     pub fn may_hold_last_copy(&self, osd: OsdId) -> Vec<PgId> {
         if self.map.osds()[osd].up || self.map.is_removed(osd) || self.is_given_up(osd) {
             return Vec::new();
         }
-        let lacks = |pg: &PgState| pg.acting.is_empty() || !pg.unfound.is_empty() || pg.had_unfound;
-        let lacking = self.map.pgs().filter(|(_, pg)| lacks(pg));
+        let lacking = self.map.pgs().filter(|(_, pg)| !pg.is_whole());
         lacking.map(|(id, _)| id).collect()
     }
 

@@ -67,6 +67,7 @@ impl Osd {
                 return true;
             }
             self.give_up(pg, object, (targets, OsdSet::EMPTY), fx);
+            self.tell_lost(now, pg, object, fx);
         }
         let Some(primary) = self.primary_mut(pg) else { return false };
         if !matches!(primary.reservation, Reservation::Held(RecoveryKind::Backfill)) {

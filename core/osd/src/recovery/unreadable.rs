@@ -240,7 +240,7 @@ impl Osd {
     }
 
     /// A page that copies have lost was found nowhere: who asks what is wrong sees it before anybody reads there.
-    fn tell_lost(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
+    pub(crate) fn tell_lost(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let primary = self.primary_mut(pg).expect("it leads");
         let all = AskedPlace::all_of(primary.shape.object_bytes);
         let is_missing = primary.missing.values().any(|missing| missing.contains(&object));

@@ -159,6 +159,20 @@ fn what_is_good_of_an_object_is_read_though_nobody_gives_the_rest() {
     bench.check(&["reply 8 failed"]);
 }
 
+/// The one copy that serves has lost a page. That nobody has it is told as soon as recovery has come to it. (It was told when a client read there, and
+/// until then a disk could be taken away, or made empty, that has the page.)
+#[test]
+fn what_the_only_copy_has_lost_is_told_before_anybody_asks() {
+    let mut bench = copies(1);
+    let damaged = vec![(OsdId::new(0), BTreeSet::from([ObjectNo(1)]))];
+    bench.activate(PG, Activation { damaged, ..interval(2, &[0]) });
+    bench.run();
+    assert_eq!(bench.osds[0].unfound_objects(PG), [ObjectNo(1)]);
+    bench.op(7, OpKind::Write, 1, 2);
+    bench.run();
+    assert_eq!(bench.osds[0].unfound_objects(PG), [], "it is written anew");
+}
+
 /// A read is the last op of an interval that is about to end, and fails: the interval ends all the same. (Nobody was told, and every op of the
 /// group waited for the next one for ever.)
 #[test]

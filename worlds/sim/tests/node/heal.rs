@@ -14,6 +14,7 @@ use loadline_cluster::{NotHealed, PoolId, PoolSpec, StartError};
 use loadline_osd::{Data, DiskFault, OpKind, OsdId};
 use loadline_sim::Sim;
 use loadline_sim::disk::SimDisk;
+use loadline_store::ObjectNo;
 use loadline_store::paged::ids::StoreId;
 use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
 use loadline_store::paged::superblock::Superblock;
@@ -32,6 +33,13 @@ fn op(node: &mut Sim, kind: OpKind, object: u64, data: Data) -> Vec<u8> {
 /// Everything stays in the log.
 fn stores() -> Options {
     Options { checkpoint_interval: Span::from_secs(100_000), ..judge::stores(LogMode::LogOnly) }
+}
+
+fn write(node: &mut Sim, object: u64, range: (u32, u32), byte: u8) {
+    let data = Data::new(vec![byte; range.1 as usize]);
+    let id = node.issue(&target(OpKind::Write, object, range), data);
+    assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
+    node.workload_mut().replies.clear();
 }
 
 fn contents(object: u64) -> Vec<u8> {
@@ -288,6 +296,53 @@ fn the_only_copy_is_never_made_empty() {
     assert!(matches!(state, Some(Err(NotHealed::OnlyCopy(_)))), "{state:?}");
     // Opening writes its superblock once more, and nothing else.
     assert!(node.disk(victim).image()[8192..image.len() - 8192] == image[8192..image.len() - 8192]);
+}
+
+/// The copy that is left has lost a page around which a client wrote, and the damaged disk alone has it. It was made empty and filled from the other,
+/// and the page was gone on both.
+#[test]
+fn a_disk_that_alone_has_a_page_is_never_made_empty() {
+    const WHOLE: u32 = 64 << 10;
+    let (at, disks) = written(2);
+    let mut node = start(at, disks).expect("all are here");
+    assert!(node.wait_until(is_whole));
+    // A quorum of the map's holders is without the last one, too.
+    let is_on_the_last = |node: &mut Sim, object: &u64| {
+        let pg = node.map().pg_of(PoolId::new(0), ObjectNo(*object));
+        node.map().pg(pg).acting.contains(&OsdId::new(3))
+    };
+    let object = (0..OBJECTS).find(|object| is_on_the_last(&mut node, object));
+    let object = object.expect("it has a copy of some");
+    let pg = node.map().pg_of(PoolId::new(0), ObjectNo(object));
+    let (victim, acting) = (OsdId::new(3), node.map().pg(pg).acting.clone());
+    let other = *acting.iter().find(|osd| **osd != victim).expect("there are two");
+    // So much goes beside the log, and nothing of it is in memory after another start.
+    write(&mut node, object, (0, WHOLE), 201);
+    sync(&mut node);
+    let at = node.now();
+    let mut node = start(at, node.crash(None, &mut Rng::new(6))).expect("all are here");
+    assert!(node.wait_until(is_whole));
+    let image = node.disk(other).image();
+    let pages = image.chunks(BLOCK as usize).enumerate();
+    let is_of_it = |(_, page): &(usize, &[u8])| page.iter().all(|byte| *byte == 201);
+    let (first, _) = pages.clone().find(is_of_it).expect("it has the write");
+    let place = first as u64 * u64::from(BLOCK);
+    node.disk(other).rot(place..place + 1);
+    write(&mut node, object, (100, 50), 77);
+    assert!(!node.is_clean(), "the copy lacks the page, and nothing was given back yet");
+    let (at, mut disks) = (node.now(), node.crash(None, &mut Rng::new(6)));
+    damage(&mut disks[3]);
+    let mut node = start(at, disks).expect("the others are enough");
+    let refused = Some(Err(NotHealed::OnlyCopy(pg)));
+    for _ in 0..10_000 {
+        assert!(node.heal_damaged(|_| unreachable!("it is left as it is")).is_empty());
+        if !node.step() {
+            break;
+        }
+    }
+    assert_eq!(node.may_heal(victim), refused);
+    assert_eq!(node.unfound(pg).0, [ObjectNo(object)], "an operator sees why");
+    assert!(node.cluster().may_hold_last_copy(victim).contains(&pg));
 }
 
 #[test]
