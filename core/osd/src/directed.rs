@@ -88,6 +88,10 @@ impl Osd {
         let reach = self.options.log_reach;
         self.pg_mut(id).expect("it was placed").begin(this, reach, activation);
         self.keep_activation(now, id, activation.interval);
+        let was_away = activation.missing.iter().any(|(osd, _)| *osd == this);
+        if was_away || !activation.backfill.is_empty() {
+            self.compare_anew(now, id);
+        }
         if activation.acting.first() == Some(&this) {
             let pg = self.pg_mut(id).expect("it was placed");
             pg.primary = Some(Box::new(Primary::new(activation, objects)));

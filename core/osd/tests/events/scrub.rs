@@ -1,6 +1,6 @@
 //! Scrubs by events: their steps, their slots, the writes that they meet, and what ends them.
 
-use crate::bench::{Bench, PG, interval, options, plan, write_of};
+use crate::bench::{Bench, PG, filling, interval, missing, options, plan, write_of};
 use loadline_base::{Span, Time, WallTime};
 use loadline_osd::{
     Activation, AsideFor, ChunkBounds, Directive, Effect, Message, OpKind, OsdId, OsdOptions,
@@ -438,6 +438,31 @@ fn a_scrub_ends_with_its_interval_and_goes_on_where_it_was() {
     assert_eq!(lines(&seen, "reply"), 0, "the router sends it again: {seen:?}");
     place(&seen, "osd.0 to osd.1: look at 4 to -");
     assert_eq!(lines(&seen, "scrub found 0"), 1, "{seen:?}");
+    is_over(&bench);
+}
+
+/// A member's disk was made empty and filled again behind the first chunk: nobody has compared what is there now. (The scrub went on behind that chunk, and
+/// told of all copies what it had seen of the earlier one.)
+#[test]
+fn a_scrub_begins_anew_when_a_copy_was_filled_meanwhile() {
+    let mut bench = behind_its_first_chunk(options());
+    bench.release();
+    bench.activate(PG, filling(interval(3, &[0]), 1));
+    let seen = bench.run();
+    assert_eq!(lines(&seen, "pg 0 recovered in 3"), 1, "{seen:?}");
+    assert_eq!(lines(&seen, "look at"), 0, "{seen:?}");
+    bench.activate(PG, interval(4, &[0, 1]));
+    let seen = bench.run();
+    place(&seen, "osd.0 to osd.1: look at - to 4");
+    is_over(&bench);
+    // The primary was away itself, and cannot know what was filled meanwhile.
+    let mut bench = behind_its_first_chunk(options());
+    bench.release();
+    bench.activate(PG, missing(interval(3, &[0, 1]), 0, &[5]));
+    let seen = bench.run();
+    assert_eq!(lines(&seen, "look at"), 0, "{seen:?}");
+    bench.activate(PG, interval(4, &[0, 1]));
+    place(&bench.run(), "osd.0 to osd.1: look at - to 4");
     is_over(&bench);
 }
 
