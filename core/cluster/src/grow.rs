@@ -49,7 +49,9 @@ impl Cluster {
     /// The disk that is opened next for this OSD is another one than before, and may be empty: then it is filled.
     pub fn expect_new_disk(&mut self, osd: OsdId) {
         assert!(!self.map.osds()[osd].up, "{osd} runs");
-        self.durable().forget_disk(osd);
+        let durable = self.durable();
+        durable.disks.healing.forget(osd);
+        durable.forget_disk(osd);
     }
 
     /// The OSD whose disk is opened next takes no part until it is let: its world has something to do with the disk before.
@@ -133,6 +135,7 @@ impl Cluster {
             self.osds.pop();
         }
         let durable = self.durable();
+        durable.disks.healing.forget(osd);
         durable.forget_disk(osd);
         durable.disks.fillable.remove(osd);
         durable.disks.sizes.remove(&osd);

@@ -19,6 +19,7 @@
 
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::codec::OwnStores;
+use crate::map::PgState;
 use loadline_osd::{DiskFault, OsdId, OsdSet, PgId};
 use loadline_store::paged::ids::{PageNo, StoreId};
 use loadline_store::paged::superblock::SuperblockFault;
@@ -210,7 +211,7 @@ impl Cluster {
             let is_being_filled = self.map.pgs().any(|(_, pg)| pg.backfill.contains(other));
             healing.emptying == Some(*other) || self.osds[*other].is_opening() || is_being_filled
         };
-        if let Some(other) = healing.emptied.iter().find(is_first) {
+        if let Some(other) = healing.filling.iter().find(is_first) {
             return Err(NotHealed::After(other));
         }
         match self.map.pgs().find(|(_, pg)| !pg.ready || !pg.is_whole()) {
@@ -244,11 +245,9 @@ impl Cluster {
     pub fn heal(&mut self, osd: OsdId) {
         assert_eq!(self.may_heal(osd), Some(Ok(())), "{osd}'s disk may be made empty");
         assert!(self.expected_store(osd).is_some(), "{osd}'s next store is known");
-        let healing = &mut self.durable().disks.healing;
-        healing.emptied.insert(osd);
-        healing.emptying = Some(osd);
-        healing.rotten.remove(&osd);
-        self.expect_new_disk(osd);
+        let durable = self.durable();
+        durable.disks.healing.begin(osd);
+        durable.forget_disk(osd);
     }
 
     /// The disk that was to be made empty could not be.
@@ -262,7 +261,21 @@ impl Cluster {
         let is_filled = |osd: &OsdId| self.map.pgs().any(|(_, pg)| pg.backfill.contains(osd));
         let is_healing =
             |osd: &OsdId| durable.disks.healing.emptying == Some(*osd) || is_filled(osd);
-        durable.disks.healing.emptied.iter().filter(is_healing).collect()
+        durable.disks.healing.filling.iter().filter(is_healing).collect()
+    }
+
+    /// Members of placement groups have changed: an OSD that has all back is filled, and what comes to it later is no healing.
+    pub(crate) fn note_filled(&mut self) {
+        let Some(durable) = &self.durable else { return };
+        let has_all = |osd: &OsdId| {
+            let has = |pg: &PgState| pg.acting.contains(osd) && !pg.backfill.contains(osd);
+            let is_up = self.map.osds()[*osd].up;
+            is_up && self.map.pgs().all(|(_, pg)| !pg.up.contains(osd) || has(pg))
+        };
+        let filled: OsdSet = durable.disks.healing.filling.iter().filter(has_all).collect();
+        for osd in filled.iter() {
+            self.durable().disks.healing.filling.remove(osd);
+        }
     }
 }
 

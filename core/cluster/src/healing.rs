@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Healing {
     /// The OSDs whose damaged disks were made empty in this life.
     pub emptied: OsdSet,
+    /// Those of them that have not all back yet.
+    pub filling: OsdSet,
     /// The one of them whose disk is not empty yet.
     pub emptying: Option<OsdId>,
     /// The OSDs that were opened once more in this life.
@@ -18,6 +20,23 @@ pub(crate) struct Healing {
 }
 
 impl Healing {
+    /// An OSD's damaged disk is made empty now.
+    pub(crate) fn begin(&mut self, osd: OsdId) {
+        self.emptied.insert(osd);
+        self.filling.insert(osd);
+        self.emptying = Some(osd);
+        self.rotten.remove(&osd);
+    }
+
+    /// An OSD gets another disk, or is none any more: what is known is known of the one that it had.
+    pub(crate) fn forget(&mut self, osd: OsdId) {
+        self.is_over(osd);
+        self.emptied.remove(osd);
+        self.filling.remove(osd);
+        self.opened_again.remove(osd);
+        self.rotten.remove(&osd);
+    }
+
     /// An OSD's disk is not being made empty any more.
     pub(crate) fn is_over(&mut self, osd: OsdId) {
         self.emptying = self.emptying.filter(|emptying| *emptying != osd);

@@ -102,6 +102,7 @@ impl Cluster {
         state.lacking = peered.lacking();
         state.clean = state.is_in_place(copies_wanted) && state.lacking.is_empty();
         self.change_members(pg);
+        self.note_filled();
         let has_copy = copies.iter().filter(|(_, copy)| copy.is_some()).map(|(osd, _)| *osd);
         let strays = has_copy.filter(|osd| !self.takes_part(*osd, pg)).collect();
         self.seeking.entry(pg).or_default().asked(strays);

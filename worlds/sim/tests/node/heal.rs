@@ -11,11 +11,11 @@ use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, is_whole, settings, sy
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
 use loadline_cluster::{NotHealed, PoolId, PoolSpec, StartError};
-use loadline_osd::{Data, DiskFault, OpKind, OsdId};
+use loadline_osd::{Data, DiskFault, Notice, OpKind, OsdId, OsdSet};
 use loadline_sim::Sim;
 use loadline_sim::disk::SimDisk;
 use loadline_store::ObjectNo;
-use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::ids::{PageNo, StoreId};
 use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
 use loadline_store::paged::superblock::Superblock;
 use loadline_store::paged::{Answer, Ask, Edit, Fault, LogMode, Options, RestartFault};
@@ -276,6 +276,67 @@ fn a_disk_that_is_damaged_again_is_left_alone() {
     assert!(node.wait_until(|node| node.may_heal(victim) == Some(Err(NotHealed::Again))));
     assert!(is_log_damage(node.cluster().fault(victim)));
     assert!(node.heal_damaged(|_| unreachable!("it is left as it is")).is_empty());
+}
+
+/// An operator has given an OSD that was healed once another disk, as it was told to. That one is healed as the first was, and its filling is nobody's healing.
+/// (What was known of the first was said of every later one.)
+#[test]
+fn another_disk_is_not_taken_for_the_one_that_was_healed() {
+    let (at, disks) = with_damage(3, &[1]);
+    let mut node = start(at, disks).expect("the others are enough");
+    let victim = OsdId::new(1);
+    assert_eq!(heal(&mut node), [victim]);
+    // What it had to be filled with has come, and whatever else comes is an ordinary move.
+    for is_in in [false, true] {
+        node.set_in(victim, is_in);
+        is_whole_without_healing(&mut node);
+    }
+    sync(&mut node);
+    node.take_down(victim);
+    node.replace(victim, fresh_disk(50));
+    node.open(victim);
+    is_whole_without_healing(&mut node);
+    sync(&mut node);
+    node.take_down(victim);
+    damage(node.disk(victim));
+    node.open(victim);
+    let may_be_emptied = |node: &Sim| {
+        node.may_heal(victim) == Some(Ok(())) && node.waits_for_disk(victim) == (0, false)
+    };
+    assert!(node.wait_until(may_be_emptied));
+    assert_eq!(heal(&mut node), [victim]);
+    check_all(&mut node);
+}
+
+/// A scrub had found a page of an OSD's store bad, and before it could be healed an operator gave it another disk. (The page stayed known to be bad, and
+/// the new disk was taken down, made empty and filled a second time.)
+#[test]
+fn a_bad_page_is_forgotten_with_its_disk() {
+    let (at, disks) = written(3);
+    let mut node = start(at, disks).expect("all are here");
+    assert!(node.wait_until(is_whole));
+    let (victim, page) = (OsdId::new(1), PageNo(7));
+    for life in 0..3 {
+        // What is told in another life than the present one is void.
+        node.change(|cluster, fx| cluster.heard(victim, life, Notice::Rotten(page), fx));
+    }
+    let rotten = |node: &mut Sim| node.cluster().rotten().collect::<Vec<_>>();
+    assert_eq!(rotten(&mut node), [(victim, page)]);
+    node.take_down(victim);
+    node.replace(victim, fresh_disk(50));
+    node.open(victim);
+    assert!(node.wait_until(is_whole));
+    assert_eq!(rotten(&mut node), []);
+    assert_eq!(node.take_rotten_down(), None);
+    check_all(&mut node);
+}
+
+#[track_caller]
+fn is_whole_without_healing(node: &mut Sim) {
+    while !is_whole(node) {
+        assert!(node.step(), "it is filled");
+        assert_eq!(node.cluster().healing(), OsdSet::EMPTY);
+    }
 }
 
 /// With one copy of each object, what is on the damaged disk is nowhere else.
