@@ -83,11 +83,18 @@ impl ScsiDevice {
 
     /// The machine has gone: its commands are nobody's any more, and the disk is as after a start.
     pub(crate) fn disconnected(&mut self, now: Time) {
-        while let Some((number, open)) = self.open.pop_first() {
-            self.medium.take_back(now, number);
-            self.count_left(&open, now, Left::Aborted);
-        }
+        self.forget_commands(now);
         self.reset();
+    }
+
+    /// Whether commands are at the medium that will end by themselves.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.open.values().any(|open| !self.medium.is_silent_about(&open.command))
+    }
+
+    /// The ring goes in which commands would be answered: those that are at the medium are nobody's any more.
+    pub(crate) fn forget_commands(&mut self, now: Time) {
+        self.take_back(now, None);
     }
 
     fn reset(&mut self) {

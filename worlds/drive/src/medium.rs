@@ -96,11 +96,16 @@ impl DriveMedium {
         }
     }
 
-    /// Hands a command over; time never runs backwards.
-    pub(crate) fn submit(&mut self, now: Time, id: u64, command: &MediumCommand) {
+    /// Whether a command never ends by itself.
+    pub(crate) fn is_silent_about(&self, command: &MediumCommand) -> bool {
         let blocks = command.block..command.block + command.blocks;
         let touches = |silent: &Range<u64>| silent.start < blocks.end && blocks.start < silent.end;
-        if self.silent.iter().any(touches) {
+        self.silent.iter().any(touches)
+    }
+
+    /// Hands a command over; time never runs backwards.
+    pub(crate) fn submit(&mut self, now: Time, id: u64, command: &MediumCommand) {
+        if self.is_silent_about(command) {
             return;
         }
         match &mut self.work {

@@ -3,7 +3,7 @@
 use crate::calendar::CalendarError;
 use crate::counts::DriveStatistics;
 use crate::device::ScsiDevice;
-use crate::session::{VhostSession, VhostSessionError};
+use crate::session::{MessageEffect, VhostSession, VhostSessionError};
 use crate::waiting::{SIGNAL_TIME, wait};
 use loadline_base::{Span, Time};
 use loadline_vhost::{SocketError, TalkError};
@@ -105,7 +105,9 @@ fn serve_session(
         tell(device, clock.now(), orders);
         let now = clock.now();
         device.advance(now, session.rings())?;
-        if let Some(mut rings) = session.rings() {
+        // While a message waits for commands under way no others are taken.
+        let is_settled = carry_out(session, device, now)?;
+        if let Some(mut rings) = session.rings().filter(|_| is_settled) {
             // A command may be aborted that the machine has offered just before.
             device.take_requests(now, &mut rings)?;
             device.take_controls(now, &mut rings)?;
@@ -115,14 +117,30 @@ fn serve_session(
             Some(at) => at.since(clock.now()).min(SIGNAL_TIME),
             None => SIGNAL_TIME,
         };
-        let descriptors = session.descriptors();
-        let socket = descriptors[0].as_raw_fd();
-        let ready = wait(&descriptors, idle).map_err(SocketError::from)?;
+        let ready = wait(&session.descriptors(), idle).map_err(SocketError::from)?;
         session.take_kicks(|kick| ready.contains(&kick.as_raw_fd()))?;
-        if ready.contains(&socket) {
-            let owed = session.receive()?;
-            session.reply(owed)?;
+        if ready.contains(&session.socket().as_raw_fd()) {
+            session.receive()?;
         }
     }
     Ok(())
+}
+
+/// Does what the machine has said, once no command under way needs what it takes away; whether nothing is left.
+fn carry_out(
+    session: &mut VhostSession,
+    device: &mut ScsiDevice,
+    now: Time,
+) -> Result<bool, VhostSessionError> {
+    let effect = session.heard().unwrap_or(MessageEffect::None);
+    if effect != MessageEffect::None && device.is_busy() {
+        return Ok(false);
+    }
+    if effect == MessageEffect::RingEnds {
+        device.forget_commands(now);
+    }
+    if let Some(owed) = session.carry_out()? {
+        session.reply(owed)?;
+    }
+    Ok(true)
 }

@@ -5,9 +5,9 @@ use crate::waiting::wait;
 use loadline_base::Span;
 use loadline_vhost::{
     BrokenRing, ControlSocket, DeviceOffer, DeviceTalk, MachineMemory, MachineRing, OwedReply,
-    ServedRings, SocketError, TalkError,
+    ReceivedMessage, ServedRings, SocketError, TalkError,
 };
-use loadline_wire::vhost::{HEADER_BYTES, ScsiConfig, ring_call};
+use loadline_wire::vhost::{HEADER_BYTES, ScsiConfig, VhostRequest, ring_call};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -17,6 +17,9 @@ use thiserror::Error;
 
 /// Task management and questions about events; events, of which this device has none; commands.
 const RINGS: usize = 3;
+
+/// The last of them, in which commands are answered late.
+const REQUEST_RING: usize = 2;
 
 /// A request's descriptors may stand in a table of their own. Without it they all stand in the ring, and long reads in many pieces fill
 /// that long before there are as many as the disk takes.
@@ -71,11 +74,25 @@ pub(crate) struct ScsiRings<'a> {
     pub(crate) memory: &'a MachineMemory,
 }
 
+/// What a message means for the commands that are at the medium when it comes. Their data and their answers go into the machine's
+/// memory when they end, so that must still be theirs then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MessageEffect {
+    /// Nothing.
+    None,
+    /// The memory in which they lie becomes another; the ring goes on.
+    OtherMemory,
+    /// The ring in which they are answered stands still. What lies there later is another driver's, or none's.
+    RingEnds,
+}
+
 /// A machine that is connected.
 #[derive(Debug)]
 pub(crate) struct VhostSession {
     socket: ControlSocket,
     talk: DeviceTalk,
+    /// What the machine has said and was not carried out yet. It says nothing more before it is.
+    heard: Option<ReceivedMessage>,
 }
 
 impl VhostSession {
@@ -93,7 +110,7 @@ impl VhostSession {
         let features = TABLES_OF_DESCRIPTORS;
         let offer = DeviceOffer { features, protocol_features, rings: RINGS, config };
         let socket = ControlSocket::new(Arc::new(OwnedFd::from(stream)));
-        VhostSession { socket, talk: DeviceTalk::new(offer) }
+        VhostSession { socket, talk: DeviceTalk::new(offer), heard: None }
     }
 
     /// What becomes readable when the machine has a message.
@@ -101,8 +118,11 @@ impl VhostSession {
         self.socket.descriptor()
     }
 
-    /// What becomes readable when the machine has something to say.
+    /// What becomes readable when the machine has something to say; nothing while it waits for what it has said.
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        if self.heard.is_some() {
+            return Vec::new();
+        }
         let kicks = self.talk.rings().iter().filter_map(MachineRing::kick);
         std::iter::once(self.socket.descriptor()).chain(kicks).collect()
     }
@@ -127,10 +147,30 @@ impl VhostSession {
         Ok(())
     }
 
-    /// Receives a message and does what it says.
-    pub(crate) fn receive(&mut self) -> Result<OwedReply, VhostSessionError> {
-        let message = self.socket.receive()?;
-        Ok(self.talk.carry_out(message)?)
+    /// Receives a message, which is carried out next.
+    pub(crate) fn receive(&mut self) -> Result<(), VhostSessionError> {
+        self.heard = Some(self.socket.receive()?);
+        Ok(())
+    }
+
+    /// What the message that was received means for commands; `None` if none is left to be carried out.
+    pub(crate) fn heard(&self) -> Option<MessageEffect> {
+        Some(match self.heard.as_ref()?.request {
+            VhostRequest::SetMemory(_) => MessageEffect::OtherMemory,
+            VhostRequest::ResetOwner
+            | VhostRequest::StopRing { ring: REQUEST_RING }
+            // Linux in user mode stops its rings by nothing else, and sets them up anew after this.
+            | VhostRequest::EnableRing { ring: REQUEST_RING, enabled: false } => {
+                MessageEffect::RingEnds
+            }
+            _ => MessageEffect::None,
+        })
+    }
+
+    /// Does what the message says that was received, if there is one.
+    pub(crate) fn carry_out(&mut self) -> Result<Option<OwedReply>, VhostSessionError> {
+        let Some(message) = self.heard.take() else { return Ok(None) };
+        Ok(Some(self.talk.carry_out(message)?))
     }
 
     /// Sends an answer, if one is due.

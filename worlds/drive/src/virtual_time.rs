@@ -5,7 +5,7 @@ use crate::calendar::Calendar;
 use crate::counts::DriveStatistics;
 use crate::device::ScsiDevice;
 use crate::serve::{ServeError, ServeOrders, tell, tell_end};
-use crate::session::{VhostSession, VhostSessionError};
+use crate::session::{MessageEffect, VhostSession, VhostSessionError};
 use crate::waiting::{SIGNAL_TIME, wait};
 use loadline_base::Time;
 use loadline_vhost::SocketError;
@@ -82,26 +82,39 @@ impl VirtualMachine {
         let (calendar, disk) = (descriptors[0].as_raw_fd(), disk.as_raw_fd());
         let ready = wait(&descriptors, SIGNAL_TIME).map_err(SocketError::from)?;
         if ready.contains(&disk) {
-            match &mut self.session {
-                Some(session) => {
-                    let owed = session.receive()?;
-                    if owed.kicked {
-                        self.take_requests(device)?;
-                    }
-                    self.promise(device);
-                    let session = self.session.as_mut().expect("it has just received");
-                    session.reply(owed)?;
-                }
-                None => {
-                    let (stream, _) = listener.accept().map_err(SocketError::from)?;
-                    let session = VhostSession::in_virtual_time(stream);
-                    self.session = Some(session);
-                    device.connected();
-                }
+            if self.session.is_some() {
+                self.hear_disk(device)?;
+            } else {
+                let (stream, _) = listener.accept().map_err(SocketError::from)?;
+                let session = VhostSession::in_virtual_time(stream);
+                self.session = Some(session);
+                device.connected();
             }
         }
         if ready.contains(&calendar) {
             self.calendar.receive()?;
+        }
+        Ok(())
+    }
+
+    /// Hears a message about the disk, and does what it says.
+    fn hear_disk(&mut self, device: &mut ScsiDevice) -> Result<(), VhostSessionError> {
+        let now = self.calendar.now();
+        let Some(session) = &mut self.session else { return Ok(()) };
+        session.receive()?;
+        // The machine has its turn and stands still until it is answered: no command can end in between. Those whose memory alone
+        // becomes another stay where the machine's addresses lead then.
+        if session.heard() == Some(MessageEffect::RingEnds) {
+            device.advance(now, session.rings())?;
+            device.forget_commands(now);
+        }
+        let owed = session.carry_out()?;
+        if owed.as_ref().is_some_and(|owed| owed.kicked) {
+            self.take_requests(device)?;
+        }
+        self.promise(device);
+        if let (Some(session), Some(owed)) = (&mut self.session, owed) {
+            session.reply(owed)?;
         }
         Ok(())
     }

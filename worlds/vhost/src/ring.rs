@@ -288,8 +288,11 @@ impl MachineRing {
         Ok(())
     }
 
-    /// Wakes the machine, if it wants to be.
+    /// Wakes the machine, if it wants to be. One that stands still wakes nobody.
     pub fn call(&mut self, memory: &MachineMemory) -> Result<(), BrokenRing> {
+        if !self.queue.ready() {
+            return Ok(());
+        }
         let wanted = self.queue.needs_notification(memory.mapped()).map_err(|_| BrokenRing)?;
         if !wanted {
             return Ok(());

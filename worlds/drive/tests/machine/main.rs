@@ -2,6 +2,7 @@
 
 mod answers;
 mod naive;
+mod rings;
 mod virtual_time;
 
 use loadline_base::Span;

@@ -26,6 +26,9 @@ const USER_BASE: u64 = 0x6000_0000;
 const RING_SIZE: u16 = 64;
 const SLOT_BYTES: u64 = 0x4000;
 
+/// What memory holds that is used for something else than answers.
+const PAINT: [u8; 4096] = [0xa5; 4096];
+
 /// The feature of rings whose requests may have tables of descriptors.
 const TABLES: u64 = 1 << 28;
 
@@ -47,6 +50,8 @@ pub(crate) struct Answer {
 pub(crate) struct Machine {
     stream: UnixStream,
     memory: GuestMemoryMmap,
+    /// The memory as the drive gets it.
+    file: OwnedFd,
     calls: Vec<OwnedFd>,
     kicks: Vec<OwnedFd>,
     /// Per ring: requests offered, answers taken.
@@ -69,14 +74,14 @@ impl Machine {
 
     fn set_out(socket: &Path, calendar: Option<&Path>) -> Machine {
         let clock = calendar.map(KeptClock::start);
-        let file = memfd_create("machine", MemfdFlags::CLOEXEC).unwrap();
-        ftruncate(&file, MEMORY_BYTES as u64).unwrap();
+        let file = memory_file();
         let shared = FileOffset::new(File::from(file.try_clone().unwrap()), 0);
         let ranges = [(GuestAddress(0), MEMORY_BYTES, Some(shared))];
         let event = || eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         let mut machine = Machine {
             stream: UnixStream::connect(socket).unwrap(),
             memory: GuestMemoryMmap::from_ranges_with_files(ranges).unwrap(),
+            file,
             calls: (0..3).map(|_| event()).collect(),
             kicks: (0..3).map(|_| event()).collect(),
             counts: [(0, 0); 3],
@@ -98,9 +103,7 @@ impl Machine {
         machine.tell(21, &[], &[channel.as_fd()]);
         machine.clock = clock.map(|clock| KeptClock { channel: Some(own), ..clock });
         machine.tell(2, &[1 << 32 | 1 << 30 | TABLES], &[]);
-        // One region in a message that has room for two.
-        let table = [1, 0, MEMORY_BYTES as u64, USER_BASE, 0, 0, 0, 0, 0];
-        machine.tell(5, &table, &[file.as_fd()]);
+        machine.share_again();
         for ring in 0..3 {
             machine.set_up(ring);
         }
@@ -120,6 +123,61 @@ impl Machine {
             self.tell(12, &[number], &[kick.as_fd()]);
         }
         self.tell(18, &[1 << 32 | number], &[]);
+    }
+
+    /// Stops a ring by GET_VRING_BASE; with which request it would go on.
+    pub(crate) fn stop(&mut self, ring: usize) -> u32 {
+        self.send(11, &[ring as u64], &[]);
+        (self.reply(11) >> 32) as u32
+    }
+
+    /// Stops a ring as Linux in user mode does: by SET_VRING_ENABLE alone.
+    pub(crate) fn disable(&mut self, ring: usize) {
+        self.tell(18, &[ring as u64], &[]);
+    }
+
+    /// Hands over its memory once more.
+    pub(crate) fn share_again(&mut self) {
+        let file = self.file.try_clone().unwrap();
+        self.share(&file);
+    }
+
+    /// Hands over other memory in its place, which it does not use.
+    pub(crate) fn share_other(&mut self) {
+        self.share(&memory_file());
+    }
+
+    /// One region, in a message that has room for two.
+    fn share(&mut self, file: &OwnedFd) {
+        let table = [1, 0, MEMORY_BYTES as u64, USER_BASE, 0, 0, 0, 0, 0];
+        self.tell(5, &table, &[file.as_fd()]);
+    }
+
+    /// Another driver begins with a ring that was stopped.
+    pub(crate) fn begin_anew(&mut self, ring: usize) {
+        for part in [0x1000, 0x2000] {
+            self.memory.write_slice(&[0; 4], GuestAddress(ring_base(ring) + part)).unwrap();
+        }
+        self.counts[ring] = (0, 0);
+        self.set_up(ring);
+    }
+
+    /// How many answers have ever been put into a ring, taken or not.
+    pub(crate) fn answered(&self, ring: usize) -> u16 {
+        let index = GuestAddress(ring_base(ring) + 0x2000 + 2);
+        self.memory.load(index, std::sync::atomic::Ordering::Acquire).unwrap()
+    }
+
+    /// Uses what the device may write of a slot for something else.
+    pub(crate) fn paint(&self, slot: u16) {
+        self.memory.write_slice(&PAINT, GuestAddress(room_of(slot))).unwrap();
+    }
+
+    /// Whether the device has left it as it was then.
+    pub(crate) fn is_painted(&self, slot: u16) -> bool {
+        let mut room = [0; PAINT.len()];
+        self.memory.read_slice(&mut room, GuestAddress(room_of(slot))).unwrap();
+        room == PAINT
     }
 
     fn send(&self, request: u32, words: &[u64], descriptors: &[BorrowedFd<'_>]) {
@@ -403,6 +461,12 @@ impl KeptClock {
 
 fn message(op: CalendarOp, time_ns: u64) -> [u8; CALENDAR_MESSAGE_BYTES] {
     CalendarMessage { op, sequence: 7, time_ns }.bytes()
+}
+
+fn memory_file() -> OwnedFd {
+    let file = memfd_create("machine", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&file, MEMORY_BYTES as u64).unwrap();
+    file
 }
 
 fn ring_base(ring: usize) -> u64 {

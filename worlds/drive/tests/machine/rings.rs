@@ -1,0 +1,107 @@
+//! Rings that are stopped, and memory that is replaced, while commands are at the drive. A guest that is reset stops its rings and
+//! hands the same memory to the next kernel: what was read for the first one landed in pages of the second, and an abort of
+//! a command that nobody knew any more was answered in the second one's ring.
+
+use crate::Served;
+use crate::answers::read;
+use crate::naive::{Machine, REQUESTS};
+use loadline_drive::MediumFault;
+
+const FAR: u64 = 40_000_000_000;
+
+/// A read of a mechanical drive that is there for sure: a query finds it.
+fn read_under_way(machine: &mut Machine, block: u64) -> u16 {
+    let slot = machine.command(&read(block, 8, 0), &[], 4096);
+    assert_eq!(machine.task_function(6, slot), 10);
+    slot
+}
+
+fn is_served(machine: &mut Machine) {
+    assert_eq!(machine.run(&read(8, 8, 0), &[], 4096).status, 0);
+}
+
+#[test]
+fn commands_are_answered_before_their_ring_stops() {
+    let served = Served::mechanical(Vec::new());
+    let mut machine = Machine::connect(served.socket());
+    let slot = read_under_way(&mut machine, FAR);
+    assert_eq!(machine.stop(REQUESTS), 1, "one was taken");
+    assert_eq!(machine.answered(REQUESTS), 1);
+    let answer = machine.answers(1).remove(0);
+    assert_eq!((answer.slot, answer.status, answer.residual), (slot, 0, 0));
+    machine.begin_anew(REQUESTS);
+    is_served(&mut machine);
+    assert_eq!(machine.answered(REQUESTS), 1);
+}
+
+/// Linux in user mode does not ask where a ring would go on.
+#[test]
+fn commands_are_answered_before_their_ring_is_disabled() {
+    let served = Served::mechanical(Vec::new());
+    let mut machine = Machine::connect(served.socket());
+    read_under_way(&mut machine, FAR);
+    machine.disable(REQUESTS);
+    assert_eq!(machine.answered(REQUESTS), 1);
+    machine.begin_anew(REQUESTS);
+    is_served(&mut machine);
+    assert_eq!(machine.answered(REQUESTS), 1);
+}
+
+#[test]
+fn commands_are_answered_before_their_memory_goes() {
+    let served = Served::mechanical(Vec::new());
+    let mut machine = Machine::connect(served.socket());
+    read_under_way(&mut machine, FAR);
+    machine.share_other();
+    assert_eq!(machine.answered(REQUESTS), 1, "into the memory in which they were offered");
+}
+
+/// What never ends is waited for by nobody, and belongs to nobody once its ring has gone.
+#[test]
+fn a_command_that_never_ends_goes_with_its_ring() {
+    let served = Served::mechanical(vec![MediumFault::Silent(0..8)]);
+    let mut machine = Machine::connect(served.socket());
+    let slot = read_under_way(&mut machine, 0);
+    read_under_way(&mut machine, FAR);
+    machine.paint(slot);
+    assert_eq!(machine.stop(REQUESTS), 2);
+    assert_eq!(machine.answered(REQUESTS), 1, "the other one is answered");
+    machine.begin_anew(REQUESTS);
+    assert_eq!(machine.task_function(6, slot), 0, "a query finds nothing");
+    assert_eq!(machine.task_function(5, 0), 0);
+    assert!(machine.answered(REQUESTS) == 0 && machine.is_painted(slot));
+    is_served(&mut machine);
+    drop(machine);
+    assert_eq!(served.end().counts.reads[0].aborted, 1);
+}
+
+/// Whoever replaces memory while the ring goes on may still take such a command back.
+#[test]
+fn a_command_that_never_ends_outlives_other_memory() {
+    let served = Served::mechanical(vec![MediumFault::Silent(0..8)]);
+    let mut machine = Machine::connect(served.socket());
+    let slot = read_under_way(&mut machine, 0);
+    machine.share_again();
+    assert_eq!(machine.task_function(5, 0), 0);
+    let answer = machine.answers(1).remove(0);
+    assert_eq!((answer.slot, answer.response), (slot, 4));
+    is_served(&mut machine);
+}
+
+/// Where the drive keeps the time none passes until the machine is answered, so no command can end meanwhile.
+#[test]
+fn in_virtual_time_commands_go_with_their_ring() {
+    let served = Served::in_virtual_time(Vec::new());
+    let mut machine = Machine::in_virtual_time(served.socket(), &served.calendar());
+    let slot = machine.command(&read(FAR, 8, 0), &[], 4096);
+    machine.paint(slot);
+    let now = machine.clock().now();
+    assert_eq!(machine.stop(REQUESTS), 1);
+    assert_eq!((machine.answered(REQUESTS), machine.clock().now()), (0, now));
+    machine.begin_anew(REQUESTS);
+    machine.clock().wait(1_000_000_000);
+    assert!(machine.answered(REQUESTS) == 0 && machine.is_painted(slot));
+    is_served(&mut machine);
+    drop(machine);
+    assert_eq!(served.end().counts.reads[0].aborted, 1);
+}
