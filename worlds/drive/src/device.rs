@@ -3,7 +3,7 @@
 use crate::contents::DriveContents;
 use crate::counts::{DriveCounts, DriveStatistics, Left, ModelStatistics, guideline};
 use crate::medium::{DriveMedium, MediumEnd};
-use crate::session::ScsiRings;
+use crate::session::{COMMANDS_MAX, ScsiRings};
 use loadline_base::{Span, Time};
 use loadline_scsi::{BLOCK_BYTES, Cdb, DiskAnswer, MediumCommand, MediumKind, ScsiDisk, SenseCode};
 use loadline_sim::hdd::Ending;
@@ -36,6 +36,41 @@ struct OpenCommand {
     command: MediumCommand,
     guideline: Option<Span>,
     request: RingRequest,
+}
+
+/// Statuses of SCSI.
+const GOOD: u8 = 0x00;
+const CHECK_CONDITION: u8 = 0x02;
+const TASK_SET_FULL: u8 = 0x28;
+
+/// What a request is answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ScsiOutcome {
+    response: DeviceResponse,
+    status: u8,
+    sense: Option<SenseCode>,
+    /// How many bytes went to the machine.
+    data: u64,
+}
+
+impl ScsiOutcome {
+    /// There is no room for the command now.
+    const FULL: ScsiOutcome = ScsiOutcome { status: TASK_SET_FULL, ..ScsiOutcome::good(0) };
+
+    const fn good(data: u64) -> ScsiOutcome {
+        ScsiOutcome { response: DeviceResponse::Done, status: GOOD, sense: None, data }
+    }
+
+    /// The command ended, and there is something to say about it.
+    fn with_sense(sense: SenseCode) -> ScsiOutcome {
+        let status = if sense.is_check_condition() { CHECK_CONDITION } else { GOOD };
+        ScsiOutcome { status, sense: Some(sense), ..ScsiOutcome::good(0) }
+    }
+
+    /// The device did not carry the command out to its end.
+    fn without_status(response: DeviceResponse) -> ScsiOutcome {
+        ScsiOutcome { response, ..ScsiOutcome::good(0) }
+    }
 }
 
 /// What answers a question about events: those that are there (32 bits), and a response of 0.
@@ -102,7 +137,7 @@ impl ScsiDevice {
         self.medium.set_limits(self.disk.limits());
     }
 
-    /// Takes everything that the request ring offers.
+    /// Takes what the request ring offers: no more than it has room for, as what is offered meanwhile is kicked for.
     pub(crate) fn take_requests(
         &mut self,
         now: Time,
@@ -110,7 +145,8 @@ impl ScsiDevice {
     ) -> Result<(), BrokenRing> {
         let ScsiRings { requests: ring, memory, .. } = rings;
         let mut answered = false;
-        while let Some(request) = ring.take(memory)? {
+        for _ in 0..ring.size() {
+            let Some(request) = ring.take(memory)? else { break };
             answered |= self.take_request(now, request, ring, memory)?;
         }
         if answered { ring.call(memory) } else { Ok(()) }
@@ -132,12 +168,17 @@ impl ScsiDevice {
         }
         let scsi = ScsiRequest::decode(&head);
         if !scsi.is_for_disk() {
-            answer(&request, ring, memory, DeviceResponse::BadTarget, None, 0)?;
+            let outcome = ScsiOutcome::without_status(DeviceResponse::BadTarget);
+            answer(&request, ring, memory, outcome)?;
             return Ok(true);
         }
         let cdb = Cdb(scsi.cdb);
         let parameters = parameters(&request.readable, ScsiDisk::parameter_bytes(&cdb), memory);
-        match self.disk.command(&cdb, &parameters) {
+        let outcome = match self.disk.command(&cdb, &parameters) {
+            DiskAnswer::Medium(_) if self.open.len() >= COMMANDS_MAX as usize => {
+                self.counts.refused += 1;
+                ScsiOutcome::FULL
+            }
             DiskAnswer::Medium(command) => {
                 self.begin(
                     now,
@@ -158,18 +199,19 @@ impl ScsiDevice {
                 let written =
                     request.writable.write(memory, RESPONSE_BYTES as u64, &data[..length]);
                 written.map_err(|_| BrokenRing)?;
-                answer(&request, ring, memory, DeviceResponse::Done, None, length as u64)?;
+                ScsiOutcome::good(length as u64)
             }
             DiskAnswer::NewLimits => {
                 self.counts.others += 1;
                 self.medium.set_limits(self.disk.limits());
-                answer(&request, ring, memory, DeviceResponse::Done, None, 0)?;
+                ScsiOutcome::good(0)
             }
             DiskAnswer::Refused(sense) => {
                 self.counts.refused += 1;
-                answer(&request, ring, memory, DeviceResponse::Done, Some(sense), 0)?;
+                ScsiOutcome::with_sense(sense)
             }
-        }
+        };
+        answer(&request, ring, memory, outcome)?;
         Ok(true)
     }
 
@@ -207,15 +249,15 @@ impl ScsiDevice {
         ring: &mut MachineRing,
         memory: &MachineMemory,
     ) -> Result<(), BrokenRing> {
-        let (left, sense, data) = match sense_of(ending) {
-            Some(sense) => (Left::Ended(ending), Some(sense), 0),
+        let (left, outcome) = match sense_of(ending) {
+            Some(sense) => (Left::Ended(ending), ScsiOutcome::with_sense(sense)),
             None => match self.transfer(open, memory)? {
-                Some(data) => (Left::Ended(ending), None, data),
-                None => (Left::Failed, Some(SenseCode::UNREADABLE), 0),
+                Some(data) => (Left::Ended(ending), ScsiOutcome::good(data)),
+                None => (Left::Failed, ScsiOutcome::with_sense(SenseCode::UNREADABLE)),
             },
         };
         self.count_left(open, now, left);
-        answer(&open.request, ring, memory, DeviceResponse::Done, sense, data)
+        answer(&open.request, ring, memory, outcome)
     }
 
     fn count_left(&mut self, open: &OpenCommand, now: Time, left: Left) {
@@ -252,7 +294,7 @@ impl ScsiDevice {
         }
     }
 
-    /// Takes everything that the control ring offers. A command that it ends is answered before it is itself, as the machine
+    /// Takes what the control ring offers, likewise. A command that it ends is answered before it is itself, as the machine
     /// expects.
     pub(crate) fn take_controls(
         &mut self,
@@ -261,7 +303,8 @@ impl ScsiDevice {
     ) -> Result<(), BrokenRing> {
         let ScsiRings { controls, requests, memory } = rings;
         let mut answered = false;
-        while let Some(request) = controls.take(memory)? {
+        for _ in 0..controls.size() {
+            let Some(request) = controls.take(memory)? else { break };
             let mut bytes = [0; CONTROL_BYTES];
             let there = request.readable.bytes().min(CONTROL_BYTES as u64) as usize;
             request.readable.read(memory, 0, &mut bytes[..there]).map_err(|_| BrokenRing)?;
@@ -301,7 +344,7 @@ impl ScsiDevice {
             TaskFunction::Reset => (None, DeviceResponse::Reset),
         };
         for request in self.take_back(now, tag) {
-            answer(&request, requests, memory, response, None, 0)?;
+            answer(&request, requests, memory, ScsiOutcome::without_status(response))?;
         }
         requests.call(memory)?;
         if function == TaskFunction::Reset {
@@ -348,17 +391,14 @@ fn sense_of(ending: Ending) -> Option<SenseCode> {
     }
 }
 
-/// Answers a request whose `data` bytes went to the machine, or came from it all.
+/// Answers a request whose data went to the machine, or came from it all.
 fn answer(
     request: &RingRequest,
     ring: &mut MachineRing,
     memory: &MachineMemory,
-    response: DeviceResponse,
-    sense: Option<SenseCode>,
-    data: u64,
+    ScsiOutcome { response, status, sense, data }: ScsiOutcome,
 ) -> Result<(), BrokenRing> {
     let fixed = sense.map(SenseCode::fixed);
-    let status = if sense.is_some_and(SenseCode::is_check_condition) { 0x02 } else { 0x00 };
     let room = request.writable.bytes() - RESPONSE_BYTES as u64;
     let bytes = ScsiResponse {
         response,

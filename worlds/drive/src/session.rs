@@ -35,8 +35,12 @@ const IN_BAND_NOTIFICATIONS: u64 = 1 << 14;
 /// How long the machine may take to hear a call: it waits for one.
 const CALL_TIME: Duration = Duration::from_secs(60);
 
+/// Commands at the medium at most, as many as a drive with NCQ takes.
+pub(crate) const COMMANDS_MAX: u32 = 32;
+
 /// What the machine is told of the device: 126 segments let 128 KiB through in one command.
-const CONFIG: ScsiConfig = ScsiConfig { segments_max: 126, sectors_max: 4096, queue_depth: 32 };
+const CONFIG: ScsiConfig =
+    ScsiConfig { segments_max: 126, sectors_max: 4096, queue_depth: COMMANDS_MAX };
 
 /// Why a session is over.
 #[derive(Debug, Error)]

@@ -53,6 +53,28 @@ pub struct MachineRing {
     inflight: Option<InflightRing>,
     /// What was under way when the last session ended, and was not taken again.
     left: VecDeque<u16>,
+    /// What was taken and has no answer yet. So there is never more of it than the ring has descriptors.
+    under_way: HeadSet,
+}
+
+/// A bit for each head that a ring may have.
+#[derive(Clone, Copy, Debug, Default)]
+struct HeadSet {
+    bits: [u64; RING_SIZE_MAX as usize / 64],
+}
+
+impl HeadSet {
+    /// Whether it was not there yet.
+    fn insert(&mut self, head: u16) -> bool {
+        let word = &mut self.bits[usize::from(head / 64)];
+        let before = *word;
+        *word |= 1 << (head % 64);
+        *word != before
+    }
+
+    fn remove(&mut self, head: u16) {
+        self.bits[usize::from(head / 64)] &= !(1 << (head % 64));
+    }
 }
 
 impl MachineRing {
@@ -66,6 +88,7 @@ impl MachineRing {
             called: false,
             inflight: None,
             left: VecDeque::new(),
+            under_way: HeadSet::default(),
         }
     }
 
@@ -85,7 +108,8 @@ impl MachineRing {
         self.queue.ready()
     }
 
-    pub(crate) fn size(&self) -> u16 {
+    /// How many descriptors it has.
+    pub fn size(&self) -> u16 {
         self.queue.size()
     }
 
@@ -112,6 +136,8 @@ impl MachineRing {
         let next = u16::try_from(next).map_err(|_| BrokenRing)?;
         self.queue.set_next_avail(next);
         self.queue.set_next_used(next);
+        // Whoever sets up a ring anew has not offered what was taken from it before.
+        self.under_way = HeadSet::default();
         Ok(())
     }
 
@@ -170,6 +196,7 @@ impl MachineRing {
         (self.kick, self.call, self.called) = (None, None, false);
         self.inflight = None;
         self.left.clear();
+        self.under_way = HeadSet::default();
         u32::from(self.queue.next_avail())
     }
 
@@ -193,7 +220,8 @@ impl MachineRing {
         }
     }
 
-    /// The next request, if there is one. Where there is none the machine kicks for the next one.
+    /// The next request, if there is one. Where there is none the machine kicks for the next one. One that is under way cannot be
+    /// offered again.
     pub fn take(&mut self, memory: &MachineMemory) -> Result<Option<RingRequest>, BrokenRing> {
         if !self.enabled || !self.queue.ready() {
             return Ok(None);
@@ -202,12 +230,13 @@ impl MachineRing {
             return Err(BrokenRing);
         }
         if let Some(head) = self.left.pop_front() {
+            self.under_way.insert(head);
             return Ok(Some(self.request(memory, head)));
         }
         loop {
             if let Some(chain) = self.queue.pop_descriptor_chain(memory.mapped()) {
                 let head = chain.head_index();
-                if head >= self.queue.size() {
+                if head >= self.queue.size() || !self.under_way.insert(head) {
                     return Err(BrokenRing);
                 }
                 if let Some(inflight) = &mut self.inflight {
@@ -278,6 +307,7 @@ impl MachineRing {
         if !self.queue.ready() {
             return Ok(());
         }
+        self.under_way.remove(head);
         if let Some(inflight) = &self.inflight {
             inflight.answers(head).map_err(|_| BrokenRing)?;
         }

@@ -23,7 +23,7 @@ use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap};
 const MEMORY_BYTES: usize = 8 << 20;
 /// Where the memory lies for the process that runs the machine.
 const USER_BASE: u64 = 0x6000_0000;
-const RING_SIZE: u16 = 64;
+const RING_SIZE: u16 = 128;
 const SLOT_BYTES: u64 = 0x4000;
 
 /// What memory holds that is used for something else than answers.
@@ -280,13 +280,24 @@ impl Machine {
             assert!(room_of(slot) + u64::from(room) <= table);
             self.descriptor(own, table, both, 4, 0);
         }
+        self.put(ring, head);
+        slot
+    }
+
+    /// Offers what stands in a slot, whether it is at the drive or not.
+    pub(crate) fn offer_again(&mut self, slot: u16) {
+        self.put(REQUESTS, 2 * slot);
+        self.kick(REQUESTS);
+    }
+
+    fn put(&mut self, ring: usize, head: u16) {
+        let base = ring_base(ring);
         let (offered, _) = &mut self.counts[ring];
         let place = base + 0x1000 + 4 + u64::from(*offered % RING_SIZE) * 2;
         self.memory.write_slice(&head.to_le_bytes(), GuestAddress(place)).unwrap();
         *offered = offered.wrapping_add(1);
         let index = GuestAddress(base + 0x1000 + 2);
         self.memory.store(*offered, index, std::sync::atomic::Ordering::Release).unwrap();
-        slot
     }
 
     fn descriptor(&self, place: u64, address: u64, length: u32, flags: u16, next: u16) {

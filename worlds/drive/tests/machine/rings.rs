@@ -59,20 +59,26 @@ fn commands_are_answered_before_their_memory_goes() {
 /// What never ends is waited for by nobody, and belongs to nobody once its ring has gone.
 #[test]
 fn a_command_that_never_ends_goes_with_its_ring() {
-    let served = Served::mechanical(vec![MediumFault::Silent(0..8)]);
-    let mut machine = Machine::connect(served.socket());
-    let slot = read_under_way(&mut machine, 0);
-    read_under_way(&mut machine, FAR);
-    machine.paint(slot);
-    assert_eq!(machine.stop(REQUESTS), 2);
-    assert_eq!(machine.answered(REQUESTS), 1, "the other one is answered");
-    machine.begin_anew(REQUESTS);
-    assert_eq!(machine.task_function(6, slot), 0, "a query finds nothing");
-    assert_eq!(machine.task_function(5, 0), 0);
-    assert!(machine.answered(REQUESTS) == 0 && machine.is_painted(slot));
-    is_served(&mut machine);
-    drop(machine);
-    assert_eq!(served.end().counts.reads[0].aborted, 1);
+    let check = |stop: fn(&mut Machine)| {
+        let served = Served::mechanical(vec![MediumFault::Silent(0..8)]);
+        let mut machine = Machine::connect(served.socket());
+        let slot = read_under_way(&mut machine, 0);
+        read_under_way(&mut machine, FAR);
+        machine.paint(slot);
+        stop(&mut machine);
+        assert_eq!(machine.answered(REQUESTS), 1, "the other one is answered");
+        machine.begin_anew(REQUESTS);
+        assert_eq!(machine.task_function(6, slot), 0, "a query finds nothing");
+        assert_eq!(machine.task_function(5, 0), 0);
+        assert!(machine.answered(REQUESTS) == 0 && machine.is_painted(slot));
+        machine.offer_again(slot);
+        assert_eq!(machine.task_function(6, slot), 10, "it may be offered again");
+        is_served(&mut machine);
+        drop(machine);
+        assert_eq!(served.end().counts.reads[0].aborted, 2);
+    };
+    check(|machine| assert_eq!(machine.stop(REQUESTS), 2));
+    check(|machine| machine.disable(REQUESTS));
 }
 
 /// Whoever replaces memory while the ring goes on may still take such a command back.
@@ -104,4 +110,49 @@ fn in_virtual_time_commands_go_with_their_ring() {
     is_served(&mut machine);
     drop(machine);
     assert_eq!(served.end().counts.reads[0].aborted, 1);
+}
+
+/// A guest that offered one command again and again once had the drive keep all of them.
+#[test]
+fn a_command_that_is_under_way_cannot_be_offered_again() {
+    let served = Served::mechanical(vec![MediumFault::Silent(0..8)]);
+    let mut machine = Machine::connect(served.socket());
+    let slot = read_under_way(&mut machine, 0);
+    machine.offer_again(slot);
+    let mut next = Machine::connect(served.socket());
+    is_served(&mut next);
+    assert_eq!(served.told(), ["a ring of the machine makes no sense"]);
+    drop(next);
+    assert_eq!(served.end().counts.reads[0].commands, 2);
+}
+
+#[test]
+fn what_has_been_answered_may_be_offered_again() {
+    let served = Served::mechanical(Vec::new());
+    let mut machine = Machine::connect(served.socket());
+    let slot = machine.command(&read(8, 8, 0), &[], 4096);
+    for _ in 0..3 {
+        assert_eq!(machine.answers(1)[0].slot, slot);
+        machine.offer_again(slot);
+    }
+    assert_eq!(machine.answers(1)[0].status, 0);
+}
+
+/// The drive takes as many commands as it has told the machine, and says of others that there is no room for them now.
+#[test]
+fn a_command_too_many_finds_the_task_set_full() {
+    let served = Served::mechanical(vec![MediumFault::Silent(0..8)]);
+    let mut machine = Machine::connect(served.socket());
+    machine.commands(&[read(0, 8, 0); 33]);
+    let answer = machine.answers(1).remove(0);
+    assert_eq!((answer.slot, answer.status, answer.response), (32, 0x28, 0));
+    assert_eq!((answer.residual, answer.sense.len()), (4096, 0));
+    let inquiry = machine.run(&[0x12, 0, 0, 0, 36, 0], &[], 36);
+    assert_eq!(inquiry.status, 0, "what needs no medium is answered all the same");
+    assert_eq!(machine.task_function(5, 0), 0);
+    assert!(machine.answers(32).iter().all(|answer| answer.response == 4));
+    is_served(&mut machine);
+    drop(machine);
+    let counts = served.end().counts;
+    assert_eq!((counts.reads[0].commands, counts.refused), (33, 1));
 }
