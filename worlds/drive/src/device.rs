@@ -73,6 +73,15 @@ impl ScsiOutcome {
     }
 }
 
+/// What becomes of a command that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CommandStart {
+    /// The medium has to do something.
+    Medium(MediumCommand),
+    /// It is over.
+    Ended(ScsiOutcome),
+}
+
 /// What answers a question about events: those that are there (32 bits), and a response of 0.
 const EVENTS_ANSWER_BYTES: usize = 5;
 
@@ -161,37 +170,50 @@ impl ScsiDevice {
         memory: &MachineMemory,
     ) -> Result<bool, BrokenRing> {
         let mut head = [0; REQUEST_BYTES];
-        let whole = request.readable.read(memory, 0, &mut head).is_ok();
-        if !whole || request.writable.bytes() < RESPONSE_BYTES as u64 {
+        let has_head = request.readable.read(memory, 0, &mut head).is_ok();
+        if !has_head || request.writable.bytes() < RESPONSE_BYTES as u64 {
             ring.answer(memory, request.head, 0)?;
             return Ok(true);
         }
         let scsi = ScsiRequest::decode(&head);
-        if !scsi.is_for_disk() {
-            let outcome = ScsiOutcome::without_status(DeviceResponse::BadTarget);
-            answer(&request, ring, memory, outcome)?;
-            return Ok(true);
-        }
+        let outcome = if !request.is_whole {
+            self.counts.refused += 1;
+            ScsiOutcome::without_status(DeviceResponse::Failure)
+        } else if !scsi.is_for_disk() {
+            ScsiOutcome::without_status(DeviceResponse::BadTarget)
+        } else {
+            match self.take_command(&scsi, &request, memory)? {
+                CommandStart::Ended(outcome) => outcome,
+                CommandStart::Medium(command) => {
+                    let guideline = guideline(&self.disk.limits(), &command);
+                    let tag = scsi.tag;
+                    self.begin(OpenCommand { tag, arrived: now, command, guideline, request });
+                    return Ok(false);
+                }
+            }
+        };
+        answer(&request, ring, memory, outcome)?;
+        Ok(true)
+    }
+
+    fn take_command(
+        &mut self,
+        scsi: &ScsiRequest,
+        request: &RingRequest,
+        memory: &MachineMemory,
+    ) -> Result<CommandStart, BrokenRing> {
         let cdb = Cdb(scsi.cdb);
         let parameters = parameters(&request.readable, ScsiDisk::parameter_bytes(&cdb), memory);
         let outcome = match self.disk.command(&cdb, &parameters) {
+            DiskAnswer::Medium(command) if !has_room(request, &command) => {
+                self.counts.refused += 1;
+                ScsiOutcome::without_status(DeviceResponse::Overrun)
+            }
             DiskAnswer::Medium(_) if self.open.len() >= COMMANDS_MAX as usize => {
                 self.counts.refused += 1;
                 ScsiOutcome::FULL
             }
-            DiskAnswer::Medium(command) => {
-                self.begin(
-                    now,
-                    OpenCommand {
-                        tag: scsi.tag,
-                        arrived: now,
-                        command,
-                        guideline: guideline(&self.disk.limits(), &command),
-                        request,
-                    },
-                );
-                return Ok(false);
-            }
+            DiskAnswer::Medium(command) => return Ok(CommandStart::Medium(command)),
             DiskAnswer::Data(data) => {
                 self.counts.others += 1;
                 let room = request.writable.bytes() - RESPONSE_BYTES as u64;
@@ -211,14 +233,13 @@ impl ScsiDevice {
                 ScsiOutcome::with_sense(sense)
             }
         };
-        answer(&request, ring, memory, outcome)?;
-        Ok(true)
+        Ok(CommandStart::Ended(outcome))
     }
 
-    fn begin(&mut self, now: Time, open: OpenCommand) {
+    fn begin(&mut self, open: OpenCommand) {
         self.counts.arrived(&open.command);
         self.numbers += 1;
-        self.medium.submit(now, self.numbers, &open.command);
+        self.medium.submit(open.arrived, self.numbers, &open.command);
         self.open.insert(self.numbers, open);
     }
 
@@ -276,8 +297,7 @@ impl ScsiDevice {
         match open.command.kind {
             MediumKind::Flush => Ok(Some(0)),
             MediumKind::Read => {
-                let room = writable.bytes() - RESPONSE_BYTES as u64;
-                let data = resized(&mut self.buffer, length.min(room));
+                let data = resized(&mut self.buffer, length);
                 if self.contents.read(offset, data).is_err() {
                     return Ok(None);
                 }
@@ -286,8 +306,7 @@ impl ScsiDevice {
                 Ok(Some(data.len() as u64))
             }
             MediumKind::Write => {
-                let there = readable.bytes() - REQUEST_BYTES as u64;
-                let data = resized(&mut self.buffer, length.min(there));
+                let data = resized(&mut self.buffer, length);
                 readable.read(memory, REQUEST_BYTES as u64, data).map_err(|_| BrokenRing)?;
                 Ok(self.contents.write(offset, data).is_ok().then_some(0))
             }
@@ -308,7 +327,9 @@ impl ScsiDevice {
             let mut bytes = [0; CONTROL_BYTES];
             let there = request.readable.bytes().min(CONTROL_BYTES as u64) as usize;
             request.readable.read(memory, 0, &mut bytes[..there]).map_err(|_| BrokenRing)?;
-            let answer = match ControlRequest::decode(&bytes) {
+            let asked = ControlRequest::decode(&bytes);
+            let answer = match asked {
+                _ if !request.is_whole => vec![FUNCTION_REJECTED],
                 ControlRequest::Task(function) => {
                     vec![self.manage(now, function, requests, memory)?]
                 }
@@ -369,6 +390,16 @@ impl ScsiDevice {
 fn resized(buffer: &mut Vec<u8>, length: u64) -> &mut [u8] {
     buffer.resize(length as usize, 0);
     buffer
+}
+
+/// Whether a command for the medium brings all that it writes, or has room for all that it reads.
+fn has_room(request: &RingRequest, command: &MediumCommand) -> bool {
+    let length = command.blocks * BLOCK_BYTES;
+    match command.kind {
+        MediumKind::Flush => true,
+        MediumKind::Read => request.writable.bytes() >= RESPONSE_BYTES as u64 + length,
+        MediumKind::Write => request.readable.bytes() >= REQUEST_BYTES as u64 + length,
+    }
 }
 
 /// Parameters stand behind the request's head; of fewer than announced there are those.

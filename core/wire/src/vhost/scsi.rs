@@ -68,6 +68,8 @@ impl ScsiRequest {
 pub enum DeviceResponse {
     /// It was carried out, and has a status.
     Done = 0,
+    /// Its command transfers more than it has room for, or brings.
+    Overrun = 1,
     /// A task management function ended it.
     Aborted = 2,
     /// There is no such disk.
@@ -83,7 +85,7 @@ pub enum DeviceResponse {
 pub struct ScsiResponse<'a> {
     /// How the device got on.
     pub response: DeviceResponse,
-    /// The SCSI status: 00h GOOD, 02h CHECK CONDITION.
+    /// The SCSI status: 00h GOOD, 02h CHECK CONDITION, 28h TASK SET FULL.
     pub status: u8,
     /// Sense data; of more than 96 bytes the first.
     pub sense: &'a [u8],

@@ -62,6 +62,33 @@ fn a_transfer_of_no_blocks_is_good_and_nothing() {
     assert_eq!(served.end().counts.reads[0].commands, 1);
 }
 
+/// A WRITE of eight blocks that brought 512 bytes once wrote those and was GOOD, with a residual of 0.
+#[test]
+fn a_transfer_without_room_for_its_blocks_is_an_overrun() {
+    const OVERRUN: u8 = 1;
+    const FAILURE: u8 = 9;
+    let folder = tempfile::tempdir().unwrap();
+    let contents = DriveContents::open(&folder.path().join("disk"), Bytes::from_mib(64)).unwrap();
+    let served = Served::at_once(Vec::new(), contents);
+    let mut machine = Machine::connect(served.socket());
+    for there in [0, 512, 4095] {
+        let write = machine.run(&transfer(0x8a, 100, 8, 0), &vec![1; there], 0);
+        assert_eq!((write.response, write.status, write.residual), (OVERRUN, 0, 0), "{there}");
+        let read = machine.run(&read(100, 8, 0), &[], there as u32);
+        assert_eq!((read.response, read.status), (OVERRUN, 0), "{there}");
+        assert_eq!((read.data.len(), read.residual), (0, there as u32));
+    }
+    let broken = machine.run_broken(&transfer(0x8a, 100, 8, 0), &[1; 4096], 0);
+    assert_eq!((broken.response, broken.status), (FAILURE, 0));
+    let broken = machine.run_broken(&read(100, 8, 0), &[], 4096);
+    assert_eq!((broken.response, broken.residual), (FAILURE, 4096));
+    let whole = machine.run(&read(100, 8, 0), &[], 5000);
+    assert_eq!((whole.data, whole.residual), (vec![0; 4096], 904), "nothing was written");
+    drop(machine);
+    let counts = served.end().counts;
+    assert_eq!((counts.reads[0].commands, counts.writes[0].commands, counts.refused), (1, 0, 8));
+}
+
 #[test]
 fn what_was_written_is_read_by_the_next_machine() {
     let folder = tempfile::tempdir().unwrap();

@@ -239,12 +239,27 @@ impl Machine {
     }
 
     fn prepare(&mut self, cdb: &[u8], out: &[u8], room: u32) -> u16 {
+        let head = self.head(cdb);
+        self.offer(REQUESTS, &[&head, out].concat(), RESPONSE_BYTES as u32 + room)
+    }
+
+    /// What stands before the data of a command in the next slot.
+    fn head(&self, cdb: &[u8]) -> [u8; REQUEST_BYTES] {
         let mut head = [0; REQUEST_BYTES];
         head[..4].copy_from_slice(&[1, 0, 0x40, 0]);
         head[8..16].copy_from_slice(&u64::from(self.slots).to_le_bytes());
         head[19..19 + cdb.len()].copy_from_slice(cdb);
         assert!(cdb.len() <= CDB_BYTES);
-        self.offer(REQUESTS, &[&head, out].concat(), RESPONSE_BYTES as u32 + room)
+        head
+    }
+
+    /// Runs a command whose last descriptor says that one follows which no ring has.
+    pub(crate) fn run_broken(&mut self, cdb: &[u8], out: &[u8], room: u32) -> Answer {
+        let out = [&self.head(cdb), out].concat();
+        let head = self.describe(REQUESTS, &out, RESPONSE_BYTES as u32 + room, 1);
+        self.put(REQUESTS, head);
+        self.kick(REQUESTS);
+        self.answers(1).remove(0)
     }
 
     /// Asks to abort the command in a slot, and waits for what is said.
@@ -265,6 +280,13 @@ impl Machine {
     /// Two descriptors, what the device reads and what it writes, in the next slot; every other command has them in a table of its
     /// own, at the slot's end.
     fn offer(&mut self, ring: usize, out: &[u8], room: u32) -> u16 {
+        let head = self.describe(ring, out, room, 0);
+        self.put(ring, head);
+        head / 2
+    }
+
+    /// The same without offering it; `flags` are the last descriptor's, beside that it is written. Gives the head.
+    fn describe(&mut self, ring: usize, out: &[u8], room: u32, flags: u16) -> u16 {
         let slot = self.slots % (RING_SIZE / 2);
         self.slots += 1;
         let at = slot_of(slot);
@@ -275,13 +297,12 @@ impl Machine {
         let has_table = ring == REQUESTS && slot % 2 == 1;
         let (place, first) = if has_table { (table, 0) } else { (own, head) };
         self.descriptor(place, at, out.len() as u32, 1, first + 1);
-        self.descriptor(place + 16, room_of(slot), room, 2, 0);
+        self.descriptor(place + 16, room_of(slot), room, 2 | flags, 9999);
         if has_table {
             assert!(room_of(slot) + u64::from(room) <= table);
             self.descriptor(own, table, both, 4, 0);
         }
-        self.put(ring, head);
-        slot
+        head
     }
 
     /// Offers what stands in a slot, whether it is at the drive or not.
