@@ -435,7 +435,8 @@ fn flags(look: &ClusterLook, into: &mut Vec<ClusterFinding>) {
         "norebalance",
         "nosnaptrim",
         "noout",
-        "pause",
+        "pauserd",
+        "pausewr",
     ]
     .into_iter()
     .filter(|flag| look.map.flags_set.iter().any(|set| set == flag))

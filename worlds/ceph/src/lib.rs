@@ -2,13 +2,14 @@
 //! on it and puts back.
 //!
 //! This is a world: time passes here by itself, on machines that are not ours. Everything is asked through one trait
-//! ([`CephConnection`]) with three implementations: librados, opened at run time; the `ceph` program; and recorded answers, for
-//! tests. An answer may be late, partial or missing at any time: a daemon that does not answer is a missing sample and no error.
+//! ([`CephConnection`]) with four implementations: librados, opened at run time; the `ceph` program; and for tests recorded
+//! answers, and a small cluster in memory that takes changes. An answer may be late, partial or missing at any time: a daemon that does not answer is a missing sample and no error.
 //! This crate may not know studies, loads or reports, and prints nothing. It never asks for a key, and keeps none.
 
 // How a cluster is asked.
 mod connect;
 mod connection;
+mod fake;
 mod librados;
 mod place;
 mod program;
@@ -33,6 +34,7 @@ pub use check::{ClusterFinding, Severity, check};
 pub use connection::{CephConnection, CephError, CommandAnswer, CommandTarget, ask, tell};
 pub use describe::{DescribedCluster, DescribedGroup, DescribedOsd, DescribedPool, describe};
 pub use estimate::{Backlog, BacklogKind, backlogs};
+pub use fake::FakeCluster;
 pub use librados::Librados;
 pub use look::{
     BusySample, ClusterLook, DeepStamp, MovingGroup, OsdLook, PgTotals, SettledGroup, look,

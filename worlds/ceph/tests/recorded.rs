@@ -209,6 +209,7 @@ fn every_trap_is_named() {
     });
     check("queues-mixed", &|look| set(look, 0, "osd_op_queue", "wpq"));
     check("flags-set", &|look| look.map.flags_set.push("noscrub".to_owned()));
+    check("flags-set", &|look| look.map.flags_set.push("pauserd".to_owned()));
     check("osd-down", &|look| look.osds[1].up = false);
     check("health-error", &|look| look.status.health.status = "HEALTH_ERR".to_owned());
     check("trim-queue-grows", &|look| {
@@ -430,6 +431,12 @@ fn a_plan_reads_only_and_refuses_each_unmet_condition() {
     refuses(
         &put("osd dump", &mon, "idle-osd_dump.json", &|it| it["flags_set"] = json!(["noout"])),
         "has set noout",
+    );
+    refuses(
+        &put("osd dump", &mon, "idle-osd_dump.json", &|it| {
+            it["flags_set"] = json!(["pauserd", "pausewr"]);
+        }),
+        "has set pauserd, pausewr",
     );
     refuses(
         &put("df", &mon, "idle-df.json", &|it| {

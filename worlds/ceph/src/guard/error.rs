@@ -27,6 +27,17 @@ pub enum GuardError {
         /// Why.
         why: String,
     },
+    /// A word that the map has no flag of: whoever looks for it afterwards does not find it.
+    #[error(
+        "`{word}` is not set: the map shows it as {}; set those by their own names",
+        if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") }
+    )]
+    FlagNames {
+        /// What was to be set.
+        word: String,
+        /// The flags that stand in the map for it.
+        shown: Vec<String>,
+    },
     /// The operator's hook did not do what it is for.
     #[error(transparent)]
     Hook(#[from] HookError),

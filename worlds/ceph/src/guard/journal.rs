@@ -23,6 +23,9 @@ pub struct JournalLine {
     pub told: Vec<Value>,
     /// What was there before; absent if nothing was.
     pub before: Option<String>,
+    /// What an option became, in the cluster's own spelling; absent as long as the cluster was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub became: Option<String>,
     /// How far it is.
     pub state: ChangeState,
 }
@@ -55,6 +58,7 @@ impl JournalLine {
             change,
             told,
             before,
+            became: None,
             state: ChangeState::Intent,
         }
     }
@@ -159,12 +163,28 @@ impl RunJournal {
         &self.lines.iter().find(|line| line.seq == seq).expect("it was noted").change
     }
 
-    pub(crate) fn done(&mut self, seq: u64) -> Result<(), JournalError> {
-        self.state(seq, ChangeState::Done)
+    /// The cluster has said that it is done, and what it became.
+    pub(crate) fn done(&mut self, seq: u64, became: Option<String>) -> Result<(), JournalError> {
+        self.change_line(seq, |line| {
+            line.state = ChangeState::Done;
+            line.became = became;
+        })
     }
 
     pub(crate) fn undone(&mut self, seq: u64) -> Result<(), JournalError> {
-        self.state(seq, ChangeState::Undone)
+        self.change_line(seq, |line| line.state = ChangeState::Undone)
+    }
+
+    /// What the option became that a run set last under this name, if the cluster told.
+    pub(crate) fn became(&self, option: &str) -> Option<&str> {
+        let is_it = |line: &&JournalLine| {
+            let name = match &line.change {
+                ClusterChange::Setting { name, .. } => Some(name),
+                _ => None,
+            };
+            line.state == ChangeState::Done && name.is_some_and(|name| name == option)
+        };
+        self.lines.iter().rfind(is_it)?.became.as_deref()
     }
 
     /// The same for every open change that `is` names.
@@ -182,9 +202,13 @@ impl RunJournal {
         self.undone_where(|_| true)
     }
 
-    fn state(&mut self, seq: u64, state: ChangeState) -> Result<(), JournalError> {
+    fn change_line(
+        &mut self,
+        seq: u64,
+        change: impl FnOnce(&mut JournalLine),
+    ) -> Result<(), JournalError> {
         let place = self.lines.iter().position(|line| line.seq == seq).expect("it was noted");
-        self.lines[place].state = state;
+        change(&mut self.lines[place]);
         let line = self.lines[place].clone();
         self.append(&line)
     }

@@ -18,7 +18,7 @@ mod undo;
 pub use change::ClusterChange;
 pub use error::GuardError;
 pub use held::{APPLICATION, LOCK_KEY};
-pub(crate) use held::{holder, is_same, stored};
+pub(crate) use held::{flags_of, holder, is_same, may_become, stored};
 pub use hook::{HookError, NoHook, OsdHook, queue_of};
 pub use journal::{JournalError, JournalLine, RunJournal};
 pub use plan::{ClusterPlan, WantedRoom, plan};
@@ -72,14 +72,22 @@ impl ClusterGuard {
     }
 
     /// Journals, flushes, and only then does it.
-    fn make(&mut self, change: ClusterChange, before: Option<String>) -> Result<(), GuardError> {
+    fn make(&mut self, change: ClusterChange, before: Option<String>) -> Result<u64, GuardError> {
         let line = JournalLine::intent(&self.fsid, self.on.time_of_day_s(), change, before);
         let seq = self.journal.intend(line)?;
         let change = self.journal.change(seq).clone();
         for (target, command) in change.commands() {
             tell(&*self.on, &target, &command)?;
         }
-        Ok(self.journal.done(seq)?)
+        let became = match &change {
+            // What the cluster does not tell now an undo recognises by what was typed.
+            ClusterChange::Setting { who, name, .. } => {
+                stored(&*self.on, who, name).unwrap_or(None)
+            }
+            _ => None,
+        };
+        self.journal.done(seq, became)?;
+        Ok(seq)
     }
 
     /// Stores an option.
@@ -89,7 +97,7 @@ impl ClusterGuard {
     pub fn set_option(&mut self, who: &str, name: &str, value: &str) -> Result<(), GuardError> {
         let before = stored(&*self.on, who, name)?;
         let (who, name, value) = (who.to_owned(), name.to_owned(), value.to_owned());
-        self.make(ClusterChange::Setting { who, name, value }, before)
+        self.make(ClusterChange::Setting { who, name, value }, before).map(drop)
     }
 
     /// Waits until an option is in force on these OSDs, for two seconds, and looks once more a second later: a success of
@@ -99,16 +107,20 @@ impl ClusterGuard {
     /// [`GuardError::NotInForce`] if it does not come into force.
     pub fn in_force(&self, osds: &[u32], name: &str, wanted: &str) -> Result<(), GuardError> {
         const TRIES: u32 = 20;
+        let is_it = |found: &str| match self.journal.became(name) {
+            Some(became) => is_same(found, became),
+            None => may_become(wanted, found),
+        };
         for osd in osds {
             let mut tries = 0..TRIES;
-            while !is_same(&self.value(*osd, name), wanted) && tries.next().is_some() {
+            while !is_it(&self.value(*osd, name)) && tries.next().is_some() {
                 self.on.pause(Duration::from_millis(100));
             }
         }
         self.on.pause(Duration::from_secs(1));
         for osd in osds {
             let found = self.value(*osd, name);
-            if !is_same(&found, wanted) {
+            if !is_it(&found) {
                 let (name, wanted) = (name.to_owned(), wanted.to_owned());
                 return Err(GuardError::NotInForce { name, wanted, found, osd: *osd });
             }
@@ -131,14 +143,32 @@ impl ClusterGuard {
     /// Sets a flag of the whole cluster; one that is set already is somebody else's, and stays theirs.
     ///
     /// # Errors
-    /// [`GuardError`]; what the cluster may have heard of is in the journal.
+    /// [`GuardError::FlagNames`] if the map shows it under another name: nothing is set then. [`GuardError`]; what the cluster
+    /// may have heard of is in the journal.
     pub fn set_flag(&mut self, flag: &str) -> Result<(), GuardError> {
-        let map: OsdMapDump =
-            ask(&*self.on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
-        if map.flags_set.iter().any(|set| set == flag) {
+        let named = |shown: Vec<String>| GuardError::FlagNames { word: flag.to_owned(), shown };
+        let known = flags_of(flag);
+        if !known.is_empty() {
+            return Err(named(known.iter().map(|&name| name.to_owned()).collect()));
+        }
+        let before = self.flags()?;
+        if before.iter().any(|set| set == flag) {
             return Ok(());
         }
-        self.make(ClusterChange::Flag { flag: flag.to_owned() }, None)
+        let seq = self.make(ClusterChange::Flag { flag: flag.to_owned() }, None)?;
+        let shown = self.flags()?;
+        if shown.iter().any(|set| set == flag) {
+            return Ok(());
+        }
+        tell(&*self.on, &CommandTarget::Monitor, &json!({"prefix": "osd unset", "key": flag}))?;
+        self.journal.undone(seq)?;
+        Err(named(shown.into_iter().filter(|set| !before.contains(set)).collect()))
+    }
+
+    fn flags(&self) -> Result<Vec<String>, CephError> {
+        let map: OsdMapDump =
+            ask(&*self.on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
+        Ok(map.flags_set)
     }
 
     /// Takes data off an OSD, which goes on running.
@@ -146,7 +176,7 @@ impl ClusterGuard {
     /// # Errors
     /// [`GuardError`]; what the cluster may have heard of is in the journal.
     pub fn take_out(&mut self, osd: u32) -> Result<(), GuardError> {
-        self.make(ClusterChange::Out { osd }, Some("in".to_owned()))
+        self.make(ClusterChange::Out { osd }, Some("in".to_owned())).map(drop)
     }
 
     /// Lets data come to an OSD again from which this run has taken it.
@@ -207,7 +237,7 @@ impl ClusterGuard {
             return Err(GuardError::PoolExists(name.to_owned()));
         }
         let (name, run) = (name.to_owned(), self.run.clone());
-        self.make(ClusterChange::Pool { name, groups, copies, run }, None)
+        self.make(ClusterChange::Pool { name, groups, copies, run }, None).map(drop)
     }
 
     /// Deletes a pool that this run has made, before its end.
@@ -229,7 +259,7 @@ impl ClusterGuard {
             return Ok(());
         }
         let before = stored(&*self.on, "mgr", "mgr/balancer/active")?;
-        self.make(ClusterChange::Balancer, before)
+        self.make(ClusterChange::Balancer, before).map(drop)
     }
 
     /// Puts everything back.

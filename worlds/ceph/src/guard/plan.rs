@@ -10,7 +10,8 @@ use serde_json::json;
 const HARMLESS: [&str; 3] = ["POOL_APP_NOT_ENABLED", "MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY"];
 
 /// Flags with which nothing would move, or nothing would be as it looks.
-const HINDERING: [&str; 6] = ["noout", "nobackfill", "norecover", "norebalance", "pause", "full"];
+const HINDERING: [&str; 7] =
+    ["noout", "nobackfill", "norecover", "norebalance", "pauserd", "pausewr", "full"];
 
 /// What a run needs that writes, while an OSD is out where one goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::answers::{ConfigVersion, OsdMapDump};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask, tell};
 use crate::guard::change::ClusterChange;
 use crate::guard::error::GuardError;
-use crate::guard::held::{APPLICATION, LOCK_KEY, holder, is_same, stored};
+use crate::guard::held::{APPLICATION, LOCK_KEY, holder, is_same, may_become, set_of, stored};
 use crate::guard::hook::queue_of;
 use crate::guard::journal::{ChangeState, JournalLine, RunJournal};
 use serde_json::{Value, json};
@@ -92,7 +92,8 @@ fn one(
     use CommandTarget::{Manager, Monitor};
     match &line.change {
         ClusterChange::Setting { who, name, value } => {
-            Ok(put_option_back(on, (who, name, value), line.before.as_deref())?)
+            let ours = OurOption { who, name, typed: value, became: line.became.as_deref() };
+            Ok(put_option_back(on, ours, line.before.as_deref())?)
         }
         ClusterChange::Out { osd } => {
             let map: OsdMapDump = ask(on, &Monitor, &json!({"prefix": "osd dump"}))?;
@@ -123,7 +124,7 @@ fn one(
         ClusterChange::Pool { name, run, .. } => delete_pool(on, journal, line, (name, run)),
         ClusterChange::Flag { flag } => {
             let map: OsdMapDump = ask(on, &Monitor, &json!({"prefix": "osd dump"}))?;
-            if !map.flags_set.contains(flag) {
+            if set_of(&map, flag).is_empty() {
                 return Ok(Became::AlreadyGone);
             }
             tell(on, &Monitor, &json!({"prefix": "osd unset", "key": flag}))?;
@@ -169,24 +170,42 @@ pub(super) fn remove_pool(
     }
 }
 
+/// An option that a run has set.
+struct OurOption<'a> {
+    who: &'a str,
+    name: &'a str,
+    typed: &'a str,
+    /// What it became, if the cluster was asked.
+    became: Option<&'a str>,
+}
+
+impl OurOption<'_> {
+    fn is_it(&self, stored: &str) -> bool {
+        match self.became {
+            Some(became) => is_same(stored, became),
+            None => may_become(self.typed, stored),
+        }
+    }
+}
+
 /// As it was, if it is still as the run set it.
 fn put_option_back(
     on: &dyn CephConnection,
-    (who, name, value): (&str, &str, &str),
+    ours: OurOption<'_>,
     before: Option<&str>,
 ) -> Result<Became, CephError> {
+    let OurOption { who, name, .. } = ours;
     let now = stored(on, who, name)?;
-    let is = |other: Option<&str>| match (now.as_deref(), other) {
-        (Some(now), Some(other)) => is_same(now, other),
+    let is_as_before = match (now.as_deref(), before) {
+        (Some(now), Some(before)) => is_same(now, before),
         (None, None) => true,
         _ => false,
     };
-    if is(before) {
+    if is_as_before {
         return Ok(Became::AlreadyGone);
     }
     // Under a built-in profile the cluster removes some keys by itself: then there is nothing of ours, and what was before is due.
-    if !is(Some(value)) && now.is_some() {
-        let now = now.unwrap_or_default();
+    if let Some(now) = now.filter(|now| !ours.is_it(now)) {
         return Ok(Became::Foreign(format!("{name} at {who} was set to {now} by somebody else")));
     }
     let command = match before {
@@ -243,7 +262,8 @@ fn delete_pool(
         }
         on.pause(std::time::Duration::from_millis(100));
     }
-    put_option_back(on, (who, option, "true"), before.as_deref())?;
+    let ours = OurOption { who, name: option, typed: "true", became: None };
+    put_option_back(on, ours, before.as_deref())?;
     journal.undone(seq)?;
     deleted?;
     Ok(Became::Restored)
