@@ -101,3 +101,158 @@ fn a_flag_goes_back_under_the_name_that_it_has() {
     }
     assert!(!RunJournal::open(&journal).unwrap().is_open());
 }
+
+/// The name by which this program calls itself for a disk that fills up.
+const ON_A_FULL_DISK: &str = "LOADLINE_TEST_JOURNAL";
+
+/// The disk of the journal is full: the first note that failed ended an undo, with every other change still there; and what had been
+/// written of that note stood before the next one, so that nobody could read the journal.
+#[test]
+fn a_full_disk_under_the_journal_keeps_no_change_in_the_cluster() {
+    if let Some(journal) = std::env::var_os(ON_A_FULL_DISK) {
+        return on_a_full_disk(Path::new(&journal));
+    }
+    let (_on, _folder, journal) = cluster();
+    // Files of 8 blocks of 512 bytes; what goes beyond is written as far as there is room.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \
+                   a_full_disk_under_the_journal_keeps_no_change_in_the_cluster";
+    let test = std::env::current_exe().unwrap();
+    let ended = std::process::Command::new("sh")
+        .arg("-c")
+        .arg(limited)
+        .arg(test)
+        .env(ON_A_FULL_DISK, &journal)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+    let found = RunJournal::open(&journal).unwrap();
+    assert!(found.is_open() && found.lines().len() > 3, "{found:?}");
+}
+
+fn on_a_full_disk(journal: &Path) {
+    let on = Arc::new(FakeCluster::of(4));
+    let mut guard = begin(&on, journal);
+    let names: Vec<String> = (0..100).map(|number| format!("option_{number}")).collect();
+    let full = names.iter().find_map(|name| guard.set_option("osd", name, "7").err());
+    assert!(full.is_some(), "the disk is full");
+    assert!(on.stored("osd", &names[2]).is_some());
+    let report = guard.end().unwrap();
+    assert!(names.iter().all(|name| on.stored("osd", name).is_none()), "{report:?}");
+    assert!(report.undone.len() > 3 && report.left.len() > 3, "{report:?}");
+    assert!(report.left[0].contains("ceph-journal.jsonl"), "{report:?}");
+    // The lock stays with what the journal still has open, for the undo that comes when there is room.
+    assert_eq!(on.keys().len(), 1);
+}
+
+/// What an earlier release left on a full disk: pieces of lines before a whole one. Anything else there is damage.
+#[test]
+fn a_journal_with_a_torn_line_is_read() {
+    let (on, _folder, journal) = cluster();
+    let whole = |seq: u64, state: &str| {
+        format!(
+            "{{\"seq\":{seq},\"time_s\":0.0,\"fsid\":\"f\",\"change\":{{\"kind\":\"out\",\"osd\":{seq}}},\"do\":[],\"before\":\"in\",\"state\":\"{state}\"}}"
+        )
+    };
+    let read = |text: String| {
+        std::fs::write(&journal, text).unwrap();
+        let found = RunJournal::open(&journal).map_err(|error| error.to_string())?;
+        Ok::<usize, String>(found.lines().len())
+    };
+    let (one, two) = (whole(1, "done"), whole(2, "intent"));
+    for cut in 1..two.len() {
+        let torn = &two[..cut];
+        assert_eq!(read(format!("{one}\n{torn}{torn}{two}\n")), Ok(2), "{torn}");
+        assert_eq!(read(format!("{one}\n{torn}")), Ok(1), "{torn}");
+    }
+    assert!(read(format!("{one}\n{}\n{two}\n", &two[..40])).unwrap_err().contains("line 2"));
+    assert!(read(format!("{one}\nwhatever{two}\n")).unwrap_err().contains("line 2"));
+    assert!(read(format!("{one}\n{two}{}\n", &two[1..])).unwrap_err().contains("line 2"));
+    drop(on);
+}
+
+/// What others have changed is told if the cluster tells it; what is ours goes back all the same.
+#[test]
+fn an_undo_needs_no_log_of_the_configuration() {
+    let (on, _folder, journal) = cluster();
+    let mut guard = begin(&on, &journal);
+    guard.set_option("osd", "osd_max_scrubs", "2").unwrap();
+    on.deafen("config log", 1);
+    let report = guard.end().unwrap();
+    assert_eq!((report.undone.len(), report.left), (2, vec![]));
+    assert!(report.foreign[0].starts_with("`config log` was not answered"), "{:?}", report.foreign);
+    assert_eq!((on.stored("osd", "osd_max_scrubs"), on.keys().len()), (None, 0));
+}
+
+/// An option could not be put back, the lock went all the same, and the next run took what it found for the cluster's own.
+#[test]
+fn the_lock_stays_as_long_as_anything_is_left() {
+    let (on, _folder, journal) = cluster();
+    let mut guard = begin(&on, &journal);
+    guard.set_option("osd", "osd_max_scrubs", "2").unwrap();
+    on.deafen("config rm", 1);
+    let report = guard.end().unwrap();
+    assert_eq!((report.left.len(), on.keys().len()), (2, 1), "{report:?}");
+    assert!(report.left[1].contains("the lock in the cluster: it stays"), "{report:?}");
+    let report = undo(&*on, &journal).unwrap();
+    assert_eq!((report.undone.len(), report.left, on.keys().len()), (2, vec![], 0));
+    assert_eq!(on.stored("osd", "osd_max_scrubs"), None);
+}
+
+/// Beside another run an undo would take away what that one has set since.
+#[test]
+fn an_undo_does_nothing_while_another_run_holds_the_cluster() {
+    let (on, _folder, journal) = cluster();
+    let mut guard = begin(&on, &journal);
+    guard.set_option("osd", "osd_max_scrubs", "2").unwrap();
+    drop(guard);
+    let other = json!({"prefix": "config-key set", "key": "loadline/run", "val": "r2"});
+    tell(&*on, &CommandTarget::Monitor, &other).unwrap();
+    let report = undo(&*on, &journal).unwrap();
+    assert!(report.undone.is_empty() && report.left[0].contains("r2"), "{report:?}");
+    assert!(on.stored("osd", "osd_max_scrubs").is_some());
+    assert!(RunJournal::open(&journal).unwrap().is_open());
+    // It may go on in the journal of a run before it, and is not another one there.
+    tell(&*on, &CommandTarget::Monitor, &json!({"prefix": "config-key rm", "key": "loadline/run"}))
+        .unwrap();
+    let guard = ClusterGuard::begin(on.clone(), &journal, "r3").unwrap();
+    assert_eq!((guard.end().unwrap().left, on.keys().len()), (vec![], 0));
+    assert_eq!(on.stored("osd", "osd_max_scrubs"), None);
+}
+
+/// An OSD came up anew, with the queue that the run had stored: that was called put back.
+#[test]
+fn an_osd_is_put_back_only_with_the_queue_that_it_had() {
+    let (on, folder, journal) = cluster();
+    let hook = on.hook(folder.path(), 1);
+    let mut guard = begin(&on, &journal);
+    guard.set_option("osd", "osd_op_queue", "wpq").unwrap();
+    guard.restart_osd(1, &hook).unwrap();
+    assert_eq!(on.osd(1).1, "wpq");
+    // The option cannot be taken away: with it a restart would lead into the same queue.
+    on.deafen("config rm", 1);
+    let calls = || std::fs::read_to_string(folder.path().join("hook")).unwrap().lines().count();
+    let before = calls();
+    let report = guard.end().unwrap();
+    assert_eq!((report.left.len(), calls()), (3, before), "{report:?}");
+    // Somebody else has stored it for all daemons meanwhile.
+    let global =
+        json!({"prefix": "config set", "who": "osd", "name": "osd_op_queue", "value": "wpq"});
+    let remove = json!({"prefix": "config rm", "who": "osd", "name": "osd_op_queue"});
+    tell(&*on, &CommandTarget::Monitor, &remove).unwrap();
+    died(
+        &on,
+        &journal,
+        "done",
+        &json!({"kind": "restarted", "osd": 1, "hook": hook, "queue": "mclock_scheduler"}),
+    );
+    tell(&*on, &CommandTarget::Monitor, &global).unwrap();
+    let report = undo(&*on, &journal).unwrap();
+    assert!(report.left[0].contains("wpq") && report.left.len() == 2, "{report:?}");
+    tell(&*on, &CommandTarget::Monitor, &remove).unwrap();
+    let report = undo(&*on, &journal).unwrap();
+    assert_eq!(
+        (report.undone.len(), report.left, on.osd(1).1.as_str()),
+        (2, vec![], "mclock_scheduler")
+    );
+}

@@ -92,6 +92,8 @@ pub enum JournalError {
 pub struct RunJournal {
     file: File,
     path: PathBuf,
+    /// Bytes of whole lines: what a write that failed has left behind them goes again.
+    whole: u64,
     lines: Vec<JournalLine>,
 }
 
@@ -114,21 +116,23 @@ impl RunJournal {
         File::open(folder.unwrap_or(Path::new(".")))
             .and_then(|folder| folder.sync_all())
             .map_err(failed)?;
-        Ok(RunJournal { file, path: path.to_owned(), lines: Vec::new() })
+        Ok(RunJournal { file, path: path.to_owned(), whole: 0, lines: Vec::new() })
     }
 
-    /// One that is there. A last line that was torn by a loss of power was never acted upon.
+    /// One that is there. A line that was torn, by a loss of power at the end or by a full disk before another one, was never acted upon.
     ///
     /// # Errors
     /// [`JournalError`] if it cannot be read.
     pub fn open(path: &Path) -> Result<RunJournal, JournalError> {
         let failed = |error| JournalError::File { path: path.to_owned(), error };
-        let text = std::fs::read_to_string(path).map_err(failed)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let text = std::fs::read(path).map_err(failed)?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let mut lines: Vec<JournalLine> = Vec::new();
-        for (number, line) in text[..whole].lines().enumerate() {
-            let line: JournalLine = serde_json::from_str(line).map_err(|error| {
-                JournalError::Line { path: path.to_owned(), line: number + 1, error }
+        for (number, line) in text[..whole].split_inclusive(|byte| *byte == b'\n').enumerate() {
+            let line = read_line(line).map_err(|error| JournalError::Line {
+                path: path.to_owned(),
+                line: number + 1,
+                error,
             })?;
             match lines.iter_mut().find(|known| known.seq == line.seq) {
                 Some(known) => *known = line,
@@ -137,7 +141,7 @@ impl RunJournal {
         }
         let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
         file.set_len(whole as u64).map_err(failed)?;
-        Ok(RunJournal { file, path: path.to_owned(), lines })
+        Ok(RunJournal { file, path: path.to_owned(), whole: whole as u64, lines })
     }
 
     /// What it is about, as far as each change is.
@@ -208,14 +212,62 @@ impl RunJournal {
         change: impl FnOnce(&mut JournalLine),
     ) -> Result<(), JournalError> {
         let place = self.lines.iter().position(|line| line.seq == seq).expect("it was noted");
-        change(&mut self.lines[place]);
-        let line = self.lines[place].clone();
-        self.append(&line)
+        let mut line = self.lines[place].clone();
+        change(&mut line);
+        self.append(&line)?;
+        self.lines[place] = line;
+        Ok(())
     }
 
     fn append(&mut self, line: &JournalLine) -> Result<(), JournalError> {
         let text = serde_json::to_string(line).expect("a line prints") + "\n";
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_all());
-        written.map_err(|error| JournalError::File { path: self.path.clone(), error })
+        if let Err(error) = written {
+            // Where that fails, too, the next line stands behind a torn one, which a reader knows.
+            let _ = self.file.set_len(self.whole);
+            return Err(JournalError::File { path: self.path.clone(), error });
+        }
+        self.whole += text.len() as u64;
+        Ok(())
     }
+}
+
+/// How each line begins.
+const BEGINNING: &[u8] = b"{\"seq\":";
+
+/// A line, before which there may be pieces of others as a full disk leaves them: each the beginning of a line. Within a line's texts the
+/// quotes are escaped, so that it begins nowhere but at its beginning.
+fn read_line(text: &[u8]) -> Result<JournalLine, serde_json::Error> {
+    let damaged = match serde_json::from_slice(text) {
+        Ok(line) => return Ok(line),
+        Err(error) => error,
+    };
+    let beginnings = text.windows(BEGINNING.len()).enumerate();
+    let last = beginnings.filter(|(_, here)| *here == BEGINNING).map(|(at, _)| at).next_back();
+    let Some(last) = last.filter(|last| *last > 0) else { return Err(damaged) };
+    if !is_torn(&text[..last]) {
+        return Err(damaged);
+    }
+    serde_json::from_slice(&text[last..])
+}
+
+/// Whether a text is made of beginnings of lines alone.
+fn is_torn(mut text: &[u8]) -> bool {
+    while !text.is_empty() {
+        let common = text.iter().zip(BEGINNING).take_while(|(here, of)| here == of).count();
+        if common == 0 {
+            return false;
+        }
+        let rest = &text[common..];
+        let next = (0..rest.len()).find(|at| rest[*at..].starts_with(BEGINNING));
+        let piece = &text[..next.map_or(text.len(), |at| common + at)];
+        // A piece that was cut within its beginning is followed by another one at once.
+        let piece = if common < BEGINNING.len() { &text[..common] } else { piece };
+        let read = serde_json::from_slice::<JournalLine>(piece);
+        if read.is_err_and(|error| !error.is_eof()) {
+            return false;
+        }
+        text = &text[piece.len()..];
+    }
+    true
 }

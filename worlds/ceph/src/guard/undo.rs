@@ -56,32 +56,68 @@ pub(super) fn put_back(
         ));
         return Ok(report);
     }
+    if let Some(other) = holder(on)?.filter(|holder| !is_of(journal, holder)) {
+        report.left.push(format!(
+            "the run {other} holds the cluster, and may have set since what is to be put back: wait for it, or undo it first"
+        ));
+        return Ok(report);
+    }
     // Backwards within a rank: of two values of one option the later goes first.
     open.sort_by_key(|line| (line.change.rank(), std::cmp::Reverse(line.seq)));
-    let foreign = foreign_changes(on, journal)?;
+    let foreign = foreign_changes(on, journal).unwrap_or_else(|error| {
+        vec![format!(
+            "`config log` was not answered, which tells what others have changed ({error})"
+        )]
+    });
+    let mut queue_is_left = false;
     for line in open {
         let words = line.change.in_words();
-        match one(on, journal, &line) {
-            Ok(became) => {
-                match became {
-                    Became::Restored => report.undone.push(words),
-                    Became::AlreadyGone => {}
-                    Became::Foreign(what) => report.foreign.push(what),
-                    Became::Left(why) => {
-                        report.left.push(format!("{words}: {why}"));
-                        continue;
-                    }
-                }
-                journal.undone(line.seq)?;
+        let became = match &line.change {
+            ClusterChange::Restarted { .. } if queue_is_left => Ok(Became::Left(
+                "osd_op_queue is not put back, and it would begin with the same queue again"
+                    .to_owned(),
+            )),
+            ClusterChange::Lock { .. } if !report.left.is_empty() => {
+                Ok(Became::Left("it stays until everything else is put back".to_owned()))
+            }
+            _ => one(on, journal, &line),
+        };
+        let is_queue =
+            matches!(&line.change, ClusterChange::Setting { name, .. } if name == "osd_op_queue");
+        match became {
+            Ok(Became::Left(why)) => {
+                queue_is_left |= is_queue;
+                report.left.push(format!("{words}: {why}"));
+                continue;
             }
             // The next one may work; this one stays open for another undo.
-            Err(error) => report.left.push(format!("{words}: {error}")),
+            Err(error) => {
+                queue_is_left |= is_queue;
+                report.left.push(format!("{words}: {error}"));
+                continue;
+            }
+            Ok(Became::Restored) => report.undone.push(words.clone()),
+            Ok(Became::AlreadyGone) => {}
+            Ok(Became::Foreign(what)) => report.foreign.push(what),
+        }
+        // What is put back stays so, noted or not; and with a full disk there is more to put back than to note.
+        if let Err(error) = journal.undone(line.seq) {
+            report
+                .left
+                .push(format!("{words}: it is put back, and that could not be noted: {error}"));
         }
     }
     report.foreign.extend(foreign);
     report.foreign.sort();
     report.foreign.dedup();
     Ok(report)
+}
+
+/// Whether a run is one of the journal's: a later one may go on with it.
+fn is_of(journal: &RunJournal, holder: &str) -> bool {
+    let is_its =
+        |change: &ClusterChange| matches!(change, ClusterChange::Lock { run, .. } if run == holder);
+    journal.lines().iter().any(|line| is_its(&line.change))
 }
 
 fn one(
@@ -119,7 +155,14 @@ fn one(
                 return Ok(Became::AlreadyGone);
             }
             hook.restart(on, *osd)?;
-            Ok(Became::Restored)
+            let found = queue_of(on, *osd);
+            // An earlier release noted none where the OSD had not answered.
+            match found == *queue || queue.is_empty() {
+                true => Ok(Became::Restored),
+                false => Ok(Became::Left(format!(
+                    "it began anew, and runs with {found}: see which osd_op_queue `ceph config dump` has for it"
+                ))),
+            }
         }
         ClusterChange::Pool { name, run, .. } => delete_pool(on, journal, line, (name, run)),
         ClusterChange::Flag { flag } => {
