@@ -3,7 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Who in the cluster is asked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +68,13 @@ pub trait CephConnection: Send + Sync {
     fn time_of_day_s(&self) -> f64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         now.map_or(0.0, |since| since.as_secs_f64())
+    }
+
+    /// Time since some moment. Unlike the time of day it never goes back, so spans are measured by it.
+    #[expect(clippy::disallowed_methods, reason = "a world: time passes by itself")]
+    fn passed(&self) -> Duration {
+        static FIRST: OnceLock<Instant> = OnceLock::new();
+        FIRST.get_or_init(Instant::now).elapsed()
     }
 
     /// Writes an object of this size and of bytes that do not compress.

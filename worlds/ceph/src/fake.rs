@@ -16,7 +16,7 @@ pub struct FakeCluster {
 
 #[derive(Default)]
 struct FakeState {
-    second: u64,
+    passed: Duration,
     /// By section and name.
     stored: BTreeMap<(String, String), String>,
     keys: BTreeMap<String, String>,
@@ -38,8 +38,8 @@ struct FakeHook {
     /// Each call is a line of it.
     file: Option<PathBuf>,
     read: usize,
-    /// From a call to the end of the process, or to its beginning, in seconds.
-    takes_s: u64,
+    /// From a call to the end of the process, or to its beginning.
+    takes: Duration,
 }
 
 struct FakeOsd {
@@ -49,7 +49,7 @@ struct FakeOsd {
     /// With which its process began.
     queue: String,
     /// When it ends or begins, as far as the hook was called for it.
-    to_come: Vec<(u64, bool)>,
+    to_come: Vec<(Duration, bool)>,
 }
 
 /// An answer, or a refusal with its errno.
@@ -91,7 +91,8 @@ impl FakeCluster {
     pub fn hook(&self, folder: &Path, takes_s: u64) -> OsdHook {
         let file = folder.join("hook");
         let text = format!("echo {{action}} {{id}} >> {}", file.display());
-        self.state().hook = FakeHook { file: Some(file), read: 0, takes_s };
+        self.state().hook =
+            FakeHook { file: Some(file), read: 0, takes: Duration::from_secs(takes_s) };
         text.parse().expect("it has a place for the number")
     }
 
@@ -171,11 +172,15 @@ impl CephConnection for FakeCluster {
     }
 
     fn pause(&self, span: Duration) {
-        self.state().second += span.as_secs();
+        self.state().passed += span;
+    }
+
+    fn passed(&self) -> Duration {
+        self.state().passed
     }
 
     fn time_of_day_s(&self) -> f64 {
-        self.state().second as f64
+        self.state().passed.as_secs_f64()
     }
 }
 
@@ -200,16 +205,16 @@ impl FakeState {
             let (action, osd) = call.split_once(' ').expect("the hook writes both");
             let osd = &mut self.osds[osd.parse::<usize>().expect("it is a number")];
             // The host does one thing after the other.
-            let mut then = osd.to_come.last().map_or(self.second, |(at, _)| self.second.max(*at));
+            let mut then = osd.to_come.last().map_or(self.passed, |(at, _)| self.passed.max(*at));
             for is_up in [false, true] {
                 if action == "restart" || (action == "start") == is_up {
-                    then += self.hook.takes_s;
+                    then += self.hook.takes;
                     osd.to_come.push((then, is_up));
                 }
             }
         }
         for osd in &mut self.osds {
-            while osd.to_come.first().is_some_and(|(at, _)| *at <= self.second) {
+            while osd.to_come.first().is_some_and(|(at, _)| *at <= self.passed) {
                 let (_, is_up) = osd.to_come.remove(0);
                 if is_up && !osd.is_up {
                     self.epoch += 1;

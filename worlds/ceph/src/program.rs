@@ -6,7 +6,7 @@ use crate::place::CephPlace;
 use serde_json::Value;
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// A process is killed when it has not ended after this.
@@ -76,7 +76,8 @@ impl CephConnection for CephProgram {
         // Both pipes are read while it runs, or a long answer would fill one and stand still.
         let output = read_aside(child.stdout.take().expect("it is piped"));
         let text = read_aside(child.stderr.take().expect("it is piped"));
-        let code = ended(&mut child, began).map_err(unanswered)?;
+        let code = ended_within(&mut child, TIMEOUT).map_err(unanswered)?;
+        let code = code.code().unwrap_or(libc::EINTR);
         let text = String::from_utf8_lossy(&text.join().unwrap_or_default()).into_owned();
         if code != 0 && text.contains("timed out") {
             return Err(unanswered(text.trim().to_owned()));
@@ -100,17 +101,19 @@ fn read_aside(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<V
     })
 }
 
+/// Waits for a process, but not for ever: it is killed after the limit.
 #[expect(clippy::disallowed_methods, reason = "a world: it waits for a process, but not for ever")]
-fn ended(child: &mut Child, began: Instant) -> Result<i32, String> {
+pub(crate) fn ended_within(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
+    let began = now();
     loop {
         match child.try_wait() {
-            Ok(Some(status)) => return Ok(status.code().unwrap_or(libc::EINTR)),
-            Ok(None) if began.elapsed() < TIMEOUT => std::thread::sleep(LOOK_EVERY),
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if began.elapsed() < limit => std::thread::sleep(LOOK_EVERY),
             Ok(None) => {
                 // It has ended already if it cannot be killed.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("no answer within {} s", TIMEOUT.as_secs()));
+                return Err(format!("no end within {} s", limit.as_secs()));
             }
             Err(error) => return Err(error.to_string()),
         }

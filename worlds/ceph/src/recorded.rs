@@ -96,6 +96,10 @@ impl CephConnection for RecordedCluster {
         self.second.fetch_add(span.as_secs(), Ordering::Relaxed);
     }
 
+    fn passed(&self) -> Duration {
+        Duration::from_secs(self.second.load(Ordering::Relaxed))
+    }
+
     fn time_of_day_s(&self) -> f64 {
         self.began_s + self.second.load(Ordering::Relaxed) as f64
     }

@@ -1,6 +1,6 @@
 //! What a run changes on a cluster, and how it goes back: on a cluster in memory, which keeps changes in its own spelling as a monitor does.
 
-use loadline_ceph::guard::{ClusterGuard, RunJournal, undo};
+use loadline_ceph::guard::{ClusterGuard, RunJournal, queue_of, undo};
 use loadline_ceph::{CephConnection, CommandTarget, FakeCluster, tell};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -220,6 +220,41 @@ fn an_undo_does_nothing_while_another_run_holds_the_cluster() {
     assert_eq!(on.stored("osd", "osd_max_scrubs"), None);
 }
 
+/// The hook only asks the host for it, and one question about the map had no answer: the run went back at once, the map still said "up",
+/// the stop was struck from the journal, and seconds later the OSD was down for good.
+#[test]
+fn an_osd_on_its_way_down_comes_up_again() {
+    for deaf in [None, Some(2)] {
+        let (on, folder, journal) = cluster();
+        let hook = on.hook(folder.path(), 5);
+        let mut guard = begin(&on, &journal);
+        deaf.into_iter().for_each(|nth| on.deafen("osd dump", nth));
+        guard.stop_osd(3, &hook).unwrap();
+        assert!(!on.osd(3).0, "a question without an answer is no end of the wait");
+        let report = guard.end().unwrap();
+        assert_eq!((report.undone.len(), report.left), (2, vec![]));
+        on.pause(std::time::Duration::from_secs(60));
+        assert!(on.osd(3).0);
+    }
+    // The run was killed while it waited; the map says that the OSD is up.
+    let (on, folder, journal) = cluster();
+    let hook = on.hook(folder.path(), 5);
+    let stopped = json!({"kind": "stopped", "osd": 3, "hook": hook, "up_from": 1});
+    died(&on, &journal, "done", &stopped);
+    std::fs::write(folder.path().join("hook"), "stop 3\n").unwrap();
+    assert!(on.osd(3).0);
+    let report = undo(&*on, &journal).unwrap();
+    assert_eq!(report.undone, ["osd.3 stopped", "the lock in the cluster"]);
+    on.pause(std::time::Duration::from_secs(60));
+    assert!(on.osd(3).0);
+    // The same before the host has heard of it: it has stayed up for as long as a silent one is given.
+    let stopped = json!({"kind": "stopped", "osd": 2, "hook": hook});
+    died(&on, &journal, "intent", &stopped);
+    let report = undo(&*on, &journal).unwrap();
+    assert_eq!((report.undone.len(), report.left), (2, vec![]));
+    assert!(on.osd(2).0);
+}
+
 /// An OSD came up anew, with the queue that the run had stored: that was called put back.
 #[test]
 fn an_osd_is_put_back_only_with_the_queue_that_it_had() {
@@ -255,4 +290,37 @@ fn an_osd_is_put_back_only_with_the_queue_that_it_had() {
         (report.undone.len(), report.left, on.osd(1).1.as_str()),
         (2, vec![], "mclock_scheduler")
     );
+}
+
+/// Releases before 18.2.5 and 19.2.0 have no counters of mClock's queues, and were all said to run with WPQ.
+#[test]
+fn a_queue_is_told_without_its_counters() {
+    let (on, folder, journal) = cluster();
+    on.without_counters();
+    let hook = on.hook(folder.path(), 1);
+    assert_eq!(queue_of(&*on, 0), "mclock_scheduler");
+    let mut guard = begin(&on, &journal);
+    guard.set_option("osd", "osd_op_queue", "wpq").unwrap();
+    guard.restart_osd(0, &hook).unwrap();
+    assert_eq!(queue_of(&*on, 0), "wpq");
+    on.deafen("dump_op_pq_state", 1);
+    assert_eq!(queue_of(&*on, 0), "unknown");
+    on.deafen("perf dump", 1);
+    assert_eq!(queue_of(&*on, 0), "");
+    guard.end().unwrap();
+    assert_eq!(queue_of(&*on, 0), "mclock_scheduler");
+}
+
+/// A hook whose command leaves something that keeps its output open, as a daemon does, and one that does not end.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it measures how long a real process holds it up")]
+fn nothing_that_a_hook_leaves_behind_is_waited_for() {
+    let (on, folder, journal) = cluster();
+    let calls = on.hook(folder.path(), 1);
+    let text = format!("sleep 30 & {}", calls.command("{action}", 3).replace(" 3 ", " {id} "));
+    let mut guard = begin(&on, &journal);
+    let began = std::time::Instant::now();
+    guard.stop_osd(3, &text.parse().unwrap()).unwrap();
+    assert!(began.elapsed().as_secs() < 20);
+    assert_eq!(guard.end().unwrap().left, [""; 0]);
 }

@@ -51,6 +51,9 @@ pub enum ClusterChange {
         osd: u32,
         /// The hook.
         hook: OsdHook,
+        /// The map in which that process came up; absent if it did not run, or nobody asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        up_from: Option<u64>,
     },
     /// A pool is made, and labelled with the run.
     Pool {

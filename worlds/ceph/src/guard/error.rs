@@ -38,6 +38,11 @@ pub enum GuardError {
         /// The flags that stand in the map for it.
         shown: Vec<String>,
     },
+    /// An OSD whose queue could not be put back, since nobody knows it.
+    #[error(
+        "osd.{0} does not tell which queue it runs with (`perf dump`, `dump_op_pq_state`), so it was not begun anew"
+    )]
+    QueueUntold(u32),
     /// The operator's hook did not do what it is for.
     #[error(transparent)]
     Hook(#[from] HookError),

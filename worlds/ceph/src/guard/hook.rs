@@ -2,10 +2,14 @@
 
 use crate::answers::{ClusterStatus, OsdMapDump};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask};
+use crate::program::ended_within;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::process::Command;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::process::{Command, Stdio};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A command of the shell with `{id}` where the OSD's number goes, and `{action}` (`start`, `stop`, `restart`) if it can do all three.
@@ -50,7 +54,17 @@ pub enum HookError {
 }
 
 /// Seconds in which an OSD must be up, or down, after the hook.
-const PATIENCE_S: u32 = 90;
+const PATIENCE_S: u64 = 90;
+
+/// An OSD that is still up after this was not stopped: a silent one is called down after 20 s (`osd_heartbeat_grace`), and a host does
+/// within a few what it is told.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// The hook itself ends within this, the way to the host and a clean end of the process included.
+const HOOK_LIMIT: Duration = Duration::from_secs(120);
+
+/// So much is read of what a hook says, of which the last line counts.
+const WORDS_MAX: u64 = 64 << 10;
 
 impl OsdHook {
     /// Whether it can end a process without beginning it again.
@@ -66,16 +80,25 @@ impl OsdHook {
     fn call(&self, action: &str, osd: u32) -> Result<(), HookError> {
         let command = self.command(action, osd);
         let failed = |why: String| HookError::Failed { command: command.clone(), why };
-        let done = Command::new("sh")
-            .args(["-c", &command])
-            .output()
-            .map_err(|error| failed(error.to_string()))?;
-        if done.status.success() {
+        // Into a file: the end of a pipe comes when every process has closed it that the command leaves behind, so with a daemon never.
+        let mut words = file_for_words();
+        let to = words.as_ref().and_then(|file| file.try_clone().ok());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &command]).stdin(Stdio::null()).stdout(Stdio::null());
+        shell.stderr(to.map_or_else(Stdio::null, Stdio::from));
+        let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+        let ended = ended_within(&mut child, HOOK_LIMIT).map_err(failed)?;
+        if ended.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&done.stderr);
+        let mut said = Vec::new();
+        if let Some(file) = &mut words {
+            // What cannot be read was not said.
+            let _ = file.rewind().and_then(|()| file.take(WORDS_MAX).read_to_end(&mut said));
+        }
+        let said = String::from_utf8_lossy(&said);
         let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        Err(failed(format!("{} ({last})", done.status)))
+        Err(failed(format!("{ended} ({last})")))
     }
 
     pub(super) fn stop(&self, on: &dyn CephConnection, osd: u32) -> Result<(), HookError> {
@@ -87,6 +110,30 @@ impl OsdHook {
         self.call(if self.can_stop() { "start" } else { "restart" }, osd)?;
         until(on, &format!("osd.{osd} did not come up"), || {
             Ok(up_from(on, osd)?.is_some() && answers(on, osd))
+        })
+    }
+
+    /// Begins it again after a stop that may still be under way: the host may do it later than it was told to, and the map tells of it later
+    /// still. `stopped` is the map in which the process came up that was to end; another one is a new process.
+    pub(super) fn bring_back(
+        &self,
+        on: &dyn CephConnection,
+        osd: u32,
+        stopped: Option<u64>,
+    ) -> Result<(), HookError> {
+        self.call("start", osd)?;
+        let mut up_since: Option<Duration> = None;
+        until(on, &format!("osd.{osd} did not come up and stay so"), || {
+            let Some(came) = up_from(on, osd)? else {
+                // To begin what still ran was nothing; it has ended since.
+                if up_since.take().is_some() {
+                    self.call("start", osd)?;
+                }
+                return Ok(false);
+            };
+            let since = *up_since.get_or_insert(on.passed());
+            let is_new = stopped.is_some_and(|stopped| stopped != came);
+            Ok((is_new || on.passed().saturating_sub(since) >= GRACE) && answers(on, osd))
         })
     }
 
@@ -111,7 +158,7 @@ impl OsdHook {
 }
 
 /// The map in which the OSD's process came up; `None` if it is down.
-fn up_from(on: &dyn CephConnection, osd: u32) -> Result<Option<u64>, CephError> {
+pub(super) fn up_from(on: &dyn CephConnection, osd: u32) -> Result<Option<u64>, CephError> {
     let map: OsdMapDump = ask(on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
     let found = map.osds.iter().find(|entry| entry.id == u64::from(osd) && entry.up);
     Ok(found.map(|entry| entry.up_from))
@@ -122,33 +169,68 @@ fn answers(on: &dyn CephConnection, osd: u32) -> bool {
     !queue_of(on, osd).is_empty()
 }
 
+/// What [`queue_of`] tells of an OSD that answers and does not tell.
+pub const UNKNOWN_QUEUE: &str = "unknown";
+
 /// The queue that an OSD runs with; empty if it does not answer. Its own `config get` tells another one as soon as the option is removed, while
-/// the process keeps the queue that it began with: mClock's has counters, the other has none.
+/// the process keeps the queue that it began with. mClock's has counters from Squid 19.2.1 and Reef 18.2.5 on; without them the dump of
+/// the queue itself tells.
 pub fn queue_of(on: &dyn CephConnection, osd: u32) -> String {
     let command = json!({"prefix": "perf dump"});
     let found: Result<Map<String, Value>, CephError> = ask(on, &CommandTarget::Osd(osd), &command);
     let Ok(groups) = found else { return String::new() };
     let is_mclock = groups.keys().any(|name| name.starts_with("mclock-shard-queue"));
-    let is_young = !groups.contains_key("osd");
-    match (is_young, is_mclock) {
-        (true, _) => String::new(),
-        (false, true) => "mclock_scheduler".to_owned(),
-        (false, false) => "wpq".to_owned(),
+    if !groups.contains_key("osd") {
+        return String::new();
     }
+    let queue = if is_mclock { "mclock_scheduler" } else { dumped_queue(on, osd) };
+    queue.to_owned()
+}
+
+/// The queue by its dump, an object for each shard with names of its own.
+fn dumped_queue(on: &dyn CephConnection, osd: u32) -> &'static str {
+    let command = json!({"prefix": "dump_op_pq_state"});
+    let shards: Result<Map<String, Value>, CephError> = ask(on, &CommandTarget::Osd(osd), &command);
+    let shards = shards.unwrap_or_default();
+    let every = |names: &[&str]| {
+        let has = |shard: &Value| names.iter().all(|name| shard.get(name).is_some());
+        !shards.is_empty() && shards.values().all(has)
+    };
+    match (every(&["mClockQueues"]), every(&["high_queues", "queues"])) {
+        (true, false) => "mclock_scheduler",
+        (false, true) => "wpq",
+        _ => UNKNOWN_QUEUE,
+    }
+}
+
+/// A file without a name, if there can be one: a hook works without its words, too.
+fn file_for_words() -> Option<File> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("loadline-hook-{}-{number}", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&path).ok()?;
+    std::fs::remove_file(&path).ok()?;
+    Some(file)
 }
 
 fn until(
     on: &dyn CephConnection,
     otherwise: &str,
-    mut is_so: impl FnMut() -> Result<bool, CephError>,
+    mut is_so: impl FnMut() -> Result<bool, HookError>,
 ) -> Result<(), HookError> {
-    for _ in 0..PATIENCE_S {
-        if is_so()? {
-            return Ok(());
+    let began = on.passed();
+    loop {
+        match is_so() {
+            Ok(true) => return Ok(()),
+            // Who does not answer has not said that it is otherwise, while an OSD comes or goes least of all.
+            Ok(false) | Err(HookError::Cluster(_)) => {}
+            Err(error) => return Err(error),
+        }
+        if on.passed().saturating_sub(began) >= Duration::from_secs(PATIENCE_S) {
+            return Err(HookError::Late { what: otherwise.to_owned() });
         }
         on.pause(Duration::from_secs(1));
     }
-    Err(HookError::Late { what: otherwise.to_owned() })
 }
 
 #[cfg(test)]

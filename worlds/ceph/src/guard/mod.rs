@@ -19,7 +19,7 @@ pub use change::ClusterChange;
 pub use error::GuardError;
 pub use held::{APPLICATION, LOCK_KEY};
 pub(crate) use held::{flags_of, holder, is_same, may_become, stored};
-pub use hook::{HookError, NoHook, OsdHook, queue_of};
+pub use hook::{HookError, NoHook, OsdHook, UNKNOWN_QUEUE, queue_of};
 pub use journal::{JournalError, JournalLine, RunJournal};
 pub use plan::{ClusterPlan, WantedRoom, plan};
 pub use undo::{UndoReport, undo};
@@ -196,7 +196,8 @@ impl ClusterGuard {
     /// # Errors
     /// [`GuardError`]; an OSD that may be down is in the journal.
     pub fn stop_osd(&mut self, osd: u32, hook: &OsdHook) -> Result<(), GuardError> {
-        self.make(ClusterChange::Stopped { osd, hook: hook.clone() }, None)?;
+        let up_from = hook::up_from(&*self.on, osd)?;
+        self.make(ClusterChange::Stopped { osd, hook: hook.clone(), up_from }, None)?;
         Ok(hook.stop(&*self.on, osd)?)
     }
 
@@ -216,6 +217,9 @@ impl ClusterGuard {
     /// [`GuardError`]; an OSD that may run with another queue is in the journal.
     pub fn restart_osd(&mut self, osd: u32, hook: &OsdHook) -> Result<(), GuardError> {
         let queue = hook::queue_of(&*self.on, osd);
+        if queue.is_empty() || queue == UNKNOWN_QUEUE {
+            return Err(GuardError::QueueUntold(osd));
+        }
         self.make(ClusterChange::Restarted { osd, hook: hook.clone(), queue }, None)?;
         Ok(hook.restart(&*self.on, osd)?)
     }

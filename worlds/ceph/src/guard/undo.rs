@@ -141,12 +141,9 @@ fn one(
                 _ => Ok(Became::AlreadyGone),
             }
         }
-        ClusterChange::Stopped { osd, hook } => {
-            let map: OsdMapDump = ask(on, &Monitor, &json!({"prefix": "osd dump"}))?;
-            if map.osds.iter().any(|entry| entry.id == u64::from(*osd) && entry.up) {
-                return Ok(Became::AlreadyGone);
-            }
-            hook.start(on, *osd)?;
+        // The map may still say that it is up.
+        ClusterChange::Stopped { osd, hook, up_from } => {
+            hook.bring_back(on, *osd, *up_from)?;
             Ok(Became::Restored)
         }
         // A process keeps the queue that it began with, whatever is stored.
