@@ -69,6 +69,8 @@ pub(crate) struct Calendar {
     file: File,
     /// When the machine began by the drive's clock; its own begins with 0.
     begun: Time,
+    /// The latest that it has ever been.
+    latest: Time,
     waits: bool,
     sequence: u32,
 }
@@ -84,7 +86,8 @@ impl Calendar {
         let shared = FileOffset::new(file.try_clone()?, 0);
         let range = (GuestAddress(0), CalendarLayout::BYTES, Some(shared));
         let memory = GuestMemoryMmap::from_ranges_with_files([range])?;
-        let calendar = Calendar { stream, memory, file, begun: now, waits: false, sequence: 0 };
+        let (begun, latest) = (now, now);
+        let calendar = Calendar { stream, memory, file, begun, latest, waits: false, sequence: 0 };
         calendar.store(CalendarLayout::VERSION, CalendarLayout::VERSION_KNOWN);
         calendar.store(CalendarLayout::LENGTH, CalendarLayout::BYTES as u32);
         calendar.store(CalendarLayout::PLACES, MACHINE + 1);
@@ -99,10 +102,16 @@ impl Calendar {
     }
 
     /// What time it is; while the machine runs, what it was when it last had to do with the drive.
-    pub(crate) fn now(&self) -> Time {
-        // The machine writes it, too.
+    pub(crate) fn now(&mut self) -> Time {
+        // The machine writes it, too. One that sets it back is not followed: the drive has been further.
         let at: u64 = self.load(CalendarLayout::TIME);
-        self.begun + Span::from_nanos(at.min(NEVER_NS))
+        self.latest = self.latest.max(self.begun + Span::from_nanos(at.min(NEVER_NS)));
+        self.latest
+    }
+
+    /// The same on the machine's own clock.
+    fn of_machine(&mut self) -> Span {
+        self.now().since(self.begun)
     }
 
     /// Whether it is the drive's turn.
@@ -119,9 +128,10 @@ impl Calendar {
     }
 
     /// Time goes on while the machine waits; never backwards.
-    pub(crate) fn pass(&self, to: Time) {
+    pub(crate) fn pass(&mut self, to: Time) {
         assert!(self.waits, "whoever runs has the time");
-        self.store(CalendarLayout::TIME, to.max(self.now()).since(self.begun).nanos());
+        let to = to.max(self.now()).since(self.begun);
+        self.store(CalendarLayout::TIME, to.nanos());
     }
 
     /// The machine may run without asking until then, as far as the drive is concerned.
@@ -137,7 +147,7 @@ impl Calendar {
         self.waits = false;
         self.store(CalendarLayout::RUNNING, MACHINE);
         self.sequence = self.sequence.wrapping_add(1);
-        let time_ns = self.load(CalendarLayout::TIME);
+        let time_ns = self.of_machine().nanos();
         self.send(CalendarMessage { op: CalendarOp::Run, sequence: self.sequence, time_ns })
     }
 
@@ -162,10 +172,13 @@ impl Calendar {
                 Ok(())
             }
             CalendarOp::GetTimeOfDay => {
-                let since: u64 = self.load(CalendarLayout::TIME);
-                self.send(acknowledged(TIME_OF_DAY.nanos() + since))
+                let time = TIME_OF_DAY + self.of_machine();
+                self.send(acknowledged(time.nanos()))
             }
-            CalendarOp::Get => self.send(acknowledged(self.load(CalendarLayout::TIME))),
+            CalendarOp::Get => {
+                let time = self.of_machine();
+                self.send(acknowledged(time.nanos()))
+            }
             // All of these are said by memory once it is shared, or need nothing.
             CalendarOp::Request | CalendarOp::Update | CalendarOp::Broadcast => {
                 self.send(acknowledged(0))

@@ -132,7 +132,7 @@ impl VirtualMachine {
     }
 
     /// Promises the machine to be left alone until the drive has something to say.
-    fn promise(&self, device: &ScsiDevice) {
+    fn promise(&mut self, device: &ScsiDevice) {
         let calls = self.session.as_ref().is_some_and(VhostSession::has_calls);
         let now = self.calendar.now();
         let until = if calls { Some(now) } else { device.next_event().map(|at| at.max(now)) };

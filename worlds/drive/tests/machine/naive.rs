@@ -446,6 +446,19 @@ impl KeptClock {
         self.load(CalendarLayout::TIME)
     }
 
+    /// Says that it is another time, which no machine may.
+    pub(crate) fn lie(&self, now: u64) {
+        self.store(CalendarLayout::TIME, now);
+    }
+
+    /// What the drive says when it is asked for the time of day.
+    pub(crate) fn time_of_day(&mut self) -> u64 {
+        self.stream.write_all(&message(CalendarOp::GetTimeOfDay, 0)).unwrap();
+        let mut bytes = [0; CALENDAR_MESSAGE_BYTES];
+        self.stream.read_exact(&mut bytes).unwrap();
+        CalendarMessage::decode(&bytes).unwrap().time_ns
+    }
+
     /// Up to when it may go on by itself.
     pub(crate) fn free_until(&self) -> u64 {
         self.load(CalendarLayout::FREE_UNTIL)

@@ -4,6 +4,7 @@ use crate::answers::read;
 use crate::naive::Machine;
 use crate::{Served, spec};
 use loadline_drive::MediumFault;
+use loadline_wire::calendar::NEVER_NS;
 use std::time::{Duration, Instant};
 
 fn now() -> Instant {
@@ -84,4 +85,27 @@ fn machines_come_one_after_the_other() {
     }
     assert!(served.told()[0].contains("CONFIG_UML_TIME_TRAVEL_SUPPORT"), "{:?}", served.told());
     assert_eq!(served.end().counts.sessions, 2);
+}
+
+/// The clock lies in memory that the machine writes. One that set it back ended the drive, whose model had been further.
+#[test]
+fn time_that_a_machine_sets_back_goes_on_all_the_same() {
+    let served = Served::in_virtual_time(Vec::new());
+    let mut machine = Machine::in_virtual_time(served.socket(), &served.calendar());
+    machine.clock().wait(5_000_000);
+    machine.command(&read(4_000_000, 8, 0), &[], 4096);
+    machine.clock().lie(0);
+    machine.command(&read(8_000_000, 8, 0), &[], 4096);
+    assert_eq!(machine.answers(1)[0].status, 0);
+    assert!(machine.clock().now() > 5_000_000, "{}", machine.clock().now());
+    machine.clock().lie(0);
+    drop(machine);
+    let mut machine = Machine::in_virtual_time(served.socket(), &served.calendar());
+    assert_eq!(machine.run(&read(0, 8, 0), &[], 4096).status, 0);
+    // Nor is it followed behind the end of all time.
+    machine.clock().lie(u64::MAX);
+    assert!(machine.clock().time_of_day() > NEVER_NS);
+    drop(machine);
+    let counts = served.end().counts;
+    assert_eq!((counts.reads[0].commands, counts.reads[0].aborted, counts.sessions), (3, 1, 2));
 }
