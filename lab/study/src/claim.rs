@@ -11,7 +11,7 @@ use loadline_stats::mean_interval;
 use serde::Deserialize;
 
 /// "`figure` of `of` is so many times that of `than`", or without `than` "is so much".
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// The sentence, in words.
@@ -19,16 +19,24 @@ pub struct Claim {
     /// The key of the figure compared.
     pub figure: String,
     /// The setups that are compared; the claim must hold for each.
+    #[serde(default)]
     pub of: Vec<String>,
     /// The setups they are compared with; the claim must hold against each. Without any it is about the figure itself.
     #[serde(default)]
     pub than: Vec<String>,
+    /// In place of `of` and `than`: setups in their order, each of which is compared with the next.
+    #[serde(default)]
+    pub chain: Vec<String>,
     /// The ratio, or the figure itself, as it was printed, to stand beside ours; for one pair of setups.
     pub published: Option<f64>,
     /// The ratio, or the figure itself, is at least this.
     pub at_least: Option<f64>,
     /// The ratio, or the figure itself, is at most this.
     pub at_most: Option<f64>,
+    /// The ratio, or the figure itself, is more than this, which two that are equal are not.
+    pub above: Option<f64>,
+    /// The ratio, or the figure itself, is less than this.
+    pub below: Option<f64>,
 }
 
 /// Shares that lie further apart than this are of different regimes.
@@ -59,25 +67,46 @@ impl Claim {
             let known = kind.figures().iter().map(|figure| figure.key);
             return Err(unknown("figure", &self.figure, known));
         }
-        if self.of.is_empty() {
-            return Err("a claim names at least one setup in `of`".to_owned());
-        }
-        if self.published.is_some() && (self.of.len() > 1 || self.than.len() > 1) {
+        self.check_setups()?;
+        if self.published.is_some() && self.pairs().count() > 1 {
             return Err("`published` stands beside one setup, or one pair of them".to_owned());
+        }
+        if self.at_least.and(self.above).or(self.at_most.and(self.below)).is_some() {
+            return Err(
+                "one bound at each end: `at_least` or `above`, `at_most` or `below`".to_owned()
+            );
         }
         match self.is_tested() || self.published.is_some() {
             true => Ok(()),
-            false => Err("a claim has a bound: `at_least`, `at_most` or both".to_owned()),
+            false => {
+                Err("a claim has a bound: `at_least` or `above`, `at_most` or `below`".to_owned())
+            }
+        }
+    }
+
+    fn check_setups(&self) -> Result<(), String> {
+        match (self.chain.len(), self.of.is_empty() && self.than.is_empty()) {
+            (0, _) if self.of.is_empty() => {
+                Err("a claim names at least one setup in `of`, or an order in `chain`".to_owned())
+            }
+            (1.., false) => Err("`chain` stands in place of `of` and `than`".to_owned()),
+            (1, _) => Err("`chain` has at least two setups".to_owned()),
+            _ => Ok(()),
         }
     }
 
     fn is_tested(&self) -> bool {
-        self.at_least.is_some() || self.at_most.is_some()
+        self.given_bounds().next().is_some()
+    }
+
+    /// Whether it is about ratios, as against the figure itself.
+    fn is_of_ratios(&self) -> bool {
+        !self.than.is_empty() || !self.chain.is_empty()
     }
 
     /// The setups that the claim names.
     pub(crate) fn setups(&self) -> impl Iterator<Item = &String> {
-        self.of.iter().chain(&self.than)
+        self.of.iter().chain(&self.than).chain(&self.chain)
     }
 
     /// The claim tested against results, if it has a bound; undecided while one of its setups is missing.
@@ -159,7 +188,7 @@ impl Claim {
     }
 
     fn given_bounds(&self) -> impl Iterator<Item = f64> {
-        self.at_least.into_iter().chain(self.at_most)
+        [self.at_least, self.at_most, self.above, self.below].into_iter().flatten()
     }
 
     /// That a bound lies within the interval of what the repeats show, if it does. Equal repeats have none, and are not unsure at a bound.
@@ -220,7 +249,9 @@ impl Claim {
             true => vec![None],
             false => self.than.iter().map(Some).collect(),
         };
-        self.of.iter().flat_map(move |left| others.clone().into_iter().map(move |o| (left, o)))
+        let all = self.of.iter();
+        let all = all.flat_map(move |left| others.clone().into_iter().map(move |o| (left, o)));
+        all.chain(self.chain.iter().zip(self.chain.iter().skip(1).map(Some)))
     }
 
     /// What the bounds are about.
@@ -232,25 +263,30 @@ impl Claim {
         (of > 0.0 && than > 0.0).then(|| of / than)
     }
 
-    fn allows(&self, value: f64) -> bool {
+    pub(crate) fn allows(&self, value: f64) -> bool {
         self.at_least.is_none_or(|least| value >= least)
             && self.at_most.is_none_or(|most| value <= most)
+            && self.above.is_none_or(|bound| value > bound)
+            && self.below.is_none_or(|bound| value < bound)
     }
 
     fn bounds(&self, figure: &Figure) -> String {
-        let print = |bound: f64| match self.than.is_empty() {
-            true => print(figure, bound),
-            false => format!("{bound} ×"),
+        let print = |bound: f64| match self.is_of_ratios() {
+            false => print(figure, bound),
+            true => format!("{bound} ×"),
         };
-        match (self.at_least, self.at_most) {
-            (Some(least), Some(most)) if self.than.is_empty() => {
-                format!("{} to {}", print(least), print(most))
-            }
-            (Some(least), Some(most)) => format!("{least} to {most} ×"),
-            (Some(least), None) => format!("at least {}", print(least)),
-            (None, Some(most)) => format!("at most {}", print(most)),
-            (None, None) => unreachable!("a claim without a bound is not tested"),
+        if let (Some(least), Some(most)) = (self.at_least, self.at_most) {
+            let least = if self.is_of_ratios() { least.to_string() } else { print(least) };
+            return format!("{least} to {}", print(most));
         }
+        let all = [
+            ("at least", self.at_least),
+            ("more than", self.above),
+            ("at most", self.at_most),
+            ("less than", self.below),
+        ];
+        let said = all.into_iter().filter_map(|(word, it)| Some(format!("{word} {}", print(it?))));
+        said.collect::<Vec<_>>().join(" and ")
     }
 
     fn undecided(&self, left: &str, right: Option<&String>) -> Statement {
@@ -287,9 +323,8 @@ mod tests {
             figure: "client/iops".to_owned(),
             of: vec!["a".to_owned(), "b".to_owned()],
             than: vec!["slow".to_owned()],
-            published: None,
             at_least: Some(4.0),
-            at_most: None,
+            ..Claim::default()
         };
         let check = |setups: &[SetupResult], holds: Option<bool>| {
             assert_eq!(test(&claim, setups).holds, holds, "{:?}", test(&claim, setups));
@@ -314,6 +349,7 @@ mod tests {
             published: Some(2.0),
             at_least: Some(1.5),
             at_most: Some(2.5),
+            ..Claim::default()
         };
         let of = |name: &str, puts: f64, share: f64, published: f64| {
             let setup = Configuration { name: name.to_owned(), ..Default::default() };
@@ -361,9 +397,8 @@ mod tests {
             figure: "client/iops".to_owned(),
             of: vec!["a".to_owned()],
             than: vec!["b".to_owned()],
-            published: None,
             at_least: Some(1.0),
-            at_most: None,
+            ..Claim::default()
         };
         let host = Place::Host(HostPlace {
             disks: RealDisks::Files("disk".into()),
@@ -402,9 +437,9 @@ mod tests {
             figure: "client/iops".to_owned(),
             of: vec!["a".to_owned()],
             than: than.iter().map(|name| (*name).to_owned()).collect(),
-            published: None,
             at_least: Some(at_least),
             at_most: Some(at_most),
+            ..Claim::default()
         };
         let repeated = |name, iops: [f64; 3]| {
             let repeat = |iops| Repeat { seed: 1, figures: setup(name, iops).figures };
@@ -431,16 +466,49 @@ mod tests {
         check(claim(&[], 7.0, 20.0), [9.0, 10.0, 11.0], Some(true), "");
     }
 
+    /// Two that are equal are in no order, and each setup is compared with the next alone.
+    #[test]
+    fn a_chain_holds_for_each_with_the_next() {
+        let claim = Claim {
+            text: "most under a, then b, then c".to_owned(),
+            figure: "client/iops".to_owned(),
+            chain: ["a", "b", "c"].map(str::to_owned).into(),
+            above: Some(1.0),
+            ..Claim::default()
+        };
+        assert_eq!(claim.check(StudyKind::Recovery), Ok(()));
+        let check = |iops: [f64; 3], holds: bool| {
+            let [a, b, c] = iops;
+            let found = test(&claim, &[setup("c", c), setup("a", a), setup("b", b)]);
+            assert_eq!(found.holds, Some(holds), "{found:?}");
+            found.detail
+        };
+        let detail = check([300.0, 200.0, 100.0], true);
+        assert_eq!(detail, "a is 1.50 × b, b is 2.00 × c; stated: more than 1 ×");
+        check([200.0, 300.0, 100.0], false);
+        check([300.0, 100.0, 200.0], false);
+        check([300.0, 200.0, 200.0], false);
+        assert_eq!(test(&claim, &[setup("a", 2.0), setup("b", 1.0)]).holds, None);
+        let wrong = |claim: Claim, says: &str| {
+            let why = claim.check(StudyKind::Recovery).expect_err("it is not complete");
+            assert!(why.contains(says), "{why}");
+        };
+        let chain = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        wrong(Claim { chain: chain(&["a"]), ..claim.clone() }, "at least two setups");
+        wrong(Claim { of: chain(&["a"]), ..claim.clone() }, "in place of `of`");
+        wrong(Claim { at_least: Some(2.0), ..claim.clone() }, "one bound at each end");
+        wrong(Claim { above: None, ..claim.clone() }, "a claim has a bound");
+        wrong(Claim { chain: Vec::new(), ..claim }, "an order in `chain`");
+    }
+
     #[test]
     fn a_claim_without_a_comparison_is_about_the_figure_itself() {
         let claim = Claim {
             text: "the reservation is kept".to_owned(),
             figure: "reservation/shortfall".to_owned(),
             of: vec!["a".to_owned(), "b".to_owned()],
-            than: Vec::new(),
-            published: None,
-            at_least: None,
             at_most: Some(0.02),
+            ..Claim::default()
         };
         let reserved = |name: &str, shortfall: f64| {
             let setup = setup(name, 1.0);

@@ -290,7 +290,10 @@ fn marked(entries: Vec<(Spanned<String>, PublishedNode)>) -> Option<PublishedFig
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Figures;
     use crate::library::Library;
+    use crate::place::Place;
+    use crate::result::{Configuration, SetupResult};
     use crate::shelf::Shelf;
 
     fn read(text: &str) -> Result<Vec<PublishedSet>, InputError> {
@@ -391,6 +394,111 @@ mod tests {
                 let depth = iops.value * mean.value / 1e3;
                 assert!((depth / 64.0 - 1.0).abs() < 0.016, "{setup}: depth {depth}");
             }
+        }
+    }
+
+    /// Every published study with its kind.
+    fn all() -> Vec<(StudyKind, PublishedSet)> {
+        let read = |(name, kind)| {
+            let source = Library::built_in().find(Shelf::Published, name).unwrap();
+            let sets = PublishedSet::read(&source, kind).unwrap();
+            sets.into_iter().map(move |set| (kind, set))
+        };
+        let shelf = [
+            ("recovery", StudyKind::Recovery),
+            ("checkpoint", StudyKind::Checkpoint),
+            ("services", StudyKind::Services),
+        ];
+        shelf.into_iter().flat_map(read).collect()
+    }
+
+    /// What a study would say that showed the published figures.
+    fn as_published(set: &PublishedSet) -> Vec<SetupResult> {
+        let of = |(name, published): &(String, PublishedFigures)| {
+            let setup = Configuration { name: name.clone(), ..Configuration::default() };
+            let mut figures = Figures::default();
+            published.0.iter().for_each(|(key, figure)| figures.put(key, figure.value));
+            SetupResult { setup, figures, ..SetupResult::default() }
+        };
+        set.setups.iter().map(of).collect()
+    }
+
+    /// The claims that these figures refute, but for those whose own printed figure does so.
+    fn refuted(kind: StudyKind, set: &PublishedSet, setups: &[SetupResult]) -> Vec<String> {
+        let told =
+            set.claims.iter().filter(|claim| claim.published.is_none_or(|of| claim.allows(of)));
+        let tested = told.filter_map(|claim| claim.test(kind, &Place::Sim, setups));
+        tested.filter(|said| said.holds == Some(false)).map(|said| said.text).collect()
+    }
+
+    #[test]
+    fn what_is_claimed_of_published_figures_is_so_of_them() {
+        for (kind, set) in all() {
+            assert_eq!(refuted(kind, &set, &as_published(&set)), [""; 0], "{}", set.study);
+        }
+    }
+
+    /// "Most under WPQ(Def), then high_client_ops" was held where high_client_ops had more, "fastest, then, then" by three equal times,
+    /// and "fastest and slowest" whatever stood between: each compared only some of the setups that its sentence puts in order.
+    #[test]
+    fn an_order_holds_for_no_other_one() {
+        let orders: [(&str, &str, &[&str]); 6] = [
+            (
+                "scrub-nvme",
+                "scrub/seconds",
+                &["WPQ", "high_client_ops", "balanced", "high_recovery_ops"],
+            ),
+            (
+                "recovery-nvme",
+                "recovery/objects_per_s",
+                &["WPQ(BST)", "high_recovery_ops", "balanced", "high_client_ops"],
+            ),
+            (
+                "recovery-nvme",
+                "client/clat_ms/first",
+                &["high_client_ops", "balanced", "high_recovery_ops"],
+            ),
+            (
+                "recovery-hdd-wal",
+                "client/iops",
+                &["WPQ(Def)", "high_client_ops", "balanced", "high_recovery_ops", "WPQ(BST)"],
+            ),
+            (
+                "recovery-hdd-wal",
+                "recovery/objects_per_s",
+                &["high_recovery_ops", "balanced", "high_client_ops"],
+            ),
+            ("scrub-nvme", "scrub/seconds", &["scrub first", "WPQ"]),
+        ];
+        for (study, figure, order) in orders {
+            let (kind, set) = all().into_iter().find(|(_, set)| set.study == study).unwrap();
+            let published = |name: &str| set.setup(name).unwrap().get(figure).unwrap().value;
+            for pair in order.windows(2) {
+                let (a, b) = (published(pair[0]), published(pair[1]));
+                for (what, values) in [("exchanged", [b, a]), ("equal", [a, a])] {
+                    let mut setups = as_published(&set);
+                    for (name, value) in pair.iter().zip(values) {
+                        let setup = setups.iter_mut().find(|setup| setup.name() == *name).unwrap();
+                        setup.figures.put(figure, value);
+                    }
+                    let found = refuted(kind, &set, &setups);
+                    assert!(!found.is_empty(), "{study}, {figure}: {pair:?} {what}");
+                }
+            }
+        }
+    }
+
+    /// One profile of three was compared, within bounds that the sentence does not tell.
+    #[test]
+    fn ten_slots_take_what_is_printed_under_every_profile() {
+        let (kind, set) = all().into_iter().find(|(_, set)| set.study == "scrub-nvme").unwrap();
+        for profile in ["high_client_ops", "balanced", "high_recovery_ops"] {
+            let mut setups = as_published(&set);
+            let five = set.setup(profile).unwrap().get("scrub/seconds").unwrap().value;
+            let ten = format!("{profile}, 10 slots");
+            let ten = setups.iter_mut().find(|setup| setup.name() == ten).unwrap();
+            ten.figures.put("scrub/seconds", 0.56 * five);
+            assert_eq!(refuted(kind, &set, &setups).len(), 1, "{profile}");
         }
     }
 }
