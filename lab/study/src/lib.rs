@@ -54,6 +54,7 @@ mod facts;
 mod host;
 mod pairs;
 mod promise;
+mod promise_terms;
 mod published;
 mod real_runs;
 mod reservation;

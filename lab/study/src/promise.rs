@@ -63,6 +63,11 @@ pub struct ImageResult {
     pub promise: Option<PromiseResult>,
 }
 
+/// What an open loop of this rate asks for in a second, when its arrivals are few.
+pub(crate) fn least_offered(rate: f64) -> f64 {
+    (rate - DEVIATIONS * rate.sqrt()).max(0.0)
+}
+
 /// What is promised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientPromise {
@@ -75,7 +80,7 @@ pub(crate) struct ClientPromise {
 }
 
 impl ClientPromise {
-    fn owed(&self) -> f64 {
+    pub(crate) fn owed(&self) -> f64 {
         self.owed_of(self.offered_iops)
     }
 
@@ -86,7 +91,6 @@ impl ClientPromise {
 
     /// What a second must at least show.
     fn kept_from(&self) -> f64 {
-        let least_offered = |offered: f64| (offered - DEVIATIONS * offered.sqrt()).max(0.0);
         KEPT_FROM * self.owed_of(self.offered_iops.map(least_offered))
     }
 

@@ -163,6 +163,16 @@ impl OsdSetup {
         Some(reservation.part)
     }
 
+    /// The capacity of an OSD in IOPS by which mClock divides it, where it was typed for the setup or measured for its drive.
+    pub(crate) fn stored_capacity_iops(&self) -> Option<f64> {
+        let in_force = self.plan().capacity.iops;
+        let is_it = |edit: &SettingEdit| {
+            let value = edit.value.as_ref().and_then(|value| value.parse().ok());
+            edit.option.starts_with("osd_mclock_max_capacity_iops") && value == Some(in_force)
+        };
+        self.stored.edits.iter().any(is_it).then_some(in_force)
+    }
+
     /// What is stored, as Ceph's own commands take it: without units, and in an order in which each may be set.
     pub(crate) fn for_ceph(&self) -> Vec<(String, String)> {
         let table = OptionTable::new(&self.preset);

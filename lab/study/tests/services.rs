@@ -76,6 +76,9 @@ fn services_run_beside_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let setups = "baseline,WPQ,balanced (loadline)";
     let result = run(folder.path(), inputs("everything", &set), setups);
+    // What it offers, which half of the disks is more than: it was owed half of it.
+    let promise = result.setups[2].promise.expect("half is reserved");
+    assert_eq!((promise.owed_iops, result.setups[1].promise.unwrap().owed_iops), (500.0, 0.0));
     for setup in &result.setups[1..] {
         for (service, all) in [("scrub", 400.0), ("trim", 100.0), ("removal", 900.0)] {
             assert_eq!(figure(setup, &format!("{service}/objects")), all, "{}", setup.name());
@@ -87,6 +90,17 @@ fn services_run_beside_each_other() {
         assert!((50.0..=100.0).contains(&missed), "{missed}");
         assert_eq!(figure(setup, "recovery/objects_left"), 0.0);
     }
+}
+
+/// Four disks of 3,000 writes a second carry three copies of 4,000, whatever their drive could do; half of that is reserved.
+#[test]
+fn an_open_loop_is_promised_a_share_of_the_capacity_in_force() {
+    let set = ["scale=1", "removal_objects=30", "clients=2 s", "begin=1 s", "image=64 MiB"];
+    let stored = ["rate=3000", "osd_mclock_max_capacity_iops_ssd=3000"];
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = inputs("delete-nvme", &[&set[..], &stored].concat());
+    let result = run(folder.path(), inputs, "baseline,balanced (loadline)");
+    assert_eq!(result.setups[1].promise.map(|promise| promise.owed_iops), Some(2000.0));
 }
 
 /// A service that does not end within the limit has a rate and no time, and that is said.

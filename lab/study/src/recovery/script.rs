@@ -12,6 +12,7 @@ use crate::on_ceph;
 use crate::place::Place;
 use crate::placed::placed;
 use crate::promise::{ClientPromise, ImageResult, PromiseResult};
+use crate::promise_terms::PromiseTerms;
 use crate::published::PublishedSet;
 use crate::record::{ImageRecord, RunRecord};
 use crate::result::{DriveSummary, NamedValue, SetupResult};
@@ -137,8 +138,7 @@ impl Script for RecoveryStudy {
         let quiet_p99 = all().find(is_quiet).and_then(|(setup, _)| p99(setup));
         for ((setup, (place, runs)), alone_iops) in setups.iter_mut().zip(answers).zip(alone) {
             if let Some(alone_iops) = alone_iops.filter(|_| recovered(setup)) {
-                let share = self.setups[*place].osds.reserved_for_clients();
-                setup.promise = self.promise(*place, share, alone_iops).judge(runs);
+                setup.promise = self.promise_terms(*place, alone_iops).promise(runs).judge(runs);
             }
             setup.images = self.image_results(*place, runs);
             let of_images = setup.images.iter().filter_map(|image| image.promise.as_ref());
@@ -259,15 +259,13 @@ impl RecoveryStudy {
         words.collect::<Vec<_>>().join(" or ")
     }
 
-    /// What clients are promised who complete so much alone. An open loop that keeps its rate alone does not show what the disks could
-    /// do: there the stored capacity tells, each write being one on every copy.
-    fn promise(&self, place: usize, share: Option<f64>, alone_iops: f64) -> ClientPromise {
+    /// By what it is told what the clients of a setup are promised, who complete so much alone.
+    fn promise_terms(&self, place: usize, alone_iops: f64) -> PromiseTerms<'_> {
         let ClusterShape { osds, copies, .. } = self.cluster;
-        let stored = self.drive.capacity_iops * f64::from(osds) / f64::from(copies);
-        let rates = self.setups[place].images.iter().map(|image| self.load_of(image).rate);
+        let of = &self.setups[place];
+        let rates = of.images.iter().map(|image| self.load_of(image).rate);
         let offered_iops = rates.sum::<Option<f64>>();
-        let alone_iops = if offered_iops.is_some() { alone_iops.max(stored) } else { alone_iops };
-        ClientPromise { share, alone_iops, offered_iops }
+        PromiseTerms { setup: &of.osds, osds, copies, alone_iops, offered_iops }
     }
 
     /// The names of a setup's images, the clients' own first.

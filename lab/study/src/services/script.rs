@@ -2,7 +2,7 @@
 
 use super::file::TimesSection;
 use super::run;
-use super::study::{ServicesSteps, ServicesStudy};
+use super::study::{ServicesCluster, ServicesSteps, ServicesStudy};
 use super::work::scaled;
 use crate::beside::{BesideResult, BesideTerms, BesideVerdict};
 use crate::chance::one_run_is_close;
@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::on_ceph;
 use crate::place::Place;
 use crate::placed::placed;
-use crate::promise::ClientPromise;
+use crate::promise_terms::PromiseTerms;
 use crate::published::PublishedSet;
 use crate::real_runs;
 use crate::record::RunRecord;
@@ -141,9 +141,11 @@ impl Script for ServicesStudy {
         };
         for (setup, (place, runs)) in setups.iter_mut().zip(answers) {
             if has_services(setup) {
-                let share = self.setups[*place].osds.reserved_for_clients();
-                let offered_iops = self.load.rate;
-                setup.promise = ClientPromise { share, alone_iops, offered_iops }.judge(runs);
+                let ServicesCluster { osds, copies, .. } = self.cluster;
+                let (setup_of, offered_iops) = (&self.setups[*place].osds, self.load.rate);
+                let terms =
+                    PromiseTerms { setup: setup_of, osds, copies, alone_iops, offered_iops };
+                setup.promise = terms.promise(runs).judge(runs);
             }
         }
     }
