@@ -136,7 +136,12 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
         repeats: answers
             .iter()
             .zip(repeats)
-            .map(|(record, figures)| Repeat { seed: record.seed, figures })
+            .map(|(record, mut figures)| {
+                if let Some(kept) = ReservationResult::of(&[record]) {
+                    figures.put("reservation/demand", kept.demand);
+                }
+                Repeat { seed: record.seed, figures }
+            })
             .collect(),
         variants: variants.iter().map(|record| variant(record)).collect(),
         spread: spread(study, &placements),

@@ -47,6 +47,7 @@ mod waits;
 
 // What is made of the records.
 mod beside;
+mod beside_figure;
 mod claim;
 mod compare;
 mod conclude;

@@ -144,10 +144,10 @@ impl PromiseResult {
         self.kept_from_iops < KEPT_FROM * self.owed_iops * (1.0 - 1e-9)
     }
 
-    /// The part of what was owed that did not come in the worst second.
+    /// The part of what a second is kept from that did not come in the worst one: none where all are kept.
     pub fn shortfall(&self) -> f64 {
-        match self.owed_iops > 0.0 {
-            true => (1.0 - self.worst_iops / self.owed_iops).max(0.0),
+        match self.kept_from_iops > 0.0 {
+            true => (1.0 - self.worst_iops / self.kept_from_iops).max(0.0),
             false => 0.0,
         }
     }
@@ -211,7 +211,8 @@ mod tests {
                 ClientPromise { share: Some(share), alone_iops: 17_700.0, offered_iops: None };
             let (kept, short, shortfall) = judged(promise, &[got * 17_700.0; 3]);
             assert_eq!((kept, short), (Some(false), 3), "{name}");
-            assert!((shortfall - (1.0 - got / share)).abs() < 1e-9, "{name}: {shortfall}");
+            let wanted = 1.0 - got / (KEPT_FROM * share);
+            assert!((shortfall - wanted).abs() < 1e-9, "{name}: {shortfall}");
         }
     }
 
@@ -225,7 +226,8 @@ mod tests {
     fn an_open_loop_is_owed_no_more_than_it_asks_for() {
         let slow = ClientPromise { offered_iops: Some(900.0), ..CLOSED };
         assert_eq!(judged(slow, &[900.0, 880.0]).0, Some(true));
-        assert_eq!(judged(slow, &[900.0, 770.0]).0, Some(true), "arrivals vary by as much");
+        let (kept, _, shortfall) = judged(slow, &[900.0, 770.0]);
+        assert_eq!((kept, shortfall), (Some(true), 0.0), "arrivals vary by as much");
         assert_eq!(judged(slow, &[900.0, 760.0]).0, Some(false));
         let fast = ClientPromise { offered_iops: Some(15_000.0), ..CLOSED };
         assert_eq!(judged(fast, &[9_600.0]).0, Some(true), "half is promised");

@@ -88,7 +88,7 @@ pub(crate) const FIGURES: [Figure; 28] = [
         "reservation/shortfall",
         ("reservation", "short"),
         Neither,
-        "the share of what clients, or one of the images, were owed, end to end, that did not complete in the worst second",
+        "the share of what a second of the clients', or of one of the images', counts as kept from that did not complete in the worst one",
     )
     .printed(Print::Percent)
     .concluded()

@@ -5,6 +5,7 @@ use super::run;
 use super::study::{ServicesCluster, ServicesSteps, ServicesStudy};
 use super::work::scaled;
 use crate::beside::{BesideResult, BesideTerms, BesideVerdict};
+use crate::beside_figure::put_share_of_baseline;
 use crate::chance::one_run_is_close;
 use crate::input::InputError;
 use crate::job::Job;
@@ -120,12 +121,7 @@ impl Script for ServicesStudy {
             let count = SERVICES.iter().filter(|service| ran(service, setup)).count();
             setup.figures.put("services", count as f64);
         }
-        let baseline = setups.iter().find(|setup| !has_services(setup));
-        let Some(baseline) = baseline.and_then(|setup| setup.figure("client/iops")) else { return };
-        for setup in setups.iter_mut().filter(|setup| has_services(setup)) {
-            let iops = setup.figure("client/iops").unwrap_or(0.0);
-            setup.figures.put("share_of_baseline", iops / baseline);
-        }
+        put_share_of_baseline(setups, has_services);
     }
 
     fn judge(&self, setups: &mut [SetupResult], answers: &[(usize, Vec<&RunRecord>)]) {
