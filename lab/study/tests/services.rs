@@ -184,6 +184,38 @@ fn services_run_on_real_files() {
     assert_eq!(done, [60.0, 0.0, 20.0, 0.0]);
 }
 
+/// Clients on files of this machine went on beside a removal after their end, for as long as it took: it was measured beside a full loop, where a
+/// simulated one had the disks for itself. Under WPQ each of an OSD's three groups pauses for a second behind the first thirty of its forty objects.
+#[test]
+fn clients_on_real_files_end_at_their_end() {
+    let set = [
+        "scale=1",
+        "removal_objects=160",
+        "image=16 MiB",
+        "clients=1 s",
+        "begin=0.2 s",
+        "depth=4",
+        "pgs=4",
+    ];
+    let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut removed = on_files(disks.path(), inputs("delete-nvme", &set));
+    removed.study.text = removed.study.text.replace(
+        "objects = 100_000\nobject_size = \"4 MiB\"",
+        "objects = 100_000\nobject_size = \"64 KiB\"",
+    );
+    let result = run(out.path(), removed, "WPQ");
+    let setup = &result.setups[0];
+    let seconds = figure(setup, "removal/seconds");
+    assert!(seconds > 2.0, "pauses of three seconds are in it: {seconds}");
+    assert!(figure(setup, "client/seconds") < 1.5);
+    let clients = setup.series.service.iter().filter(|row| row.class == "client");
+    let clients: Vec<&Vec<f64>> = clients.map(|row| &row.iops).collect();
+    assert!(!clients.is_empty() && clients.iter().all(|iops| iops.len() >= 3), "{clients:?}");
+    for iops in clients {
+        assert!(iops[0] > 0.0 && iops[2..].iter().all(|iops| *iops == 0.0), "{iops:?}");
+    }
+}
+
 /// A removed snapshot beside a small scrub.
 const TRIMMED: &str =
     "[trim]\nobjects = 24\nobject_size = \"256 KiB\"\nclones = 20\n\n[scrub]\nobjects = 60";

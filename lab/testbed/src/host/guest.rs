@@ -65,6 +65,11 @@ impl Guest {
         Ok(now)
     }
 
+    /// Lets the clients send nothing more; what is under way still ends.
+    pub(super) fn end(&mut self) {
+        self.loads.iter_mut().for_each(Loads::stop);
+    }
+
     /// The loads, to read their results.
     pub(super) fn loads(&self) -> Option<&Loads> {
         self.loads.as_ref()

@@ -336,6 +336,7 @@ impl Testbed for Hosted {
             outside: Outside::Way(seen.outside),
         };
         let records = loads.records(self.guest.now());
+        self.guest.end();
         self.processors.loaded(records.iter().map(|seen| seen.latency.count()).sum());
         self.facts.processors = Some(self.processors.found());
         match self.guest.failed_ops() {
