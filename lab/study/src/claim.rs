@@ -147,6 +147,27 @@ impl Claim {
         })
     }
 
+    /// The same of a published claim where a part of the work was done: what grows with the work is comparable at one scale only.
+    pub(crate) fn test_at_scale(
+        &self,
+        scale: f64,
+        (kind, place): (StudyKind, &Place),
+        setups: &[SetupResult],
+    ) -> Option<Statement> {
+        let mut said = self.test(kind, place, setups)?;
+        let figure = kind.figure(&self.figure).filter(|figure| figure.grows && scale != 1.0);
+        if let Some(figure) = figure.filter(|_| said.holds.is_some() || !said.undecided.is_empty())
+        {
+            let grows = format!(
+                "{} is not comparable at {scale} of the work: leave out --quick and --set scale",
+                figure.label()
+            );
+            said.holds = None;
+            said.undecided.insert(0, grows);
+        }
+        Some(said)
+    }
+
     /// Ours beside the published ratio, if there is one.
     pub(crate) fn ratio(&self, kind: StudyKind, setups: &[SetupResult]) -> Option<ComparedRatio> {
         let published = self.published?;
@@ -427,6 +448,35 @@ mod tests {
         check(&Place::Sim, doubted(None), None, "b: it fell behind");
         check(&Place::Sim, doubted(Some("client/iops")), None, "b: it fell behind");
         check(&Place::Sim, doubted(Some("recovery/seconds")), Some(true), "");
+    }
+
+    /// A study of a twentieth of the work said that its times are not comparable, and which published claims hold by them.
+    #[test]
+    fn times_of_a_part_of_the_work_decide_nothing_published() {
+        let claim = |figure: &str| Claim {
+            text: "WPQ is fastest".to_owned(),
+            figure: figure.to_owned(),
+            of: vec!["a".to_owned()],
+            than: vec!["WPQ".to_owned()],
+            above: Some(1.0),
+            ..Claim::default()
+        };
+        let setups = [("a", 800.0), ("WPQ", 700.0)].map(|(name, value)| {
+            let figures = [("scrub/seconds", value), ("client/iops", value)];
+            SetupResult { figures: Figures::default().with(figures), ..setup(name, 1.0) }
+        });
+        let said = |figure: &str, scale: f64, setups: &[SetupResult]| {
+            let study = (StudyKind::Services, &Place::Sim);
+            let said = claim(figure).test_at_scale(scale, study, setups).expect("it has a bound");
+            (said.holds, said.undecided.concat())
+        };
+        assert_eq!(said("scrub/seconds", 1.0, &setups), (Some(true), String::new()));
+        assert_eq!(said("client/iops", 0.05, &setups), (Some(true), String::new()));
+        let why =
+            "scrub time is not comparable at 0.05 of the work: leave out --quick and --set scale";
+        assert_eq!(said("scrub/seconds", 0.05, &setups), (None, why.to_owned()));
+        // What was not run is not undecided for that.
+        assert_eq!(said("scrub/seconds", 0.05, &setups[..1]), (None, String::new()));
     }
 
     /// Three runs of 0.97, 1.10 and 1.03 have a mean of 1.033, and "3 to 5 %" was held by it.

@@ -58,7 +58,9 @@ pub fn conclude(
     let notes = study.published.iter().flat_map(|set| set.notes_about(&names));
     warnings.extend(notes.map(str::to_owned));
     let tested = |claim: &Claim| claim.test(study.kind, &study.place, &setups);
-    let statements: Vec<Statement> = claims().filter_map(tested).collect();
+    let of = (study.kind, &study.place);
+    let published = |claim: &Claim| claim.test_at_scale(study.scale, of, &setups);
+    let statements: Vec<Statement> = claims().filter_map(published).collect();
     let expectations = study.expectations.iter().filter_map(tested);
     let expected: Vec<Statement> = expectations.chain(study.script.expected(&setups)).collect();
     warnings.extend(untold(&setups, statements.iter().chain(&expected)));
