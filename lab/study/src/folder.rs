@@ -130,6 +130,16 @@ impl RunFolder {
         self.write_json("results.json", result)
     }
 
+    /// Takes the result away, if there is one.
+    pub(crate) fn remove_result(&self) -> Result<(), FolderError> {
+        match fs::remove_file(self.path.join("results.json")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(self.unwritable("results.json", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Writes the stages of traced ops in the form that trace viewers open.
     pub fn write_trace(&self, trace: &serde_json::Value) -> Result<(), FolderError> {
         self.write_whole("trace.json", &trace.to_string())

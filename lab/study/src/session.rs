@@ -91,10 +91,15 @@ impl Session {
         }
         let records: Vec<RunRecord> = folder.records()?;
         let recorded = |job: &Job| records.iter().any(|record| record.key == job.key);
-        if !plan(&study, &request).iter().all(recorded) {
+        let lacks_runs = !plan(&study, &request).iter().all(recorded);
+        if lacks_runs {
             study.before_runs(facts.jobs)?;
         }
         folder.create()?;
+        if lacks_runs {
+            // It is of fewer runs than are asked for, and nobody could tell once the manifest asks for more.
+            folder.remove_result()?;
+        }
         let (facts, busy_seconds) = match before {
             Some(before) => (continued(before.facts, facts), before.busy_seconds),
             None => (facts, 0.0),

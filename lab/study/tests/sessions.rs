@@ -156,6 +156,19 @@ fn what_is_finished_can_be_read_while_more_is_under_way() {
     assert!(result.warnings.iter().any(|warning| warning.contains(says)), "{:?}", result.warnings);
 }
 
+/// A finished study was asked for more repeats and interrupted: `study compare` took the result of before for that of all of them.
+#[test]
+fn a_result_of_fewer_runs_than_are_asked_for_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), order("baseline"), 1);
+    let result = || RunFolder::at(folder.path()).result().unwrap();
+    assert_eq!(result().unwrap().setups.len(), 1);
+    drop(open(folder.path(), order("baseline")).unwrap());
+    assert!(result().is_some(), "it is of all that is asked for");
+    drop(open(folder.path(), order("baseline,WPQ(Def)")).unwrap());
+    assert!(result().is_none());
+}
+
 #[test]
 fn a_folder_suffices_to_read_the_study_again() {
     let folder = tempfile::tempdir().unwrap();
