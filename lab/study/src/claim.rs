@@ -121,7 +121,8 @@ impl Claim {
         let mut detail = Vec::new();
         for (left, right) in self.pairs() {
             let Some(value) = self.measure(setups, left, right) else {
-                return Some(self.undecided(left, right));
+                let undecided = self.doubts(setups);
+                return Some(Statement { undecided, ..self.undecided(left, right) });
             };
             holds &= self.allows(value);
             is_close |= self.is_close(value);

@@ -86,9 +86,12 @@ impl Figure {
 }
 
 impl SetupResult {
-    /// A figure in every repeat that has it.
+    /// A figure in every repeat that has it; of an end that some repeat did not see, in none.
     pub fn in_repeats(&self, figure: &Figure) -> Vec<f64> {
-        self.repeats.iter().filter_map(|repeat| repeat.figures.get(figure.key)).collect()
+        let repeats = self.repeats.iter();
+        let found = repeats.filter_map(|repeat| repeat.figures.get(figure.key));
+        let found: Vec<f64> = found.collect();
+        if figure.ends && found.len() < self.repeats.len() { Vec::new() } else { found }
     }
 }
 

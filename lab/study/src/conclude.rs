@@ -8,7 +8,8 @@ use crate::plan::{StudyRequest, plan};
 use crate::record::RunRecord;
 use crate::reservation::ReservationResult;
 use crate::result::{
-    PlacementSpread, Repeat, SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
+    FigureDoubt, PlacementSpread, Repeat, SetupResult, Spread, Statement, StudyResult, VERSION,
+    Variant,
 };
 use crate::study::Study;
 use loadline_stats::mean;
@@ -128,7 +129,7 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
     }
     SetupResult {
         setup: study.setups[setup].clone(),
-        doubts: Vec::new(),
+        doubts: unended(figures, &repeats),
         figures: means,
         published: published(study, &study.setups[setup].name),
         published_curves: match &study.published {
@@ -154,6 +155,21 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
         beside: None,
         reservation,
     }
+}
+
+/// Of what ended in some repeats alone there is no figure.
+fn unended(figures: &[Figure], repeats: &[Figures]) -> Vec<FigureDoubt> {
+    let of = |figure: &Figure| {
+        let ended = repeats.iter().filter(|repeat| repeat.get(figure.key).is_some()).count();
+        let why = format!(
+            "{} is known of {ended} of {} repeats, in which it ended: raise `limit`",
+            figure.label(),
+            repeats.len()
+        );
+        let is_of_some = (1..repeats.len()).contains(&ended);
+        is_of_some.then(|| FigureDoubt { figure: Some(figure.key.to_owned()), why })
+    };
+    figures.iter().filter(|figure| figure.ends).filter_map(of).collect()
 }
 
 /// The published figures of a setup. Those that grow with the amount of work are left out where less was done.
@@ -186,7 +202,26 @@ fn spread(study: &Study, runs: &[&RunRecord]) -> Option<PlacementSpread> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Configuration, FigureDoubt};
+    use crate::kind::StudyKind;
+    use crate::result::Configuration;
+
+    #[test]
+    fn an_end_that_some_repeats_did_not_see_is_doubted() {
+        let run = |ended: bool| match ended {
+            true => Figures::default().with([("removal/seconds", 3540.0)]),
+            false => Figures::default(),
+        };
+        let check = |ended: &[bool], wanted: &[&str]| {
+            let repeats: Vec<Figures> = ended.iter().map(|ended| run(*ended)).collect();
+            let found = unended(StudyKind::Services.figures(), &repeats);
+            let said: Vec<&str> = found.iter().map(|doubt| doubt.why.as_str()).collect();
+            assert_eq!(said, wanted, "{ended:?}");
+        };
+        let why = "removal time is known of 1 of 3 repeats, in which it ended: raise `limit`";
+        check(&[true, false, false], &[why]);
+        check(&[true; 3], &[]);
+        check(&[false; 3], &[]);
+    }
 
     /// A reason stood in the claims and again as a note below them; without a claim nothing else tells it.
     #[test]

@@ -28,6 +28,8 @@ pub struct Figure {
     pub optional: bool,
     /// Whether it is a share that tells regimes apart: where ours is far from the published one, other figures are not of the same thing.
     pub regime: bool,
+    /// Whether only a run has it in which something ended: the mean of those that did says nothing of the others.
+    pub ends: bool,
     source: FigureSource,
 }
 
@@ -95,6 +97,7 @@ impl Figure {
             grows: false,
             optional: false,
             regime: false,
+            ends: false,
             source: FigureSource::Counted,
         }
     }
@@ -136,6 +139,11 @@ impl Figure {
 
     pub(crate) const fn growing(self) -> Figure {
         Figure { grows: true, ..self }
+    }
+
+    /// It is of something that not every run sees the end of.
+    pub(crate) const fn of_an_end(self) -> Figure {
+        Figure { ends: true, ..self }
     }
 
     /// Its value in a run that counted these.
@@ -192,7 +200,7 @@ impl Figures {
         self.put(&format!("{group}/max"), of.max_ms);
     }
 
-    /// `over` of each of these figures in every run that has it.
+    /// `over` of each of these figures in every run that has it; of an end that some run did not see, none.
     pub(crate) fn over(
         figures: &[Figure],
         runs: &[Figures],
@@ -200,7 +208,7 @@ impl Figures {
     ) -> Figures {
         let of = |figure: &Figure| {
             let values: Vec<f64> = runs.iter().filter_map(|run| run.get(figure.key)).collect();
-            let value = over(&values)?;
+            let value = over(&values).filter(|_| !figure.ends || values.len() == runs.len())?;
             let whole = figure.print == Print::Count;
             Some((figure.key.to_owned(), if whole { value.round() } else { value }))
         };
@@ -270,5 +278,18 @@ mod tests {
         let found = Figures::over(StudyKind::Recovery.figures(), &runs, mean);
         let wanted = Figures::default().with([("recovery/objects", 11.0), ("client/iops", 4.5)]);
         assert_eq!(found, wanted);
+    }
+
+    /// One removal of three ended, within 3,540 s, and that was the time that removals took.
+    #[test]
+    fn the_time_of_those_that_ended_is_not_that_of_all() {
+        let run = |objects: f64| Figures::default().with([("removal/objects_per_s", objects)]);
+        let ended = |run: Figures| run.with([("removal/seconds", 3540.0)]);
+        let over = |runs: &[Figures]| {
+            let found = Figures::over(StudyKind::Services.figures(), runs, mean);
+            (found.get("removal/seconds"), found.get("removal/objects_per_s"))
+        };
+        assert_eq!(over(&[ended(run(9.0)), run(3.0), run(3.0)]), (None, Some(5.0)));
+        assert_eq!(over(&[ended(run(9.0)), ended(run(3.0))]), (Some(3540.0), Some(6.0)));
     }
 }

@@ -96,7 +96,7 @@ impl Script for CheckpointStudy {
 
     fn complete(&self, setups: &mut [SetupResult]) {
         for setup in setups {
-            setup.doubts = doubts(self, setup);
+            setup.doubts.extend(doubts(self, setup));
         }
     }
 

@@ -15,7 +15,8 @@ pub(crate) const CHIEF: [&str; 6] = [
 ];
 
 const fn seconds(key: &'static str, name: &'static str, formula: &'static str) -> Figure {
-    Figure::new(key, (name, "time"), Down, formula).printed(Print::Seconds).growing().optional()
+    let time = Figure::new(key, (name, "time"), Down, formula).printed(Print::Seconds);
+    time.growing().optional().of_an_end()
 }
 
 const fn rate(key: &'static str, name: &'static str, formula: &'static str) -> Figure {
