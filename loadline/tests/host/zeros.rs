@@ -104,6 +104,24 @@ fn what_a_client_asked_for_that_has_gone_does_no_harm() {
     node.stop();
 }
 
+/// Owners of work are numbers that are given again after 4,096 connections: one of them that ended took the steps of a connection that
+/// had come long before it, and had the same number, and that one was told that its image is gone.
+#[test]
+fn a_client_that_goes_ends_nothing_of_one_that_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(&folder.path().join("node"), &[]);
+    limit(&node, "1");
+    let mut stays = open(&node);
+    stays.send(&Request::Zero { offset: 0, length: BYTES as u32 }).unwrap();
+    for _ in 0..4096 {
+        drop(open(&node));
+    }
+    limit(&node, "0");
+    assert_eq!(stays.receive_any().unwrap().error, 0);
+    assert!(contents(&node).iter().all(|byte| *byte == 0));
+    node.stop();
+}
+
 #[test]
 fn zeros_in_steps_are_these_bytes_and_no_others_while_others_write() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@ use super::host_node::HostNode;
 use super::image_ops::NewOp;
 use super::op_trace::OpTrace;
 use super::range_work::{RangeAsk, RangeWork};
+use crate::ConnId;
 use loadline_base::SlotId;
 use loadline_cluster::Target;
 use loadline_cluster::images::{ImageId, Piece, SnapshotId};
@@ -36,9 +37,9 @@ impl Engine {
         self.clients.begin_steps(waiter, client, work, then_sync);
     }
 
-    /// A client has gone: its commands take no further step.
-    pub(super) fn give_up_steps(&mut self, client: ClientId) {
-        self.clients.give_up_steps(client);
+    /// A connection has gone: its commands take no further step.
+    pub(super) fn give_up_steps(&mut self, conn: ConnId) {
+        self.clients.give_up_steps(conn);
     }
 
     /// Takes the steps that are due, as many as a turn of the loop has time for.

@@ -4,6 +4,7 @@ use super::image_ops::NewOp;
 use super::nbd::NbdCommand;
 use super::range_work::{CommandFailure, HeldRanges, RangeStep, RangeTurns, RangeWork};
 use super::vhost::VhostCommand;
+use crate::ConnId;
 use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::IssuedOp;
 use loadline_osd::{ClientId, OpKind, Reply};
@@ -176,9 +177,12 @@ impl ClientOps {
         goes_on
     }
 
-    /// A client has gone: what of its commands has had no step yet is left. Whoever comes after it may write there.
-    pub(super) fn give_up_steps(&mut self, client: ClientId) {
-        let is_of = |command: &ClientCommand| command.client == client && command.work.is_some();
+    /// A connection has gone: what of its commands has had no step yet is left. Whoever comes after it may write there. The owner of their
+    /// work is no sign of it: its number is given again while they live.
+    pub(super) fn give_up_steps(&mut self, conn: ConnId) {
+        let is_of = |command: &ClientCommand| {
+            matches!(&command.waiter, Waiter::Nbd(nbd) if nbd.is_of(conn)) && command.work.is_some()
+        };
         let of = self.commands.iter().filter(|(_, command)| is_of(command)).map(|(id, _)| id);
         for id in of.collect::<Vec<_>>() {
             self.commands.at_mut(id).work.iter_mut().for_each(RangeWork::give_up);

@@ -95,9 +95,8 @@ impl Engine {
     pub(super) fn nbd_ended(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         (connection.asked, connection.ended) = (0, true);
-        let client = connection.client;
         self.nbd.touched.push(conn);
-        self.give_up_steps(client);
+        self.give_up_steps(conn);
     }
 
     /// Gives the session what it can take of what it could not before.
@@ -223,7 +222,6 @@ impl Engine {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         if let Some(close) = &connection.out.close {
             connection.closing = true;
-            let client = connection.client;
             let says = match close {
                 Close::Violated(violation) => {
                     Some(format!("an NBD client broke the protocol: {violation}"))
@@ -239,7 +237,7 @@ impl Engine {
             if let Some(says) = says {
                 self.doors.complain(self.host.now, Complaint::Violation, || says);
             }
-            self.give_up_steps(client);
+            self.give_up_steps(conn);
             return self.nbd_close_when_sent(conn);
         }
         if connection.is_over() {
@@ -257,8 +255,8 @@ impl Engine {
     }
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
-        if let Some(connection) = self.nbd.connections.remove(&conn) {
-            self.give_up_steps(connection.client);
+        if self.nbd.connections.remove(&conn).is_some() {
+            self.give_up_steps(conn);
             self.memory.leave(conn);
         }
         tracing::debug!(?conn, "an NBD client has gone");

@@ -21,6 +21,11 @@ pub(in crate::engine) struct NbdCommand {
 }
 
 impl NbdCommand {
+    /// Whether it was asked on this connection.
+    pub(in crate::engine) fn is_of(&self, conn: ConnId) -> bool {
+        self.conn == conn
+    }
+
     /// Why it failed, in the protocol's words.
     pub(super) fn failure(&self, why: CommandFailure) -> NbdFailure {
         let (error, message) = match why {

@@ -76,12 +76,11 @@ impl Engine {
     fn nbd_failed(&mut self, conn: ConnId, fault: &TlsFault) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.closing = true;
-        let client = connection.client;
         let peer = self.doors.peer(conn);
         self.doors.complain(self.host.now, Complaint::Tls, || {
             format!("TLS with the NBD client at {peer} has come to nothing: {fault}")
         });
-        self.give_up_steps(client);
+        self.give_up_steps(conn);
         self.host.world.close_when_sent(conn);
     }
 }
