@@ -209,7 +209,7 @@ impl Cluster {
         }
         let is_first = |other: &OsdId| {
             let is_being_filled = self.map.pgs().any(|(_, pg)| pg.backfill.contains(other));
-            healing.emptying == Some(*other) || self.osds[*other].is_opening() || is_being_filled
+            self.is_being_emptied(*other) || self.osds[*other].is_opening() || is_being_filled
         };
         if let Some(other) = healing.filling.iter().find(is_first) {
             return Err(NotHealed::After(other));
@@ -255,12 +255,16 @@ impl Cluster {
         self.durable().disks.healing.is_over(osd);
     }
 
+    /// Whether an OSD's disk is being made empty now. Until that is over, or has failed, nobody else may have to do with it.
+    pub fn is_being_emptied(&self, osd: OsdId) -> bool {
+        self.durable.as_ref().is_some_and(|durable| durable.disks.healing.emptying == Some(osd))
+    }
+
     /// The OSDs that were found damaged, and whose disks are being filled again.
     pub fn healing(&self) -> OsdSet {
         let Some(durable) = &self.durable else { return OsdSet::EMPTY };
         let is_filled = |osd: &OsdId| self.map.pgs().any(|(_, pg)| pg.backfill.contains(osd));
-        let is_healing =
-            |osd: &OsdId| durable.disks.healing.emptying == Some(*osd) || is_filled(osd);
+        let is_healing = |osd: &OsdId| self.is_being_emptied(*osd) || is_filled(osd);
         durable.disks.healing.filling.iter().filter(is_healing).collect()
     }
 

@@ -114,6 +114,52 @@ fn a_damaged_disk_is_filled_again_by_itself() {
     osd_1_has(&node, &mut client, &pattern);
 }
 
+/// A node that makes the disk of osd.3 empty, which takes long enough for an operator to say something about it meanwhile.
+fn healing_a_large_disk() -> Node {
+    let mut node = Node::with_osds(3);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    node.says(&["osd", "add", "node/osd.3", "--size", "8GiB"]);
+    node.await_clean();
+    Client::connect(&node.file("nbd.sock"), "vol0").write(2 << 20, &[7; 1 << 20]);
+    node.stop();
+    spoil(&node.file("osd.3"));
+    node.start(&[]);
+    node.await_ok(&["status"], |_| {
+        node.log().contains("so its disk is made empty and filled again")
+    });
+    node
+}
+
+/// The new disk came up, and when the old one was empty it was pulled from under it.
+#[test]
+fn an_osd_whose_disk_is_made_empty_gets_no_other_meanwhile() {
+    let node = healing_a_large_disk();
+    let replace = ["osd", "replace", "3", "node/new", "--size", "64MiB"];
+    node.refuses(&replace, 2, "osd.3 serves from its disk: take it down first");
+    node.await_clean();
+    assert!(node.osd(3)["path"].as_str().unwrap().ends_with("node/osd.3"));
+    node.says(&["osd", "down", "3"]);
+    node.says(&["osd", "up", "3"]);
+    node.await_clean();
+    assert!(node.osd(3)["path"].as_str().unwrap().ends_with("node/osd.3"));
+}
+
+/// Its disk came back to a number that was none any more.
+#[test]
+fn an_osd_whose_disk_is_made_empty_is_neither_removed_nor_opened_meanwhile() {
+    let node = healing_a_large_disk();
+    node.says(&["osd", "out", "3"]);
+    std::thread::scope(|scope| {
+        let up = scope.spawn(|| node.says(&["osd", "up", "3"]));
+        let says = "osd.3 serves: take it down first";
+        node.refuses(&["osd", "remove", "3", "--force"], 2, says);
+        assert_eq!(up.join().unwrap(), "osd.3 is up\n");
+    });
+    node.await_clean();
+    node.says(&["osd", "down", "3"]);
+    node.done(&["osd", "remove", "3"], "osd.3 is removed");
+}
+
 /// The sentence was said twice, and nothing of what is left to do.
 #[test]
 fn a_node_whose_only_disk_is_damaged_says_so_once_and_what_is_left() {

@@ -73,6 +73,8 @@ impl Engine {
     /// What is due once a second.
     fn second_passed(&mut self) {
         self.host.second_passed();
+        let admin = &self.admin;
+        self.host.mend_disks(|osd| admin.is_joining(osd));
         self.tell_second();
         self.end_idle();
         self.end_gone();
@@ -96,7 +98,6 @@ impl HostNode {
         self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
         self.tell_machine_load();
         self.note_changes();
-        self.mend_disks();
         self.take_out_the_absent();
         self.tell_terms();
         self.tell_room();

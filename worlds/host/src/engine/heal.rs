@@ -8,11 +8,11 @@ use crate::new_store::{new_store_id, write_store_as};
 use loadline_osd::OsdId;
 
 impl HostNode {
-    /// Mends what can be mended now; to be called every second.
-    pub(super) fn mend_disks(&mut self) {
-        self.open_again();
+    /// Mends what can be mended now; to be called every second. An OSD that somebody gives a disk is left to them.
+    pub(super) fn mend_disks(&mut self, is_joining: impl Fn(OsdId) -> bool) {
+        self.open_again(&is_joining);
         self.take_rotten_down();
-        self.heal_damaged();
+        self.heal_damaged(&is_joining);
     }
 
     fn take_rotten_down(&mut self) {
@@ -26,8 +26,10 @@ impl HostNode {
         self.node.change(self.now, |cluster, fx| cluster.take_rotten_down(osd, fx));
     }
 
-    fn open_again(&mut self) {
-        let may_pass = |osd: &OsdId| self.is_idle(*osd) && self.node.cluster().may_open_again(*osd);
+    fn open_again(&mut self, is_joining: &impl Fn(OsdId) -> bool) {
+        let may_pass = |osd: &OsdId| {
+            self.is_idle(*osd) && !is_joining(*osd) && self.node.cluster().may_open_again(*osd)
+        };
         for osd in self.disks.of.ids().filter(may_pass).collect::<Vec<_>>() {
             let why = self.node.cluster().fault(osd).map(|fault| fault.to_string());
             let (path, why) = (self.disks.of[osd].path.display(), why.unwrap_or_default());
@@ -47,10 +49,11 @@ impl HostNode {
         clippy::disallowed_methods,
         reason = "an empty store takes its time to be written, and clients do not wait"
     )]
-    fn heal_damaged(&mut self) {
+    fn heal_damaged(&mut self, is_joining: &impl Fn(OsdId) -> bool) {
         let may_begin = |osd: &OsdId| {
             let may = self.node.cluster().may_heal(*osd) == Some(Ok(()));
-            may && self.is_idle(*osd) && self.settings.levels.heals_damaged_store(*osd)
+            let is_free = self.is_idle(*osd) && !is_joining(*osd);
+            may && is_free && self.settings.levels.heals_damaged_store(*osd)
         };
         let Some(osd) = self.disks.of.ids().find(may_begin) else { return };
         let why = self.node.cluster().fault(osd).map(|fault| fault.to_string()).unwrap_or_default();
@@ -92,9 +95,18 @@ impl HostNode {
         }
     }
 
-    /// A disk is empty, or could not be made so.
+    /// What keeps an OSD from everything that has to do with its disk, while that is made empty.
+    pub(super) fn being_emptied(&self, osd: OsdId) -> Option<String> {
+        let is_emptied = self.node.cluster().is_being_emptied(osd);
+        is_emptied.then(|| format!("{osd}'s disk is being made empty"))
+    }
+
+    /// A disk is empty, or could not be made so. What nobody waits for any more is closed: its OSD may have another, or be none.
     pub(super) fn disk_emptied(&mut self, emptied: DiskEmptied) {
         let DiskEmptied { osd, disk } = emptied;
+        if !self.node.cluster().is_being_emptied(osd) {
+            return;
+        }
         match disk {
             Ok(disk) => {
                 self.disks.of[osd].next = Some(disk);

@@ -105,6 +105,11 @@ impl AdminConnections {
         following.map(|(conn, _)| *conn).collect()
     }
 
+    /// Whether an OSD is to come up, or a disk is being opened for it.
+    pub(in crate::engine) fn is_joining(&self, osd: OsdId) -> bool {
+        self.joining.iter().any(|joining| joining.osd == osd)
+    }
+
     /// Whether every change that was made has its answer.
     pub(in crate::engine) fn nothing_waits(&self) -> bool {
         self.waiting.is_empty() && self.delayed.is_empty()

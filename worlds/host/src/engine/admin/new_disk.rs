@@ -49,6 +49,9 @@ impl HostNode {
             }
             Some(osd) => {
                 self.known_number(osd)?;
+                if let Some(why) = self.being_emptied(osd) {
+                    return Err(AdminRefusal::conflict(why));
+                }
                 let runs = self.node.cluster().map().osds()[osd].up
                     || self.node.cluster().is_opening_disk(osd);
                 if runs || self.disks.of[osd].reopen {
@@ -155,6 +158,9 @@ impl Engine {
 
     pub(super) fn osd_replace(&mut self, ticket: Ticket, osd: OsdId, asked: OsdAsked) -> Executed {
         self.host.known_number(osd)?;
+        if let Some(why) = self.host.being_emptied(osd) {
+            return Ok(CommandOutcome::Busy(why));
+        }
         let OsdAsked { path, size_bytes, overwrite } = asked;
         let size = size_of(size_bytes)?;
         if self.host.node.cluster().map().is_removed(osd) {
@@ -196,7 +202,7 @@ impl Engine {
     ) -> CommandOutcome {
         // A disk that nobody has a number for yet belongs to the next one.
         let named = osd.unwrap_or_else(|| OsdId::from(self.host.disks.of.len()));
-        if self.admin.joining.iter().any(|joining| joining.osd == named) {
+        if self.admin.is_joining(named) {
             return CommandOutcome::Busy(format!("{named} is getting a disk already"));
         }
         self.admin.joining.push(Joining { osd: named, ticket, opening: None, measured: false });
@@ -234,11 +240,6 @@ impl Engine {
     /// Answers when an OSD is up, or is known to stay down.
     pub(super) fn await_osd(&mut self, osd: OsdId, ticket: Ticket, is: Is) {
         self.admin.joining.push(Joining { osd, ticket, opening: Some(is), measured: false });
-    }
-
-    /// Whether an OSD is to come up, or a disk is being opened for it.
-    pub(super) fn is_joining(&self, osd: OsdId) -> bool {
-        self.admin.joining.iter().any(|joining| joining.osd == osd)
     }
 
     /// Whether an OSD has its disk and is to come up as soon as that is known, or measured.

@@ -143,6 +143,9 @@ impl Engine {
     }
 
     fn osd_up(&mut self, ticket: Ticket, osd: OsdId) -> Executed {
+        if let Some(why) = self.host.being_emptied(osd) {
+            return Ok(CommandOutcome::Busy(why));
+        }
         match self.host.disks.of[osd].open {
             Some(_) => {
                 // One that comes up already is waited for: its disk is open, and may be being measured.
@@ -182,8 +185,11 @@ impl Engine {
     /// What keeps the disk of an OSD that is down from being given away for a moment.
     pub(super) fn busy_disk(&self, osd: OsdId) -> Option<String> {
         let disk = &self.host.disks.of[osd];
+        if let Some(why) = self.host.being_emptied(osd) {
+            return Some(why);
+        }
         match self.host.in_flight(osd) {
-            _ if disk.reopen || self.is_joining(osd) => {
+            _ if disk.reopen || self.admin.is_joining(osd) => {
                 Some(format!("{osd}'s disk is being opened"))
             }
             0 => None,
