@@ -59,6 +59,10 @@ impl Client {
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
         self.ask(1, offset, bytes.len(), bytes);
     }
+
+    pub(super) fn trim(&mut self, offset: u64, length: usize) {
+        self.ask(4, offset, length, &[]);
+    }
 }
 
 #[test]

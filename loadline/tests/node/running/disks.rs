@@ -5,7 +5,7 @@ use super::node::Node;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -112,6 +112,31 @@ fn a_damaged_disk_is_filled_again_by_itself() {
     // What is read was filled in: the OSD that is left was empty.
     let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
     osd_1_has(&node, &mut client, &pattern);
+}
+
+/// The disk that was filled again was opened as one whose discards make holes: other files took the room that its writes need.
+#[test]
+fn a_file_that_is_filled_again_by_itself_keeps_its_blocks() {
+    let mut node = Node::with_osds(3);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    node.await_clean();
+    node.stop();
+    spoil(&node.file("osd.1"));
+    node.start(&[]);
+    node.await_ok(&["status"], |_| {
+        node.log().contains("so its disk is made empty and filled again")
+    });
+    node.await_clean();
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    for turn in 0..4 {
+        client.write(0, &vec![turn; 16 << 20]);
+        client.trim(0, 16 << 20);
+    }
+    node.stop();
+    let allocated = |osd| node.file(osd).metadata().unwrap().blocks() * 512;
+    // What the file system needs for itself may be among it.
+    let all = ["osd.0", "osd.1", "osd.2"].map(allocated);
+    assert!(all.iter().all(|bytes| *bytes >= 64 << 20), "{all:?}");
 }
 
 /// A node that makes the disk of osd.3 empty, which takes long enough for an operator to say something about it meanwhile.

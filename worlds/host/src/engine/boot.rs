@@ -268,14 +268,9 @@ pub(super) fn open_or_make(
     spec: &DiskSpec,
     config: &EngineConfig,
 ) -> Result<OpenedDisk, BootError> {
-    let EngineConfig { direct, discards, protection, .. } = *config;
-    let open = match spec.size {
-        Some(size) => DiskOpen::or_create(&spec.path, size),
-        None => DiskOpen::existing(&spec.path),
-    };
-    let opened = DiskOpen { direct, discards, ..open }.open()?;
+    let opened = DiskOpen { create: spec.size, ..config.disk_open(&spec.path) }.open()?;
     if opened.was_created() {
-        write_store(&spec.path, opened.size(), protection)?;
+        write_store(&spec.path, opened.size(), config.protection)?;
     }
     Ok(opened)
 }

@@ -3,7 +3,7 @@
 use super::access::NbdAccess;
 use super::doors::DoorLimits;
 use crate::new_store::random_u128;
-use crate::{BackendChoice, Direct, Discards, ListenAt};
+use crate::{BackendChoice, Direct, Discards, DiskOpen, ListenAt};
 use loadline_base::{Bytes, WallClock};
 use loadline_cluster::settings::{DriveLimits, SettingsChange};
 use loadline_device::Medium;
@@ -98,6 +98,13 @@ pub struct PageSpec {
     pub at: SocketAddr,
     /// Where its address and its token are written at each start, for whoever may read the node's folder.
     pub token_file: PathBuf,
+}
+
+impl EngineConfig {
+    /// How each disk of the node is opened, whoever opens it.
+    pub(super) fn disk_open(&self, path: impl Into<PathBuf>) -> DiskOpen {
+        DiskOpen { direct: self.direct, discards: self.discards, ..DiskOpen::existing(path) }
+    }
 }
 
 impl PageSpec {

@@ -3,7 +3,6 @@
 
 use super::host_node::HostNode;
 use super::mail::{DiskEmptied, Mail};
-use crate::DiskOpen;
 use crate::new_store::{new_store_id, write_store_as};
 use loadline_osd::OsdId;
 
@@ -70,11 +69,10 @@ impl HostNode {
         let disk = self.take_back(osd).expect("it is idle, and so it is open");
         let identity = disk.identity();
         drop(disk);
-        let (direct, protection) = (self.config.direct, self.config.protection);
+        let (how, protection) = (self.config.disk_open(&path), self.config.protection);
         let mailbox = self.world.mailbox();
         std::thread::spawn(move || {
-            let opened = DiskOpen { direct, ..DiskOpen::existing(&path) }.open();
-            let disk = opened.map_err(|error| error.to_string()).and_then(|disk| {
+            let disk = how.open().map_err(|error| error.to_string()).and_then(|disk| {
                 if disk.identity() != identity {
                     return Err("its path leads to something else by now".to_owned());
                 }

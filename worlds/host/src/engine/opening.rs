@@ -33,8 +33,7 @@ impl HostNode {
 
     fn open_existing(&self, spec: &DiskSpec) -> Result<OpenedDisk, DiskOpenError> {
         let DiskSpec { path, size } = spec.clone();
-        let (direct, discards) = (self.config.direct, self.config.discards);
-        DiskOpen { size, direct, discards, ..DiskOpen::existing(path) }.open()
+        DiskOpen { size, ..self.config.disk_open(path) }.open()
     }
 
     /// A disk that holds nothing: part of a new node, if somebody said so; in a node that has data a disk that was lost.

@@ -207,8 +207,7 @@ impl Engine {
         }
         self.admin.joining.push(Joining { osd: named, ticket, opening: None, measured: false });
         let protection = self.host.config.protection;
-        let (direct, discards) = (self.host.config.direct, self.host.config.discards);
-        let how = DiskOpen { direct, discards, ..DiskOpen::existing(&path) };
+        let how = self.host.config.disk_open(&path);
         let mailbox = self.host.world.mailbox();
         std::thread::spawn(move || {
             let disk = open(how, wanted, protection);
