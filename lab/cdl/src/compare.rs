@@ -32,8 +32,9 @@ pub struct ReadsFigure {
     pub first: f64,
     /// Of the second.
     pub second: f64,
-    /// How far the two would lie apart by chance in 19 of 20 pairs of such runs, as a part of the first: by how the figure varies
-    /// among twenty parts of each run (method of batch means), and at least as if each read were independent of all others.
+    /// How far the two would lie apart by chance in 19 of 20 pairs of such runs, as a part of the first, or of the second where the
+    /// first has none: by how the figure varies among twenty parts of each run (method of batch means), and at least as if each read
+    /// were independent of all others.
     pub chance: f64,
 }
 
@@ -97,9 +98,9 @@ pub enum CompareError {
 }
 
 impl ReadsFigure {
-    /// How much more the second has, as a part of the first.
+    /// How much more the second has, as a part of the first; where the first has none, all of the second is more.
     pub fn difference(&self) -> f64 {
-        (self.second - self.first) / self.first.max(f64::MIN_POSITIVE)
+        (self.second - self.first) / whole(self.first, self.second)
     }
 
     /// Whether the two lie apart by no more than a part of the first.
@@ -113,6 +114,12 @@ impl ReadsFigure {
             ComparedVerdict::Beyond
         }
     }
+}
+
+/// What differences of a figure are a part of.
+fn whole(first: f64, second: f64) -> f64 {
+    let whole = if first > 0.0 { first } else { second };
+    whole.max(f64::MIN_POSITIVE)
 }
 
 /// Compares what both folders have, in the order in which workloads run; a class that only one has counts as one without reads
@@ -238,7 +245,7 @@ impl LoggedClass {
         let figure = |(name, ..): &(&'static str, f64, f64)| {
             let (first, spread) = value(&self.figures, name);
             let (second, other_spread) = value(&other.figures, name);
-            let chance = spread.hypot(other_spread) / first.max(f64::MIN_POSITIVE);
+            let chance = spread.hypot(other_spread) / whole(first, second);
             ReadsFigure { name, first, second, chance }
         };
         names.iter().map(figure).collect()
@@ -347,6 +354,14 @@ mod tests {
         let compared = compare(&first, &second).unwrap();
         assert_eq!(compared[1].reads, (100, 0));
         assert_eq!(compared[1].figures[0].verdict(0.05), ComparedVerdict::Beyond);
+        // So is one of the second run, whose figures were so many times nothing that they were infinite, and left open.
+        let turned = compare(&second, &first).unwrap();
+        assert_eq!(turned[1].reads, (0, 100));
+        for figure in &turned[1].figures {
+            assert_eq!(figure.difference(), 1.0, "{figure:?}");
+            assert!(figure.chance < 0.5, "{figure:?}");
+            assert_eq!(figure.verdict(0.05), ComparedVerdict::Beyond, "{figure:?}");
+        }
         let nothing = BenchFolder::at(&place.path().join("third"));
         assert!(matches!(compare(&first, &nothing), Err(CompareError::Nothing { .. })));
     }
