@@ -1,6 +1,6 @@
 //! The worked examples of the specification, number by number.
 
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use loadline_qos::{
     ClassId, ClientKey, Lane, LoadlineConfig, MClock, Params, Phase, PublishedConfig, Request,
     Scheduler, Take, WaitCause, Waiting,
@@ -175,4 +175,53 @@ fn example_2_in_both_modes() {
     assert_eq!(run(published, &EXAMPLE_2, 20).0, expected);
     let loadline = MClock::loadline(LoadlineConfig::default(), &lanes);
     assert_eq!(run(loadline, &EXAMPLE_2, 20).0, expected);
+}
+
+/// The weighted tag, in seconds after the start, of a request that comes so many seconds after two others of its client. Another client
+/// has work at each pass.
+fn weighted_after(seconds: u64) -> f64 {
+    let lanes = [shared(0.0, 1.0, 0.0), shared(0.0, 1.0, 0.0)];
+    let config = PublishedConfig {
+        idle_age: Span::from_secs(3),
+        erase_age: Span::from_secs(5),
+        clean_every: Span::from_secs(2),
+        ..PublishedConfig::default()
+    };
+    let mut scheduler = MClock::as_published(config, &lanes);
+    let [absent, present] =
+        [0, 1].map(|class| scheduler.flow(at_ms(0), ClassId::new(class), ClientKey(0)));
+    let mut serve = |at, flow, cost| {
+        scheduler.enqueue(at, Request::new(flow, cost, ())).unwrap();
+        let tags = scheduler.waiting(at)[0].tags.expect("a head is tagged");
+        assert!(matches!(scheduler.take(at), Take::Ready(_)));
+        tags.proportion.unwrap() - START_MS as f64 / 1e3
+    };
+    // Both begin without an offset.
+    for (flow, cost) in [(absent, 1), (present, 1), (absent, 100), (present, 50)] {
+        serve(at_ms(0), flow, cost);
+    }
+    for pass in 1..=seconds / 2 {
+        serve(at_ms(2000 * pass), present, 1);
+    }
+    serve(at_ms(1000 * seconds), absent, 100)
+}
+
+/// qos.md 2.6, measured with the library: with an idle age of 3 s, an erase age of 5 s and a pass every 2 s a client last used at 0
+/// is idle from 6 s and gone from 8 s. Ages count from the first pass behind the last use; by the last use itself it was idle at 4 s
+/// and gone at 6.
+#[test]
+fn a_record_ages_from_the_pass_behind_its_last_use() {
+    for (seconds, wanted) in [
+        // The tag of the last request, 100 s, and 100 s for this one.
+        (2, 200.0),
+        (4, 200.0),
+        (5, 200.0),
+        // The same, and the offset that makes a client that was idle even with the other one: that is at 53 s at the third pass.
+        (6, 200.0 + 53.0 - 6.0),
+        (7, 200.0 + 53.0 - 7.0),
+        // Of a client that is not known any more the offset alone is left.
+        (8, 54.0),
+    ] {
+        assert_eq!(weighted_after(seconds).round(), wanted, "after {seconds} s");
+    }
 }

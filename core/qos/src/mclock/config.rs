@@ -20,9 +20,9 @@ pub struct PublishedConfig {
     pub cut_off: u32,
     /// Forgives a client for this much delay between its requests (`osd_mclock_scheduler_anticipation_timeout`).
     pub anticipation: Span,
-    /// A record without new requests for this long is idle.
+    /// A record is idle this long after the first pass since its last request.
     pub idle_age: Span,
-    /// A record without new requests for this long, and without waiting ones, is forgotten.
+    /// A record in which none waits is forgotten this long after that pass.
     pub erase_age: Span,
     /// Time between cleaning passes.
     pub clean_every: Span,

@@ -56,7 +56,7 @@ enum Answer {
 
 /// A model of a scheduler. It is told the handles that the scheduler gave out.
 trait Model {
-    fn open(&mut self, now: Time, flow: FlowId, class: ClassId);
+    fn open(&mut self, flow: FlowId, class: ClassId);
     fn close(&mut self, now: Time, flow: FlowId) -> Vec<u64>;
     fn enqueue(&mut self, now: Time, item: Item) -> Result<(), Refusal>;
     fn enqueue_front(&mut self, item: Item);
@@ -138,7 +138,9 @@ impl<M: Model> Pair<M> {
             97 => self.remove(&context),
             98 => self.close(&context),
             _ => {
-                // Longer than the idle age, now and then, so that records are forgotten.
+                // Longer than the idle age, now and then, so that records are forgotten: it counts from the pass between the two.
+                self.now += Span::from_secs(self.rng.below(400));
+                self.take(&context);
                 self.now += Span::from_secs(self.rng.below(400));
             }
         }
@@ -159,7 +161,7 @@ impl<M: Model> Pair<M> {
         let flow = self.scheduler.flow(self.now, class, client);
         if !self.flows.contains(&(class, flow)) {
             self.flows.push((class, flow));
-            self.model.open(self.now, flow, class);
+            self.model.open(flow, class);
         }
         flow
     }

@@ -27,7 +27,8 @@ struct Record {
     delta: i128,
     admitted: i128,
     tagged_arrival: i128,
-    touched: Time,
+    /// The first pass since the last request.
+    marked: Option<Time>,
     idle: bool,
 }
 
@@ -41,7 +42,7 @@ pub(super) struct PublishedModel {
 }
 
 impl Record {
-    fn new(class: ClassId, now: Time) -> Record {
+    fn new(class: ClassId) -> Record {
         Record {
             class,
             items: Vec::new(),
@@ -52,7 +53,7 @@ impl Record {
             delta: 0,
             admitted: NEVER,
             tagged_arrival: NEVER,
-            touched: now,
+            marked: None,
             idle: true,
         }
     }
@@ -123,9 +124,9 @@ impl PublishedModel {
             None => self.next_clean = Some(now + self.config.clean_every),
             Some(due) if now >= due => {
                 for record in self.records.values_mut() {
-                    let age = now.since(record.touched);
+                    let age = now.since(*record.marked.get_or_insert(now));
                     if age >= self.config.erase_age && record.items.is_empty() {
-                        *record = Record::new(record.class, record.touched);
+                        *record = Record::new(record.class);
                     } else if age >= self.config.idle_age {
                         record.idle = true;
                     }
@@ -197,14 +198,14 @@ impl PublishedModel {
             }
         }
         let record = self.records.get_mut(&flow).unwrap();
-        record.touched = now;
+        record.marked = None;
         record.idle = false;
     }
 }
 
 impl Model for PublishedModel {
-    fn open(&mut self, now: Time, flow: FlowId, class: ClassId) {
-        self.records.insert(flow, Record::new(class, now));
+    fn open(&mut self, flow: FlowId, class: ClassId) {
+        self.records.insert(flow, Record::new(class));
     }
 
     fn close(&mut self, _now: Time, flow: FlowId) -> Vec<u64> {

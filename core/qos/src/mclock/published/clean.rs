@@ -32,10 +32,10 @@ impl<T> Published<T> {
             if !record.is_open() || record.flags.erased {
                 continue;
             }
-            let age = now.since(record.touched);
+            let age = record.age_at_pass(now);
             if age >= erase_age && record.fifo.is_empty() && erased < self.config.erase_most {
-                let ClientRecord { class, client, touched, generation, flags, .. } = *record;
-                *record = ClientRecord::new(class, client, touched, generation);
+                let ClientRecord { class, client, generation, flags, .. } = *record;
+                *record = ClientRecord::new(class, client, generation);
                 record.flags.in_ledgers = flags.in_ledgers;
                 record.flags.erased = true;
                 erased += 1;
@@ -51,7 +51,7 @@ impl<T> Published<T> {
     /// A request comes to a record. An idle one gets the offset that makes it even with the smallest ledger of the
     /// others, on top of whatever its own ledger says: the published flaw of qos.md 2.12, kept.
     pub(super) fn touch(&mut self, now: Time, flow: FlowId) {
-        self.records[flow].touched = now;
+        self.records[flow].flags.marked = false;
         self.records[flow].flags.erased = false;
         if !self.records[flow].flags.idle {
             return;

@@ -250,7 +250,7 @@ fn rates_of(lane: Lane) -> Option<TagRates> {
 }
 
 impl<T> Scheduler<T> for Published<T> {
-    fn flow(&mut self, now: Time, class: ClassId, client: ClientKey) -> FlowId {
+    fn flow(&mut self, _now: Time, class: ClassId, client: ClientKey) -> FlowId {
         assert!(usize::from(class) < self.classes.len(), "{class} is not in the class table");
         if let Some(flow) = self.directory.find(class, client) {
             return flow;
@@ -258,16 +258,13 @@ impl<T> Scheduler<T> for Published<T> {
         let flow = match self.free.flows.pop() {
             Some(flow) => {
                 let in_ledgers = self.records[flow].flags.in_ledgers;
-                self.records[flow] = ClientRecord::new(class, client, now, flow.generation());
+                self.records[flow] = ClientRecord::new(class, client, flow.generation());
                 self.records[flow].flags.in_ledgers = in_ledgers;
                 flow
             }
-            None => self.records.push(ClientRecord::new(
-                class,
-                client,
-                now,
-                FlowId::new(0).generation(),
-            )),
+            None => {
+                self.records.push(ClientRecord::new(class, client, FlowId::new(0).generation()))
+            }
         };
         self.directory.insert(class, client, flow);
         self.reserved.cover(self.records.len());

@@ -57,6 +57,8 @@ pub(super) struct Flags {
     pub(super) ready: bool,
     pub(super) idle: bool,
     pub(super) erased: bool,
+    /// A pass has come by since the last request.
+    pub(super) marked: bool,
     /// An entry of this record is in the heap of ledgers.
     pub(super) in_ledgers: bool,
 }
@@ -77,20 +79,15 @@ pub(super) struct ClientRecord {
     pub(super) admitted: StoredTick,
     /// Arrival of the request tagged last.
     tagged_arrival: Time,
-    /// When the last request came.
-    pub(super) touched: Time,
+    /// The first pass since the last request, where there was one.
+    marked: Time,
     /// How often the handle was closed before.
     pub(super) generation: NonZeroU32,
     pub(super) flags: Flags,
 }
 
 impl ClientRecord {
-    pub(super) fn new(
-        class: ClassId,
-        client: ClientKey,
-        now: Time,
-        generation: NonZeroU32,
-    ) -> ClientRecord {
+    pub(super) fn new(class: ClassId, client: ClientKey, generation: NonZeroU32) -> ClientRecord {
         ClientRecord {
             client,
             class,
@@ -101,7 +98,7 @@ impl ClientRecord {
             proportion_delta: UnalignedKey(0),
             admitted: StoredTick::NEVER_SERVED,
             tagged_arrival: Time::ZERO,
-            touched: now,
+            marked: Time::ZERO,
             generation,
             flags: Flags { idle: true, ..Flags::default() },
         }
@@ -109,6 +106,15 @@ impl ClientRecord {
 
     pub(super) fn is_open(&self) -> bool {
         self.class != CLOSED
+    }
+
+    /// How old it is at a pass: its age counts from the first pass since its last request (qos.md 2.6).
+    pub(super) fn age_at_pass(&mut self, now: Time) -> Span {
+        if !self.flags.marked {
+            self.flags.marked = true;
+            self.marked = now;
+        }
+        now.since(self.marked)
     }
 
     /// The weighted tag as records are compared by it; `None` without a weight.
