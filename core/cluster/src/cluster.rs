@@ -14,7 +14,7 @@ use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{
     Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable, Views,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a cluster is built from. Every OSD starts with the same settings.
@@ -113,6 +113,9 @@ impl Cluster {
     pub fn finish(&mut self, id: OpId) -> Option<IssuedOp> {
         let ended = self.router.close(id)?;
         self.fullness.forget(&ended.op);
+        if let Some(durable) = self.durable.as_mut().filter(|_| ended.op.kind.is_update()) {
+            durable.syncs.note_answered(ended.op.pg);
+        }
         Some(ended)
     }
 
@@ -136,7 +139,7 @@ impl Cluster {
             Notice::Recovered(pg, interval) => self.recovered(pg, interval, fx),
             Notice::Identified(term) => self.identified(osd, term, fx),
             Notice::MapSaved(epoch) => self.map_saved(osd, epoch, fx),
-            Notice::Synced(number) => self.synced(osd, number),
+            Notice::Synced(asked) => self.durable().syncs.done(osd, asked),
             Notice::Rotten(page) => self.note_rotten(osd, page),
         }
     }
@@ -151,10 +154,12 @@ impl Cluster {
         self.map.next_epoch();
         if before.up && !state.up {
             self.crash(osd, fx);
-            self.sync_without(osd);
+            self.forget_what_was_given(osd);
+            self.sync_without(osd, fx);
         }
         let comes = state.up && !before.up;
         if comes {
+            self.sync_with(osd);
             fx.direct(osd, Directive::Join);
         }
         self.place_pools();
@@ -208,6 +213,11 @@ impl Cluster {
     pub(crate) fn route_open_ops(&mut self, pg: PgId, fx: &mut OwnerEffects) {
         let ops = self.router.open_ops(pg);
         self.route_anew(ops, fx);
+    }
+
+    /// The placement groups of which an update may be answered without anybody having heard of it.
+    pub(crate) fn updates_on_their_way(&self) -> BTreeSet<PgId> {
+        self.router.updates_on_their_way()
     }
 
     /// Whether every placement group is served and has every copy where it should be.

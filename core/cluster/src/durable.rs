@@ -8,8 +8,10 @@ use crate::map_change::MapChange;
 use crate::quorum::{MapCommit, Summary, Term};
 use crate::settings::Scope;
 use crate::stores::Stores;
+use crate::syncs::Syncs;
 use loadline_base::Bytes;
 use loadline_osd::{DiskFault, Opened, OsdId, OsdSet, PgId};
+use loadline_store::paged::LogMode;
 use std::collections::BTreeMap;
 
 /// How far the changes of the map have come.
@@ -33,6 +35,8 @@ pub(crate) struct KnownDisks {
     pub measured_on: BTreeMap<OsdId, u64>,
     /// Which store is whose.
     pub stores: Stores,
+    /// When each answers what it was asked to write.
+    pub log_modes: BTreeMap<OsdId, LogMode>,
     /// What each said when it was opened, as long as something is to be made of it.
     pub found: BTreeMap<OsdId, Result<Opened, DiskFault>>,
     /// Why an OSD is down, if its disk was the reason.
@@ -69,48 +73,6 @@ impl MapSaving {
     /// Whether the map has changed since the last one that was begun.
     pub(crate) fn is_changed(&self) -> bool {
         self.changes.made > self.changes.written
-    }
-}
-
-/// Who is still to make durable what was answered.
-#[derive(Default)]
-pub(crate) struct Syncs {
-    open: BTreeMap<u32, OsdSet>,
-    last: u32,
-    ended: Vec<u32>,
-}
-
-impl Syncs {
-    /// These are asked. The answer is the sync's number.
-    pub(crate) fn begin(&mut self, up: OsdSet) -> u32 {
-        self.last = self.last.wrapping_add(1);
-        match up.is_empty() {
-            true => self.ended.push(self.last),
-            false => drop(self.open.insert(self.last, up)),
-        }
-        self.last
-    }
-
-    /// An OSD has done its part.
-    pub(crate) fn done(&mut self, osd: OsdId, number: u32) {
-        let Some(left) = self.open.get_mut(&number) else { return };
-        left.remove(osd);
-        if left.is_empty() {
-            self.open.remove(&number);
-            self.ended.push(number);
-        }
-    }
-
-    /// An OSD will not answer any more.
-    pub(crate) fn without(&mut self, osd: OsdId) {
-        for number in self.open.keys().copied().collect::<Vec<_>>() {
-            self.done(osd, number);
-        }
-    }
-
-    /// The numbers of those that have ended since the last call.
-    pub(crate) fn take_ended(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.ended)
     }
 }
 

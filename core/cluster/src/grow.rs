@@ -49,6 +49,7 @@ impl Cluster {
     /// The disk that is opened next for this OSD is another one than before, and may be empty: then it is filled.
     pub fn expect_new_disk(&mut self, osd: OsdId) {
         assert!(!self.map.osds()[osd].up, "{osd} runs");
+        self.lose_what_is_owed(osd);
         let durable = self.durable();
         durable.disks.healing.forget(osd);
         durable.forget_disk(osd);
@@ -134,9 +135,11 @@ impl Cluster {
         while self.osds.len() > self.map.osds().len() {
             self.osds.pop();
         }
+        self.lose_what_is_owed(osd);
         let durable = self.durable();
         durable.disks.healing.forget(osd);
         durable.forget_disk(osd);
+        durable.disks.log_modes.remove(&osd);
         durable.disks.fillable.remove(osd);
         durable.disks.sizes.remove(&osd);
         durable.disks.promised.remove(&osd);

@@ -42,7 +42,6 @@ impl Cluster {
         let state = self.map.pg_mut(pg);
         state.interval = interval;
         (state.ready, state.clean) = (false, false);
-        state.lacking = OsdSet::EMPTY;
         state.activated = OsdSet::EMPTY;
         state.had_unfound |= !std::mem::take(&mut state.unfound).is_empty();
         for osd in asked.iter() {

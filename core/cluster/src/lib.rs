@@ -37,6 +37,7 @@ mod sent;
 pub mod settings;
 mod start;
 mod stores;
+mod syncs;
 
 pub use cluster::{Cluster, Config, OwnerEffects};
 pub use grow::RemoveError;
@@ -51,3 +52,4 @@ pub use pool::{PGS_PER_OSD_MAX, PoolId, PoolSpec};
 pub use pools::PoolInUse;
 pub use router::{IssuedOp, Target};
 pub use start::StartError;
+pub use syncs::{SyncEnd, SyncOf};

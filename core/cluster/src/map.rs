@@ -49,7 +49,8 @@ pub struct PgState {
     pub activated: OsdSet,
     /// Whether every copy is where it should be, and none lacks anything.
     pub clean: bool,
-    /// Who of those that serve it lacks objects of it, or pages of them: when the present interval began, or as the primary says since.
+    /// Who of those that serve it lacks objects of it, or pages of them: when the present interval began, or as the primary says since. Until the next one has
+    /// begun it is said of those who served last.
     pub lacking: OsdSet,
     /// Objects that some OSD should get and that can be read on no other, as the primary says.
     pub unfound: Vec<ObjectNo>,

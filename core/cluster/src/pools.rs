@@ -89,7 +89,10 @@ impl Cluster {
         self.save_map(fx);
         let change = self.last_change();
         match &mut self.durable {
-            Some(durable) => durable.removed_pgs.extend(pgs.into_iter().map(|pg| (pg, change))),
+            Some(durable) => {
+                durable.syncs.forget_pool(pool);
+                durable.removed_pgs.extend(pgs.into_iter().map(|pg| (pg, change)));
+            }
             // No map could bring the pool back.
             None => self.retire(&pgs, fx),
         }

@@ -10,7 +10,7 @@ use loadline_osd::{
 };
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +187,12 @@ impl Router {
     pub(crate) fn open_ops(&self, pg: PgId) -> Vec<OpId> {
         let of_pg = self.ops.iter().map(|(_, open)| &open.issued.op).filter(|op| op.pg == pg);
         self.in_order(of_pg.map(|op| op.id).collect())
+    }
+
+    /// The placement groups of which an OSD may have answered an update that nobody has heard of.
+    pub(crate) fn updates_on_their_way(&self) -> BTreeSet<PgId> {
+        let sent = self.ops.iter().map(|(_, open)| &open.issued.op).filter(|op| op.resent);
+        sent.filter(|op| op.kind.is_update()).map(|op| op.pg).collect()
     }
 
     /// Ops in the order of issue.

@@ -17,7 +17,7 @@ use crate::tenants::TenantTable;
 use loadline_base::Bytes;
 use loadline_store::ObjectNo;
 use loadline_store::paged::ids::{PageNo, StoreId};
-use loadline_store::paged::{Exceeded, Fault};
+use loadline_store::paged::{Exceeded, Fault, LogMode};
 use std::sync::Arc;
 
 /// What the owner of the map tells an OSD to do.
@@ -104,6 +104,8 @@ pub struct Opened {
     pub store: Option<StoreId>,
     /// Behind the last record of its log, in bytes since the store was made: of two copies of one store the newer is further.
     pub logged: u64,
+    /// When it answers what it is asked to write.
+    pub log_mode: LogMode,
     /// Who it is; `None` if nobody has said so yet.
     pub identity: Option<Identity>,
     /// The map that it keeps.

@@ -454,8 +454,9 @@ impl Osd {
                 let copy = |id| Some((id, CopyReport::of(self.copy(id)?, false)));
                 let copies = self.copies().filter_map(copy).collect();
                 let (store, logged) = (self.store.id(), self.store.logged());
-                let opened =
-                    Opened { store, logged, identity: load.identity, map: load.map, copies };
+                let (log_mode, identity, map) =
+                    (self.store.paged().log_mode(), load.identity, load.map);
+                let opened = Opened { store, logged, log_mode, identity, map, copies };
                 fx.owner.push(Notice::Opened(Box::new(opened)));
             }
         }

@@ -9,7 +9,7 @@ use crate::store_disks::StoreDisks;
 use crate::workload::ByHand;
 use loadline_base::{Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
-use loadline_cluster::{Config, NotHealed, NotLost, OsdState, StartError, Target};
+use loadline_cluster::{Config, NotHealed, NotLost, OsdState, StartError, SyncOf, Target};
 use loadline_node::{Delays, Lateness};
 use loadline_osd::{Data, OpId, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
@@ -200,8 +200,8 @@ impl Sim<ByHand> {
 
     /// Makes everything durable that was answered; the number comes back with
     /// [`take_synced`](loadline_cluster::Cluster::take_synced).
-    pub fn sync(&mut self) -> u32 {
-        self.change(|cluster, fx| cluster.sync(fx))
+    pub fn sync(&mut self, of: SyncOf) -> u32 {
+        self.change(|cluster, fx| cluster.sync(of, fx))
     }
 
     /// Looks how full the disks are, which a real node does every second.

@@ -16,8 +16,9 @@ use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, SlotId, Span, Time};
 use loadline_qos::ServiceClass;
 use loadline_store::paged::{
-    Answer, Ask, Cause, Completion, DIGEST_PIECE, Doubt, Edit, Io, IoDone, IoId, LongestWait,
-    LostEnds, Op, OpError, OpLane, Options, Outbox, PagedStore, PastDamage, Stages, Wait,
+    Answer, Ask, Cause, Completion, DIGEST_PIECE, Doubt, Edit, Io, IoDone, IoId, LogMode,
+    LongestWait, LostEnds, Op, OpError, OpLane, Options, Outbox, PagedStore, PastDamage, Stages,
+    Wait,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
 use std::collections::BTreeSet;
@@ -148,6 +149,11 @@ impl Paged {
             requests: DiskRequests::default(),
             ticks: Vec::new(),
         }
+    }
+
+    /// When the store answers what it is asked to write.
+    pub(crate) fn log_mode(&self) -> LogMode {
+        self.options.log_mode
     }
 
     /// Begins to open the store on a device of this size.

@@ -8,8 +8,8 @@ use super::op_trace::OpTrace;
 use super::range_work::{RangeAsk, RangeWork};
 use crate::ConnId;
 use loadline_base::SlotId;
-use loadline_cluster::Target;
 use loadline_cluster::images::{ImageId, Piece, SnapshotId};
+use loadline_cluster::{SyncEnd, SyncOf, Target};
 use loadline_osd::{ClientId, Reply, SnapshotNo, TraceSpan};
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ impl Engine {
         waiter: Waiter,
         client: ClientId,
         ops: Vec<NewOp>,
-        then_sync: bool,
+        then_sync: Option<ImageId>,
     ) {
         let command = self.clients.begin(waiter, client, &ops, then_sync);
         self.issue_all(client, command, ops);
@@ -32,7 +32,7 @@ impl Engine {
         waiter: Waiter,
         client: ClientId,
         work: RangeWork,
-        then_sync: bool,
+        then_sync: Option<ImageId>,
     ) {
         self.clients.begin_steps(waiter, client, work, then_sync);
     }
@@ -121,8 +121,9 @@ impl Engine {
         if self.clients.goes_on(command) {
             return;
         }
-        if self.clients.takes_sync(command) {
-            let number = self.host.node.change(self.host.now, |cluster, fx| cluster.sync(fx));
+        if let Some(image) = self.clients.takes_sync(command) {
+            let of = SyncOf::Image(image);
+            let number = self.host.node.change(self.host.now, |cluster, fx| cluster.sync(of, fx));
             return self.clients.awaits(number, command);
         }
         let (waiter, ended) = self.clients.end(command);
@@ -134,8 +135,8 @@ impl Engine {
         }
     }
 
-    pub(super) fn client_synced(&mut self, number: u32) {
-        for command in self.clients.synced(number) {
+    pub(super) fn client_synced(&mut self, sync: SyncEnd) {
+        for command in self.clients.synced(sync) {
             self.command_over(command);
         }
     }

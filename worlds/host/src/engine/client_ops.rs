@@ -6,7 +6,8 @@ use super::range_work::{CommandFailure, HeldRanges, RangeStep, RangeTurns, Range
 use super::vhost::VhostCommand;
 use crate::ConnId;
 use loadline_base::{SlotId, Slots, Span};
-use loadline_cluster::IssuedOp;
+use loadline_cluster::images::ImageId;
+use loadline_cluster::{IssuedOp, SyncEnd};
 use loadline_osd::{ClientId, OpKind, Reply};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -52,8 +53,8 @@ struct ClientCommand {
     held: HeldRanges,
     failed: Option<CommandFailure>,
     inside: Span,
-    /// It is to be durable before it ends.
-    then_sync: bool,
+    /// It is to be durable before it ends, with all that clients of this image were answered.
+    then_sync: Option<ImageId>,
 }
 
 /// One op of a command.
@@ -98,7 +99,7 @@ impl ClientOps {
         waiter: Waiter,
         client: ClientId,
         ops: &[NewOp],
-        then_sync: bool,
+        then_sync: Option<ImageId>,
     ) -> SlotId {
         let reads = ops.iter().filter(|op| !op.kind.is_update());
         let length = reads.map(|op| op.at + u64::from(op.length)).max().unwrap_or(0);
@@ -113,7 +114,7 @@ impl ClientOps {
         waiter: Waiter,
         client: ClientId,
         work: RangeWork,
-        then_sync: bool,
+        then_sync: Option<ImageId>,
     ) {
         let command = ClientCommand { work: Some(work), then_sync, ..new(waiter, client) };
         let command = self.commands.acquire(command);
@@ -240,10 +241,10 @@ impl ClientOps {
         (here.left == 0).then_some(command)
     }
 
-    /// Whether a command whose ops have ended is still to be made durable; it asks once.
-    pub(super) fn takes_sync(&mut self, command: SlotId) -> bool {
+    /// The image that a command whose ops have ended is still to be made durable with; it asks once.
+    pub(super) fn takes_sync(&mut self, command: SlotId) -> Option<ImageId> {
         let here = self.commands.at_mut(command);
-        std::mem::take(&mut here.then_sync) && here.failed.is_none()
+        here.then_sync.take().filter(|_| here.failed.is_none())
     }
 
     /// A command waits for the sync of this number.
@@ -251,9 +252,13 @@ impl ClientOps {
         self.syncs.entry(number).or_default().push(command);
     }
 
-    /// The commands that have waited for a sync.
-    pub(super) fn synced(&mut self, number: u32) -> Vec<SlotId> {
-        self.syncs.remove(&number).unwrap_or_default()
+    /// The commands that have waited for a sync, which fail if it has.
+    pub(super) fn synced(&mut self, sync: SyncEnd) -> Vec<SlotId> {
+        let commands = self.syncs.remove(&sync.number).unwrap_or_default();
+        for command in commands.iter().filter(|_| !sync.is_durable) {
+            self.commands.at_mut(*command).failed = Some(CommandFailure::MayBeLost);
+        }
+        commands
     }
 
     /// A command is over.
@@ -282,6 +287,29 @@ fn new(waiter: Waiter, client: ClientId) -> ClientCommand {
         held: HeldRanges::default(),
         failed: None,
         inside: Span::ZERO,
-        then_sync: false,
+        then_sync: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flush was answered as a good one whatever had become of the disk that it was to make durable.
+    #[test]
+    fn a_command_fails_with_the_sync_that_it_waits_for() {
+        let image = ImageId { family: 1, member: 2 };
+        for (is_durable, data) in [(true, Ok(Vec::new())), (false, Err(CommandFailure::MayBeLost))]
+        {
+            let mut clients = ClientOps::default();
+            let waiter = Waiter::Direct(7);
+            let command = clients.begin(waiter, ClientId::new(1), &[], Some(image));
+            assert_eq!(clients.takes_sync(command), Some(image));
+            assert_eq!(clients.takes_sync(command), None, "it asks once");
+            clients.awaits(3, command);
+            assert_eq!(clients.synced(SyncEnd { number: 2, is_durable: false }), []);
+            assert_eq!(clients.synced(SyncEnd { number: 3, is_durable }), [command]);
+            assert_eq!(clients.end(command).1.data, data);
+        }
     }
 }

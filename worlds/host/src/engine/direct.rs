@@ -178,7 +178,7 @@ impl Engine {
     fn direct_op(&mut self, op: DirectOp) {
         let DirectOp { token, client, kind, pool, object, offset, length, data } = op;
         let op = NewOp { kind, pool, object, offset, length, at: 0, data };
-        self.begin_command(Waiter::Direct(token), client, vec![op], false);
+        self.begin_command(Waiter::Direct(token), client, vec![op], None);
     }
 
     pub(super) fn direct_op_ended(&mut self, token: u64, ended: Ended) {

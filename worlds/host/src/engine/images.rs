@@ -23,7 +23,7 @@ impl Engine {
         let (ops, next) = self.host.node.part_of_job(&job);
         let ops = ops.into_iter().map(|op| of_job(job.pool, op)).collect();
         self.image_work = Some((job.id, next));
-        self.begin_command(Waiter::Image, BACKGROUND, ops, false);
+        self.begin_command(Waiter::Image, BACKGROUND, ops, None);
     }
 
     /// The part has ended. What failed is tried again.

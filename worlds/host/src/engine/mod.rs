@@ -201,9 +201,9 @@ impl Engine {
     }
 
     fn syncs_ended(&mut self) {
-        for number in self.host.node.cluster_mut().take_synced() {
-            self.stop_synced(number);
-            self.client_synced(number);
+        for sync in self.host.node.cluster_mut().take_synced() {
+            self.stop_synced(sync);
+            self.client_synced(sync);
         }
     }
 }

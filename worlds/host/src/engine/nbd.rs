@@ -145,7 +145,8 @@ impl Engine {
             CommandKind::Trim | CommandKind::WriteZeroes { .. } => {
                 let limits = RangeLimits::of_zeros(holds);
                 let work = RangeWork::new(&view, RangeAsk::Zero, vec![range], limits);
-                return self.begin_steps(Waiter::Nbd(command), client, work, fua);
+                let then_sync = fua.then_some(view.image);
+                return self.begin_steps(Waiter::Nbd(command), client, work, then_sync);
             }
             CommandKind::BlockStatus { since, .. } => {
                 command.brings = since.map_or(Brings::Status, |_| Brings::Changes);
@@ -153,11 +154,12 @@ impl Engine {
                 let ask =
                     since.map_or(RangeAsk::Held, |since| RangeAsk::Changed(snapshot_of(since)));
                 let work = RangeWork::new(&view, ask, vec![range], limits);
-                return self.begin_steps(Waiter::Nbd(command), client, work, false);
+                return self.begin_steps(Waiter::Nbd(command), client, work, None);
             }
             CommandKind::Flush | CommandKind::Cache => Vec::new(),
         };
-        self.begin_command(Waiter::Nbd(command), client, ops, fua || is_flush);
+        let then_sync = (fua || is_flush).then_some(view.image);
+        self.begin_command(Waiter::Nbd(command), client, ops, then_sync);
     }
 
     pub(super) fn nbd_command_ended(&mut self, command: NbdCommand, ended: Ended) {

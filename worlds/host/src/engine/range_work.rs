@@ -35,6 +35,8 @@ pub(super) enum CommandFailure {
     Gone,
     /// The image is shorter than where the range ends.
     PastEnd,
+    /// A device failed to make durable what had been answered, and no other copy runs that has it.
+    MayBeLost,
 }
 
 /// What of a command's ranges has had no op yet.

@@ -6,6 +6,7 @@ use super::Stopping;
 use super::host_node::{Alarm, HostNode};
 use crate::Signal;
 use loadline_base::{Span, Time};
+use loadline_cluster::{SyncEnd, SyncOf};
 
 /// How long a stop waits for an open op to end, or for durability, before it goes on without. On a machine that is busy with other
 /// things many ops take longer than that together, so each that ends gives the others as much again.
@@ -90,7 +91,9 @@ impl Engine {
             Stopping::Draining { begun, .. }
                 if self.is_drained() && self.host.is_map_spread(begun) =>
             {
-                let number = self.host.node.change(self.host.now, |cluster, fx| cluster.sync(fx));
+                let of = SyncOf::Node;
+                let number =
+                    self.host.node.change(self.host.now, |cluster, fx| cluster.sync(of, fx));
                 let until = self.host.now + PATIENCE;
                 self.host.alarms.push(until, Alarm::Stop);
                 self.stopping = Stopping::Syncing { number, until };
@@ -116,10 +119,16 @@ impl Engine {
         }
     }
 
-    /// Everything answered is durable if `number` is the sync that the stop waits for.
-    pub(super) fn stop_synced(&mut self, number: u32) {
+    /// Everything answered is durable if this is the sync that the stop waits for, and it has not failed.
+    pub(super) fn stop_synced(&mut self, sync: SyncEnd) {
+        let SyncEnd { number, is_durable } = sync;
         if matches!(self.stopping, Stopping::Syncing { number: awaited, .. } if awaited == number) {
-            tracing::info!("everything is durable; the node ends");
+            match is_durable {
+                true => tracing::info!("everything is durable; the node ends"),
+                false => tracing::warn!(
+                    "what runs is durable; what an OSD had alone that is down, or whose device failed in a flush, may not be; the node ends"
+                ),
+            }
             self.begin_to_send();
         }
     }

@@ -383,6 +383,7 @@ impl Engine {
             BlkCommand::Flush => true,
             BlkCommand::Write(_) | BlkCommand::Zero(_) => is_durable,
         };
+        let then_sync = then_sync.then_some(image);
         self.memory.begin(conn, holds);
         self.vhost_charge(conn);
         let length = part.map_or(0, |part| part.length);

@@ -99,6 +99,10 @@ impl FaultPlan {
         self.failing_flushes.insert(self.flushes + nth);
     }
 
+    pub(super) fn end_failing_flushes(&mut self) {
+        self.failing_flushes.clear();
+    }
+
     /// A request is submitted: what becomes of it, and where it really goes.
     pub(super) fn meet(&mut self, kind: RequestKind, range: Range<u64>) -> (Fate, Range<u64>) {
         if kind == RequestKind::Write && self.is_full {

@@ -371,6 +371,11 @@ impl SimDisk {
         self.faults.fail_flush(nth);
     }
 
+    /// No flush fails any more that was to.
+    pub fn end_failing_flushes(&mut self) {
+        self.faults.end_failing_flushes();
+    }
+
     /// Makes the `nth` write from now go to the sector at `to` instead; 1 is the next.
     pub fn misdirect_write(&mut self, nth: u64, to: u64) {
         assert!(to.is_multiple_of(u64::from(self.spec.sector)), "a write goes astray by sectors");

@@ -6,7 +6,7 @@ use loadline_base::{Bytes, Rng, Span, Time, WallTime};
 use loadline_cluster::settings::{
     DriveLimits, Enforcement, LevelTarget as Level, Scope, Settings, SettingsChange,
 };
-use loadline_cluster::{Config, Placement, PoolId, PoolSpec, Target};
+use loadline_cluster::{Config, Placement, PoolId, PoolSpec, SyncOf, Target};
 use loadline_device::cdl::{Descriptor, Limit, Limits, TimeoutPolicy as Ends, Unit};
 use loadline_device::{ClassTag, Medium};
 use loadline_node::Lateness;
@@ -192,9 +192,18 @@ pub(crate) fn is_whole(node: &Sim) -> bool {
 
 /// Makes everything durable that was answered.
 pub(crate) fn sync(node: &mut Sim) {
-    let number = node.sync();
-    while !node.cluster().take_synced().contains(&number) {
-        assert!(node.step(), "it is made durable");
+    assert!(is_durable(node, SyncOf::Node), "nothing is lost");
+}
+
+/// The same. Whether everything could be made durable.
+pub(crate) fn is_durable(node: &mut Sim, of: SyncOf) -> bool {
+    let number = node.sync(of);
+    loop {
+        let mut ended = node.cluster().take_synced().into_iter();
+        if let Some(ended) = ended.find(|ended| ended.number == number) {
+            return ended.is_durable;
+        }
+        assert!(node.step(), "it ends");
     }
 }
 
@@ -221,6 +230,15 @@ impl Judged {
 
     /// The same, where the map's owner and the OSDs hear each other so late.
     pub(crate) fn late(seed: u64, mode: LogMode, ended_percent: u8, late: Span) -> Judged {
+        Judged::begin(seed, mode, (ended_percent, late), 3)
+    }
+
+    /// The same with so many copies, on disks that end nothing for time.
+    pub(crate) fn of_copies(seed: u64, mode: LogMode, copies: u32) -> Judged {
+        Judged::begin(seed, mode, (0, Span::ZERO), copies)
+    }
+
+    fn begin(seed: u64, mode: LogMode, (ended_percent, late): (u8, Span), copies: u32) -> Judged {
         let mut judged = Judged {
             rng: Rng::new(seed),
             node: None,
@@ -243,7 +261,7 @@ impl Judged {
         let spec = PoolSpec {
             name: "p".into(),
             pgs: PGS,
-            copies: 3,
+            copies,
             object_bytes: u64::from(BLOCKS * BLOCK),
             recovery_priority: 0,
         };
@@ -292,8 +310,29 @@ impl Judged {
     /// Makes everything durable that was acknowledged.
     pub(crate) fn flush(&mut self) {
         self.finish_ops();
-        sync(self.node());
-        self.known.values_mut().for_each(|known| known.unflushed.clear());
+        if is_durable(self.node(), SyncOf::Node) {
+            self.known.values_mut().for_each(|known| known.unflushed.clear());
+        }
+    }
+
+    /// Makes durable what was acknowledged until now, whoever is down. Whether all of it is.
+    pub(crate) fn flush_what_is_answered(&mut self) -> bool {
+        self.take_replies();
+        let is_durable = is_durable(self.node(), SyncOf::Node);
+        if is_durable {
+            self.known.values_mut().for_each(|known| known.unflushed.clear());
+        }
+        self.take_replies();
+        is_durable
+    }
+
+    /// OSDs that have stopped by themselves are down as if somebody had taken them down.
+    pub(crate) fn find_stopped(&mut self) {
+        for osd in 0..OSDS {
+            if self.node().cluster().fault(OsdId::new(osd)).is_some() {
+                self.down.insert(osd);
+            }
+        }
     }
 
     /// The OSDs that are down come back.
@@ -484,6 +523,9 @@ impl Judged {
     /// Reads every block, then again from other copies.
     fn read_everything(&mut self) {
         (0..OBJECTS).for_each(|object| self.read_object(object));
+        if self.node().map().pools()[&PoolId::new(0)].spec.copies == 1 {
+            return;
+        }
         let osd = OsdId::new(self.rng.below(u64::from(OSDS)) as u32);
         self.take_down(osd);
         (0..OBJECTS).for_each(|object| self.read_object(object));

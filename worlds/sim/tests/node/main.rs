@@ -4,6 +4,7 @@
 mod brim;
 mod by_hand;
 mod damage;
+mod flushes;
 mod full;
 mod given_up;
 mod heal;

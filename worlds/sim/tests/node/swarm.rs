@@ -95,7 +95,7 @@ fn counts_of(mut judged: Judged) -> HistoryCounts {
     HistoryCounts { acknowledged: judged.acknowledged, ended_for_time }
 }
 
-fn load(judged: &mut Judged) {
+pub(crate) fn load(judged: &mut Judged) {
     for _ in 0..judged.rng.below(60) {
         judged.issue();
         let steps = judged.rng.below(12);

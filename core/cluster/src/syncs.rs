@@ -1,0 +1,254 @@
+//! Everything that was answered is made durable, and whoever asks for it hears whether it is.
+//!
+//! What an OSD has answered may be in the cache of its device still. As long as another OSD runs that has all of a placement group, that one is
+//! asked in its place. An OSD that goes and had all of a group alone takes the answer with it:
+//!
+//! - If its disk keeps what was answered, as with a process that dies, it owes it. Nobody serves the group, no sync of its pool ends, and all is well when
+//!   it runs again: a start makes everything durable that it finds.
+//! - If its device has refused a flush, or answers come before they are on it, what was answered may be lost. Syncs of its pool that are under way fail, and of
+//!   every image there the next one fails, once: whoever writes there must hear it, and can go on then.
+
+use crate::images::ImageId;
+use crate::pool::PoolId;
+use loadline_osd::{OsdId, OsdSet, PgId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whose answers a sync is about. It makes others' durable, too, but waits for none of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SyncOf {
+    /// Those of an image's clients.
+    Image(ImageId),
+    /// All of them, on the OSDs that run: what is owed is waited for by nobody, and makes it fail.
+    Node,
+}
+
+/// How a sync has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncEnd {
+    /// The number that it began with.
+    pub number: u32,
+    /// Whether all is durable that was answered before.
+    pub is_durable: bool,
+}
+
+/// One under way.
+#[derive(Clone, Copy, Debug)]
+struct OpenSync {
+    number: u32,
+    of: SyncOf,
+    /// Where the image is.
+    pool: Option<PoolId>,
+    /// How many had begun with it.
+    begun: u64,
+    /// Who was asked and has not answered.
+    left: OsdSet,
+}
+
+/// Who is still to make durable what was answered, and what nobody can make durable any more.
+#[derive(Default)]
+pub(crate) struct Syncs {
+    /// By the number under which OSDs are asked, which is another one than its own where they were asked once more.
+    open: BTreeMap<u32, OpenSync>,
+    last: u32,
+    ended: Vec<SyncEnd>,
+    /// How many have begun.
+    begun: u64,
+    /// What was answered before so many had begun is durable, but for what is owed.
+    durable: u64,
+    /// How many had begun when an update of a placement group was answered last.
+    answered: BTreeMap<PgId, u64>,
+    /// OSDs that are down and had all of some placement groups alone, and the pools of those.
+    owed: BTreeMap<OsdId, BTreeSet<PoolId>>,
+    /// Who has not heard that something may be lost.
+    untold: BTreeSet<SyncOf>,
+}
+
+impl Syncs {
+    /// An update was answered.
+    pub(crate) fn note_answered(&mut self, pg: PgId) {
+        self.answered.insert(pg, self.begun);
+    }
+
+    /// Whether something was answered that may not be durable.
+    pub(crate) fn has_answered(&self, pg: PgId) -> bool {
+        self.answered.get(&pg).is_some_and(|begun| *begun >= self.durable)
+    }
+
+    /// These are asked. The answer is the sync's number.
+    pub(crate) fn begin(&mut self, (of, pool): (SyncOf, Option<PoolId>), up: OsdSet) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        self.begun += 1;
+        let (number, begun) = (self.last, self.begun);
+        match self.untold.remove(&of) {
+            true => self.ended.push(SyncEnd { number, is_durable: false }),
+            false => drop(self.open.insert(number, OpenSync { number, of, pool, begun, left: up })),
+        }
+        self.settle();
+        number
+    }
+
+    /// An OSD has done its part.
+    pub(crate) fn done(&mut self, osd: OsdId, asked: u32) {
+        if let Some(sync) = self.open.get_mut(&asked) {
+            sync.left.remove(osd);
+            self.settle();
+        }
+    }
+
+    /// An OSD will not answer any more: others have what it had, or have got it since they were asked. They are asked again, under these numbers.
+    pub(crate) fn without(&mut self, osd: OsdId, up: OsdSet) -> Vec<u32> {
+        let open = self.open.extract_if(.., |_, sync| sync.left.contains(osd));
+        let mut asked = Vec::new();
+        for (_, sync) in open.collect::<Vec<_>>() {
+            self.last = self.last.wrapping_add(1);
+            self.open.insert(self.last, OpenSync { left: up, ..sync });
+            asked.push(self.last);
+        }
+        self.settle();
+        asked
+    }
+
+    /// An OSD has gone that alone had all of groups of these pools, and its disk has it.
+    pub(crate) fn owe(&mut self, osd: OsdId, pools: BTreeSet<PoolId>) {
+        self.owed.entry(osd).or_default().extend(pools);
+    }
+
+    /// An OSD runs, and its start has made durable what its disk had.
+    pub(crate) fn came(&mut self, osd: OsdId) {
+        self.owed.remove(&osd);
+        self.settle();
+    }
+
+    /// Something of these pools, and of these images, may be lost.
+    pub(crate) fn lose(&mut self, pools: &BTreeSet<PoolId>, images: impl Iterator<Item = ImageId>) {
+        self.untold.extend(images.map(SyncOf::Image));
+        self.untold.insert(SyncOf::Node);
+        let is_lost =
+            |sync: &OpenSync| sync.pool.map_or(sync.of == SyncOf::Node, |it| pools.contains(&it));
+        for (_, sync) in self.open.extract_if(.., |_, sync| is_lost(sync)) {
+            self.untold.remove(&sync.of);
+            self.ended.push(SyncEnd { number: sync.number, is_durable: false });
+        }
+        self.settle();
+    }
+
+    /// What an OSD owes will never come.
+    pub(crate) fn give_up(&mut self, osd: OsdId) -> BTreeSet<PoolId> {
+        self.owed.remove(&osd).unwrap_or_default()
+    }
+
+    /// A pool is gone, with what is owed of it.
+    pub(crate) fn forget_pool(&mut self, pool: PoolId) {
+        self.owed.retain(|_, pools| {
+            pools.remove(&pool);
+            !pools.is_empty()
+        });
+        self.settle();
+    }
+
+    /// Ends those that wait for nobody.
+    fn settle(&mut self) {
+        let owed: BTreeSet<PoolId> = self.owed.values().flatten().copied().collect();
+        let waits = |sync: &OpenSync| sync.pool.is_some_and(|pool| owed.contains(&pool));
+        let is_over = |sync: &OpenSync| sync.left.is_empty() && !waits(sync);
+        for (_, sync) in self.open.extract_if(.., |_, sync| is_over(sync)) {
+            self.durable = self.durable.max(sync.begun);
+            let is_durable = sync.of != SyncOf::Node || owed.is_empty();
+            self.ended.push(SyncEnd { number: sync.number, is_durable });
+        }
+    }
+
+    /// Those that have ended since the last call.
+    pub(crate) fn take_ended(&mut self) -> Vec<SyncEnd> {
+        std::mem::take(&mut self.ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PG: PgId = PgId::new(0);
+    const HERE: PoolId = PoolId::new(1);
+    const ELSEWHERE: PoolId = PoolId::new(2);
+    const NODE: (SyncOf, Option<PoolId>) = (SyncOf::Node, None);
+
+    fn osds<const N: usize>(osds: [u32; N]) -> OsdSet {
+        osds.into_iter().map(OsdId::new).collect()
+    }
+
+    fn image(member: u16) -> ImageId {
+        ImageId { family: 1, member }
+    }
+
+    fn of(member: u16, pool: PoolId) -> (SyncOf, Option<PoolId>) {
+        (SyncOf::Image(image(member)), Some(pool))
+    }
+
+    fn ended(syncs: &mut Syncs) -> Vec<(u32, bool)> {
+        syncs.take_ended().into_iter().map(|end| (end.number, end.is_durable)).collect()
+    }
+
+    /// Another OSD may have got what the first had since it was asked.
+    #[test]
+    fn who_is_left_is_asked_again_when_one_goes() {
+        let mut syncs = Syncs::default();
+        let number = syncs.begin(NODE, osds([0, 1]));
+        syncs.done(OsdId::new(1), number);
+        let again = syncs.without(OsdId::new(0), osds([1]));
+        assert_eq!(again.len(), 1);
+        syncs.done(OsdId::new(1), number);
+        assert_eq!(ended(&mut syncs), []);
+        syncs.done(OsdId::new(1), again[0]);
+        assert_eq!(ended(&mut syncs), [(number, true)]);
+        // Who has answered is missed by nobody, and nobody is asked where nobody is left.
+        let number = syncs.begin(NODE, osds([0, 1]));
+        syncs.done(OsdId::new(0), number);
+        assert_eq!(syncs.without(OsdId::new(0), osds([1])), []);
+        syncs.without(OsdId::new(1), OsdSet::EMPTY);
+        assert_eq!(ended(&mut syncs), [(number, true)]);
+    }
+
+    #[test]
+    fn what_is_owed_holds_up_the_images_of_its_pool() {
+        let mut syncs = Syncs::default();
+        syncs.owe(OsdId::new(0), BTreeSet::from([HERE]));
+        let all = [of(7, HERE), of(8, ELSEWHERE), NODE].map(|of| syncs.begin(of, osds([1])));
+        all.iter().for_each(|number| syncs.done(OsdId::new(1), *number));
+        assert_eq!(ended(&mut syncs), [(all[1], true), (all[2], false)]);
+        syncs.came(OsdId::new(0));
+        assert_eq!(ended(&mut syncs), [(all[0], true)]);
+    }
+
+    #[test]
+    fn each_image_hears_once_that_something_may_be_lost() {
+        let mut syncs = Syncs::default();
+        let open = syncs.begin(of(7, HERE), osds([1]));
+        let other = syncs.begin(of(9, ELSEWHERE), osds([1]));
+        syncs.lose(&BTreeSet::from([HERE]), [7, 8].map(image).into_iter());
+        assert_eq!(ended(&mut syncs), [(open, false)]);
+        syncs.done(OsdId::new(1), other);
+        assert_eq!(ended(&mut syncs), [(other, true)]);
+        for (of, is_durable) in
+            [(of(7, HERE), true), (of(8, HERE), false), (of(8, HERE), true), (NODE, false)]
+        {
+            let number = syncs.begin(of, OsdSet::EMPTY);
+            assert_eq!(ended(&mut syncs), [(number, is_durable)], "{of:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_was_answered_before_a_sync_is_durable_by_it() {
+        let mut syncs = Syncs::default();
+        assert!(!syncs.has_answered(PG));
+        syncs.note_answered(PG);
+        let number = syncs.begin(NODE, osds([0]));
+        assert!(syncs.has_answered(PG), "nobody has done anything yet");
+        syncs.done(OsdId::new(0), number);
+        assert!(!syncs.has_answered(PG));
+        let number = syncs.begin(NODE, osds([0]));
+        syncs.note_answered(PG);
+        syncs.done(OsdId::new(0), number);
+        assert!(syncs.has_answered(PG), "it may have come behind the flush");
+    }
+}
