@@ -138,12 +138,16 @@ pub(crate) fn groups(pgs: u32, objects: u64) -> u32 {
     1 << most.ilog2()
 }
 
-/// The preset that behaves as a release.
-pub(crate) fn preset_of(major: u32, is_mclock: bool) -> Option<&'static str> {
-    match major {
-        ..17 if is_mclock => None,
-        ..18 => Some("quincy"),
-        _ => Some("reef"),
+/// The preset that behaves as a release, such as `18.2.7`. Quincy has Reef's fractions and its default profile from 17.2.7 on (Ceph's pull
+/// request 49973).
+pub(crate) fn preset_of(release: &str, is_mclock: bool) -> Option<&'static str> {
+    let numbers = loadline_testbed::release_numbers(release);
+    if numbers.as_slice() < [17].as_slice() && is_mclock {
+        None
+    } else if numbers.as_slice() < [17, 2, 7].as_slice() {
+        Some("quincy")
+    } else {
+        Some("reef")
     }
 }
 
@@ -164,12 +168,17 @@ fn of_release(setup: SetupWords<'_>, place: &CephTestPlace) -> Result<(), String
     if setup.preset.get_ref() == "loadline" || *setup.scheduler == SchedulerName::Fifo {
         return Err("no Ceph has this scheduler".to_owned());
     }
+    if place.found.hides_queue() {
+        let why =
+            "its OSDs do not tell with which queue they run (`perf dump`, `dump_op_pq_state`)";
+        return Err(why.to_owned());
+    }
     let is_clients_alone = setup.is_clients_alone();
     if is_clients_alone {
         *setup.scheduler = queue_of(queue).unwrap_or(*setup.scheduler);
     }
     let is_mclock = *setup.scheduler == SchedulerName::Mclock;
-    let behaves_as = preset_of(place.found.major(), is_mclock)
+    let behaves_as = preset_of(release, is_mclock)
         .ok_or_else(|| format!("release {release} has other profiles"))?;
     let table = preset(behaves_as).expect("it is of a release").profiles;
     if let Some(profile) = setup.profile.filter(|name| table.names().all(|known| known != *name)) {
@@ -283,12 +292,26 @@ mod tests {
         };
         check("17.2.5", "balanced", quincy);
         check("17.2.5", "balanced (reef)", &of("17.2.5", 40));
+        check("17.2.6", "balanced", quincy);
+        check("17.2.7", "balanced", &of("17.2.7", 50));
         check("18.2.7", "balanced", &of("18.2.7", 50));
         check("18.2.7", "balanced (reef)", reef);
         check("19.2.1", "balanced (reef)", &of("19.2.1", 50));
         check("18.2.7", "baseline", "clients alone, nothing recovers");
         let wpq = "the weighted priority queue with the recovery limits that Ceph has by default";
         check("18.2.7", "WPQ(Def)", wpq);
+    }
+
+    /// A queue that nobody knows was called WPQ, and what was measured under it, too.
+    #[test]
+    fn no_setup_runs_where_the_queue_is_not_told() {
+        let mut inputs =
+            Library::built_in().inputs("recovery-nvme", Vec::new()).expect("it is there");
+        let mut hidden = place("17.2.7", Some("hook {id}"));
+        hidden.found.queue = "unknown".to_owned();
+        inputs.place = Place::Ceph(hidden);
+        let why = RecoveryStudy::new(&inputs).expect_err("nobody knows it").to_string();
+        assert!(why.contains("do not tell with which queue they run"), "{why}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub use loadline_node::PoolScrub;
 
 pub use ceph::{
     CephCluster, CephFound, CephSpec, CephTestPlace, check as check_ceph, plan as plan_on_ceph,
+    release_numbers,
 };
 pub use host::{EmbeddedSpec, EmbeddedStore, Hosted, HostedSpec, check, engine_of, fio_jobs};
 pub use loadline_ceph::guard::OsdHook;

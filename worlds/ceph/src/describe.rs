@@ -113,12 +113,6 @@ impl DescribedCluster {
         }
         Ok(described)
     }
-
-    /// The first number of its OSDs' oldest release, 18 for Reef.
-    pub fn major(&self) -> u32 {
-        let first = |release: &String| release.split('.').next()?.parse().ok();
-        self.releases.iter().filter_map(first).min().unwrap_or(0)
-    }
 }
 
 impl DescribedGroup {

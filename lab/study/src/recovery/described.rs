@@ -218,9 +218,16 @@ fn as_released(setup: &mut RecoverySetupSection, cluster: &DescribedCluster, osd
         return;
     }
     let is_mclock = setup.scheduler == SchedulerName::Mclock;
-    if let Some(preset) = on_ceph::preset_of(cluster.major(), is_mclock) {
+    if let Some(preset) = on_ceph::preset_of(&oldest(cluster), is_mclock) {
         setup.preset = Spanned::new(setup.preset.span(), preset.to_owned());
     }
+}
+
+/// The oldest release of its OSDs.
+fn oldest(cluster: &DescribedCluster) -> String {
+    let all =
+        cluster.releases.iter().min_by_key(|release| loadline_testbed::release_numbers(release));
+    all.cloned().unwrap_or_default()
 }
 
 /// A setup with what is in force in the first OSD, as far as the engine knows it.
@@ -235,7 +242,7 @@ fn in_force(
         options.map(|(option, value)| (option.clone(), value.clone())).collect();
     let queue = options.get("osd_op_queue").ok_or("its queue is not described")?;
     let is_mclock = on_ceph::queue_of(queue) == Some(SchedulerName::Mclock);
-    let preset = on_ceph::preset_of(cluster.major(), is_mclock)
+    let preset = on_ceph::preset_of(&oldest(cluster), is_mclock)
         .ok_or_else(|| format!("release {} has other profiles", cluster.releases.join(", ")))?;
     let of = CephOptions { name: IN_FORCE, preset, medium, options: &options };
     let about = "the settings that are in force on the described cluster";

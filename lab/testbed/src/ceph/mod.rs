@@ -11,7 +11,7 @@ mod sight;
 mod state;
 mod watch;
 
-pub use place::{CephFound, CephTestPlace};
+pub use place::{CephFound, CephTestPlace, release_numbers};
 pub use plan::{CephSpec, check, plan};
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 use client::{EndedClients, RbdClients};
 use loadline_base::{Bytes, Span, Time};
 use loadline_ceph::answers::{OsdMapDump, PerfDump, PgStat, read_pgs};
-use loadline_ceph::guard::{ClusterGuard, GuardError, queue_of};
+use loadline_ceph::guard::{ClusterGuard, GuardError, UNKNOWN_QUEUE, queue_of};
 use loadline_ceph::{CephConnection, CephError, CommandTarget, ask, tell};
 use loadline_cluster::PoolId;
 use loadline_osd::{OsdId, OsdService, ServedClass, TraceSpan, Waits};
@@ -221,7 +221,7 @@ impl CephCluster {
         let (queue, settings): (Vec<_>, Vec<_>) =
             settings.into_iter().partition(|(name, _)| name == "osd_op_queue");
         for (name, value) in queue {
-            if osds.iter().any(|osd| queue_of(&*self.on, *osd) != value) {
+            if self.runs_with_another(&value)? {
                 self.guard().set_option("osd", &name, &value)?;
                 self.restart_all(&value, heed)?;
             }
@@ -242,6 +242,21 @@ impl CephCluster {
             heed.at(0.0)?;
         }
         Ok(())
+    }
+
+    /// Whether an OSD runs with another queue than this one. Whoever does not tell is not measured: nobody could say under what.
+    fn runs_with_another(&self, queue: &str) -> Result<bool, Stop> {
+        let mut differs = false;
+        for osd in self.osds() {
+            let found = queue_of(&*self.on, *osd);
+            if found.is_empty() || found == UNKNOWN_QUEUE {
+                return Err(failed(format!(
+                    "osd.{osd} does not tell which queue it runs with (`perf dump`, `dump_op_pq_state`)"
+                )));
+            }
+            differs |= found != queue;
+        }
+        Ok(differs)
     }
 
     /// One after the other, each when all groups serve.

@@ -1,7 +1,7 @@
 //! A Ceph cluster that somebody lets a study change: which, how far, and what was found there before anything.
 
 use loadline_ceph::answers::{OsdMapDump, Releases};
-use loadline_ceph::guard::{OsdHook, queue_of};
+use loadline_ceph::guard::{OsdHook, UNKNOWN_QUEUE, queue_of};
 use loadline_ceph::{CephConnection, CephError, CephPlace, CommandTarget, ask};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub struct CephFound {
     pub fsid: String,
     /// The release of its OSDs, such as `18.2.7`.
     pub release: String,
-    /// The queue that its OSDs run with.
+    /// The queue that its OSDs run with; [`UNKNOWN_QUEUE`] if they answer and none tells.
     pub queue: String,
     /// Its OSDs, by number.
     pub osds: Vec<u32>,
@@ -47,24 +47,27 @@ impl CephFound {
         let releases: Releases = ask(on, &Monitor, &json!({"prefix": "versions"}))?;
         let status: Value = ask(on, &Monitor, &json!({"prefix": "status"}))?;
         let map: OsdMapDump = ask(on, &Monitor, &json!({"prefix": "osd dump"}))?;
-        let queue = |osd: u32| Some(queue_of(on, osd)).filter(|queue| !queue.is_empty());
         let osds: Vec<u32> = map.osds.iter().map(|osd| osd.id as u32).collect();
+        let queues: Vec<String> = osds.iter().map(|osd| queue_of(on, *osd)).collect();
+        // One that tells is heard before those that do not.
+        let told = queues.iter().filter(|queue| !queue.is_empty());
+        let queue = told.clone().find(|queue| *queue != UNKNOWN_QUEUE).or(told.clone().next());
         Ok(CephFound {
             fsid: status["fsid"].as_str().unwrap_or_default().to_owned(),
             release: releases.of_osds().last().cloned().unwrap_or_default(),
-            queue: osds.iter().find_map(|osd| queue(*osd)).unwrap_or_default(),
+            queue: queue.cloned().unwrap_or_default(),
             osds,
         })
     }
 
-    /// Its release's first number, 18 for Reef.
-    pub fn major(&self) -> u32 {
-        self.release.split('.').next().and_then(|text| text.parse().ok()).unwrap_or(0)
+    /// Whether none of its OSDs tells with which queue it runs.
+    pub fn hides_queue(&self) -> bool {
+        self.queue == UNKNOWN_QUEUE
     }
 
     /// In which class this release brings copies that are merely on the wrong OSD, as an OSD's return leaves them (Ceph's pull request 49975).
     pub fn backfill_class(&self) -> &'static str {
-        let numbers: Vec<u32> = self.release.split('.').filter_map(|it| it.parse().ok()).collect();
+        let numbers = release_numbers(&self.release);
         if numbers.as_slice() >= [17, 2, 6].as_slice() {
             "background_best_effort"
         } else {
@@ -84,6 +87,11 @@ impl CephTestPlace {
         let stops = self.restart.as_ref().is_some_and(OsdHook::can_stop);
         format!("ceph {} {} {stops}", self.found.fsid, self.found.release)
     }
+}
+
+/// A release's numbers, from `18.2.7` 18, 2 and 7; later releases are greater.
+pub fn release_numbers(release: &str) -> Vec<u32> {
+    release.split('.').map_while(|it| it.parse().ok()).collect()
 }
 
 #[cfg(test)]
