@@ -314,6 +314,14 @@ impl FakeState {
         let name = text(command, "pool").to_owned();
         match prefix {
             "df" => Ok(json!({"pools": []})),
+            "versions" => {
+                Ok(json!({"osd": {"ceph version 18.2.4 (0) reef (stable)": self.osds.len()}}))
+            }
+            "osd df" => {
+                let osd = |id: usize| json!({"id": id, "kb": 1u64 << 30, "kb_used": 0});
+                Ok(json!({"nodes": (0..self.osds.len()).map(osd).collect::<Vec<_>>()}))
+            }
+            "osd pool stats" => Ok(json!([])),
             "osd pool create" => {
                 let number = self.pools.len() + 1;
                 let made = json!({

@@ -106,14 +106,16 @@ impl RbdClients {
         Ok(RbdClients { child: FioChild::begin(program, &folder, jobs)?, images })
     }
 
-    /// Waits for jobs that end by themselves.
+    /// Waits for jobs that end by themselves, as long as `look` finds nothing wrong meanwhile.
     pub(super) fn until_they_end(
         mut self,
         on: &dyn CephConnection,
         heed: &mut Heed<'_>,
+        look: &mut dyn FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         while self.child.is_running()? {
             on.pause(LOOK);
+            look()?;
             heed.at(0.5)?;
         }
         let failed = || Stop::Failed(format!("fio failed: {}", self.child.last_words()));

@@ -9,6 +9,8 @@ mod plan;
 mod services;
 mod sight;
 mod state;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub use place::{CephFound, CephTestPlace, release_numbers};
@@ -29,7 +31,7 @@ use loadline_qos::ServiceClass;
 use loadline_stats::LatencyHistogram;
 use serde_json::json;
 use services::{AskedScrub, RemovedPool, TrimTold, clones};
-use sight::{ClusterSight, Watchman};
+use sight::{ClusterSight, Watchman, WriteWatch};
 use state::ClusterState;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +52,9 @@ const SILENCE: Span = Span::from_secs(30);
 
 /// Until a cluster at rest says so, its new groups included.
 const REST: Span = Span::from_secs(180);
+
+/// How often the cluster is looked at while images are filled.
+const FILL_LOOKS: Span = Span::from_secs(1);
 
 /// Objects under way while a pool is filled.
 const FILL_DEPTH: u64 = 8;
@@ -75,8 +80,7 @@ pub struct CephCluster {
     /// While something is changed.
     guard: Option<ClusterGuard>,
     before: ClusterState,
-    /// The time of day at the testbed's zero.
-    began_s: f64,
+    zero: ClusterZero,
     filled: Vec<FilledPool>,
     eye: ClusterEye,
     course: CopyCourse,
@@ -84,6 +88,15 @@ pub struct CephCluster {
     clients: Option<RbdClients>,
     ended: Option<EndedClients>,
     facts: MachineFacts,
+}
+
+/// The testbed's zero.
+#[derive(Clone, Copy, Debug)]
+struct ClusterZero {
+    /// On a clock that never goes back: spans are measured by it.
+    passed: Duration,
+    /// The time of day then, by which what the cluster and fio have stamped is placed.
+    day_s: f64,
 }
 
 /// A pool that was made.
@@ -161,7 +174,6 @@ impl CephCluster {
 
     /// The same over a connection that is there.
     fn on(spec: CephSpec, on: Arc<dyn CephConnection>) -> Result<CephCluster, Stop> {
-        let began_s = on.time_of_day_s();
         // The run before may have left copies on their way home.
         let mut tries = 0..REST.as_secs_f64() as u32;
         loop {
@@ -176,12 +188,23 @@ impl CephCluster {
         }
         let facts = plan::facts(&spec, &*on)?;
         let before = ClusterState::ask(&*on)?;
-        Ok(CephCluster {
+        Ok(CephCluster::new(spec, on, before, facts))
+    }
+
+    /// One to which nothing has been done; its time begins.
+    fn new(
+        spec: CephSpec,
+        on: Arc<dyn CephConnection>,
+        before: ClusterState,
+        facts: MachineFacts,
+    ) -> CephCluster {
+        let zero = ClusterZero { passed: on.passed(), day_s: on.time_of_day_s() };
+        CephCluster {
             spec,
             on,
             guard: None,
             before,
-            began_s,
+            zero,
             filled: Vec::new(),
             eye: ClusterEye::default(),
             course: CopyCourse::default(),
@@ -189,7 +212,7 @@ impl CephCluster {
             clients: None,
             ended: None,
             facts,
-        })
+        }
     }
 
     fn guard(&mut self) -> &mut ClusterGuard {
@@ -394,13 +417,34 @@ impl CephCluster {
 
     /// A moment that the cluster stamped, as far as it is over.
     fn time_of(&self, seconds: f64) -> Time {
-        let since_s = (seconds - self.began_s).max(0.0);
+        let since_s = (seconds - self.zero.day_s).max(0.0);
         Time::from_nanos((since_s * 1e9) as u64).min(self.now())
+    }
+
+    /// A look from which things count: every OSD that runs has told what it has done by then.
+    fn whole_sight(&self) -> Result<ClusterSight, Stop> {
+        let running = self.running();
+        let until = self.now() + SILENCE;
+        loop {
+            let sight = ClusterSight::ask(&*self.on, &running, self.now())?;
+            let silent = sight.silent(&running);
+            if silent.is_empty() {
+                return Ok(sight);
+            }
+            if self.now() > until {
+                let silent: Vec<String> = silent.iter().map(|osd| format!("osd.{osd}")).collect();
+                return Err(failed(format!(
+                    "{} did not tell its counters within {SILENCE}, and what it did before would count",
+                    silent.join(", ")
+                )));
+            }
+            self.on.pause(Duration::from_millis(500));
+        }
     }
 
     /// What changes the map begins a new wait.
     fn watch_anew(&mut self) -> Result<(), Stop> {
-        self.course.counted = ClusterSight::ask(&*self.on, &self.running(), self.now())?;
+        self.course.counted = self.whole_sight()?;
         self.course.watch = MoveWatch::begin(self.now());
         self.course.told_to_report = None;
         Ok(())
@@ -456,6 +500,25 @@ impl CephCluster {
         Ok(())
     }
 
+    /// Waits for clients that fill the images, while the cluster is looked at; one that takes no write any more ends that.
+    fn watch_filling(&mut self, clients: RbdClients, heed: &mut Heed<'_>) -> Result<(), Stop> {
+        let on = Arc::clone(&self.on);
+        self.eye.sight = self.whole_sight()?;
+        let mut writes = WriteWatch::begin(self.eye.sight.clone());
+        clients.until_they_end(&*on, heed, &mut || {
+            if self.now().since(self.eye.sight.at) < FILL_LOOKS {
+                return Ok(());
+            }
+            self.look()?;
+            if writes.see(&self.eye.sight) > SILENCE {
+                return Err(failed(format!(
+                    "aborted: the images are not filled, and no OSD has written for {SILENCE}"
+                )));
+            }
+            Ok(())
+        })
+    }
+
     /// The copies that an OSD's return moves: its share of all.
     fn expected(&self) -> u64 {
         let objects: u64 = self.filled.iter().map(|pool| pool.objects).sum();
@@ -483,7 +546,7 @@ impl CephCluster {
             figures.push(("recovery/told_after_s", self.eye.sight.at.since(last).as_secs_f64()));
         }
         if let Some(middle) = self.course.watch.between(0.1, 0.9).filter(|(from, to)| to > from) {
-            let seen = ended.seen(self.began_s, middle)?;
+            let seen = ended.seen(self.zero.day_s, middle)?;
             if let Some(Seen { iops, latency, .. }) = seen.first() {
                 figures.push(("client/amid/iops", *iops));
                 figures.push(("client/amid/p99_ms", latency.percentile_ms(99.0)));
@@ -496,8 +559,7 @@ impl CephCluster {
 
 impl Testbed for CephCluster {
     fn now(&self) -> Time {
-        let passed_s = (self.on.time_of_day_s() - self.began_s).max(0.0);
-        Time::from_nanos((passed_s * 1e9) as u64)
+        Time::from_nanos(self.on.passed().saturating_sub(self.zero.passed).as_nanos() as u64)
     }
 
     fn pace(&self) -> Pace {
@@ -530,7 +592,8 @@ impl Testbed for CephCluster {
         }
         let (place, images) = (&self.spec.place, &self.spec.images);
         let jobs = client::fillings(place, &pool, self.spec.object_size, images);
-        RbdClients::begin(place, &jobs, images.len())?.until_they_end(&*self.on, heed)
+        let clients = RbdClients::begin(place, &jobs, images.len())?;
+        self.watch_filling(clients, heed)
     }
 
     fn make_pool(&mut self, name: &str, object_size: Bytes) -> Result<PoolId, Stop> {
@@ -590,9 +653,11 @@ impl Testbed for CephCluster {
         let FilledPool { name, object_size, objects, .. } = self.pool(pool);
         let (name, size) = (name.clone(), object_size.get());
         let copies = objects * u64::from(self.spec.copies);
-        let before = ClusterSight::ask(&*self.on, self.osds(), self.now())?;
+        let removed = RemovedPool::of(&self.whole_sight()?, self.osds().len(), size, copies);
+        let removed = removed
+            .ok_or_else(|| failed("an OSD is down, and what it holds of the pool is not known"))?;
         self.guard().remove_pool(&name)?;
-        self.services.removal = Some(RemovedPool::of(&before, size, copies));
+        self.services.removal = Some(removed);
         self.services.told.removal = copies;
         self.services.told_at = self.now();
         Ok(())
@@ -665,15 +730,14 @@ impl Testbed for CephCluster {
         let (place, images) = (&self.spec.place, &self.spec.images);
         let pool = self.pool_name(CLIENTS);
         let jobs = client::loads(place, &pool, images, self.spec.limit + REST)?;
-        let sum = |sight: &ClusterSight| sight.grown(&ClusterSight::default(), |it| it.osd.op);
-        let before = ClusterSight::ask(&*self.on, self.osds(), self.now())?;
+        let before = self.whole_sight()?;
         self.clients = Some(RbdClients::begin(place, &jobs, images.len())?);
         let until = self.now() + SILENCE;
         // Opening an image takes some ops, too.
         const OPENING: f64 = 100.0;
         loop {
             let sight = ClusterSight::ask(&*self.on, self.osds(), self.now())?;
-            if sum(&sight) - sum(&before) > OPENING {
+            if sight.grown(&before, |it| it.osd.op) > OPENING {
                 break;
             }
             if self.now() > until {
@@ -701,7 +765,7 @@ impl Testbed for CephCluster {
         let Some(ended) = &self.ended else { return Ok(None) };
         parts
             .iter()
-            .map(|part| ended.latency(self.began_s, *part))
+            .map(|part| ended.latency(self.zero.day_s, *part))
             .collect::<Result<_, _>>()
             .map(Some)
     }
@@ -713,7 +777,7 @@ impl Testbed for CephCluster {
         };
         let clients = self.clients.take().ok_or_else(|| failed("no clients have begun"))?;
         let ended = clients.end(&*self.on, heed)?;
-        let seen = ended.seen(self.began_s, (self.course.begun, until))?;
+        let seen = ended.seen(self.zero.day_s, (self.course.begun, until))?;
         if seen.iter().any(|seen| seen.latency == Latency::default()) {
             return Err(failed(
                 "no op of the clients ended in the window; take a larger --set scale",

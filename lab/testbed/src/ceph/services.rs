@@ -104,8 +104,16 @@ impl RemovedPool {
     /// Below this share of it, what is left is what clients have written meanwhile beyond what was there.
     const NOTHING: f64 = 0.02;
 
-    pub(super) fn of(before: &ClusterSight, object_bytes: u64, copies: u64) -> RemovedPool {
-        RemovedPool { bytes: (object_bytes * copies) as f64, copies, held: held(before) }
+    /// Nothing if not every one of so many OSDs told what it holds: what the look lacks would stand against what is given back.
+    pub(super) fn of(
+        before: &ClusterSight,
+        osds: usize,
+        object_bytes: u64,
+        copies: u64,
+    ) -> Option<RemovedPool> {
+        let is_whole = before.counters.len() >= osds;
+        let bytes = (object_bytes * copies) as f64;
+        is_whole.then(|| RemovedPool { bytes, copies, held: held(before) })
     }
 
     /// Copies that are left, if every one of so many OSDs told what it has.
@@ -213,7 +221,9 @@ mod tests {
             }
             sight
         };
-        let removed = RemovedPool::of(&sight([30.0, 25.0, 25.0], 0.0), 1_000_000, 30);
+        let before = sight([30.0, 25.0, 25.0], 0.0);
+        let removed = RemovedPool::of(&before, 3, 1_000_000, 30).expect("every OSD told");
+        assert_eq!(RemovedPool::of(&before, 4, 1_000_000, 30), None, "one did not tell");
         let left = |held, removing| removed.left(&sight(held, removing), 3);
         assert_eq!(left([30.0, 25.0, 25.0], 0.0), Some(30), "no OSD has heard of it yet");
         assert_eq!(left([20.0, 25.0, 20.5], 4.0), Some(16));

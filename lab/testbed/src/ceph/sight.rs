@@ -1,6 +1,6 @@
 //! A look at the cluster while a study runs: who has done what, and whether it may go on.
 
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use loadline_ceph::answers::{ClusterStatus, OsdMapDump, PerfDump};
 use loadline_ceph::guard::APPLICATION;
 use loadline_ceph::{CephConnection, CephError, CommandTarget, ask};
@@ -30,14 +30,41 @@ impl ClusterSight {
         Ok(ClusterSight { at, status, counters: osds.iter().filter_map(dump).collect() })
     }
 
-    /// The sum over all OSDs of what a counter has grown by since another look.
+    /// Those of some OSDs that did not answer.
+    pub(super) fn silent(&self, osds: &[u32]) -> Vec<u32> {
+        osds.iter().copied().filter(|osd| !self.counters.contains_key(osd)).collect()
+    }
+
+    /// The sum over all OSDs of what a counter has grown by since another look. What one that this look lacks has done in its life
+    /// is not what it has done since.
     pub(super) fn grown(&self, since: &ClusterSight, of: fn(&PerfDump) -> f64) -> f64 {
         let one = |(osd, now): (&u32, &PerfDump)| {
+            let before = of(since.counters.get(osd)?);
             // A process that was begun anew counts from zero.
-            let before = since.counters.get(osd).map_or(0.0, of);
-            if of(now) >= before { of(now) - before } else { of(now) }
+            Some(if of(now) >= before { of(now) - before } else { of(now) })
         };
-        self.counters.iter().map(one).sum()
+        self.counters.iter().filter_map(one).sum()
+    }
+}
+
+/// Writes that must go on.
+#[derive(Clone, Debug)]
+pub(super) struct WriteWatch {
+    /// The look at which any OSD had last written more than before.
+    last: ClusterSight,
+}
+
+impl WriteWatch {
+    pub(super) fn begin(first: ClusterSight) -> WriteWatch {
+        WriteWatch { last: first }
+    }
+
+    /// Since when nothing has been written.
+    pub(super) fn see(&mut self, sight: &ClusterSight) -> Span {
+        if sight.grown(&self.last, |it| it.osd.op_w) > 0.0 {
+            self.last = sight.clone();
+        }
+        sight.at.since(self.last.at)
     }
 }
 
@@ -161,6 +188,46 @@ mod tests {
         };
         status.health.checks = codes.iter().map(check).collect();
         ClusterSight { at: Time::from_secs(second), status, ..ClusterSight::default() }
+    }
+
+    /// A cluster that was paused, or full, took no write any more: fio waited for ever, and with it a study that had changed it.
+    #[test]
+    fn writes_that_do_not_go_on_are_seen() {
+        let sight = |second: u64, writes: [f64; 2]| {
+            let mut sight = sight(second, "HEALTH_OK", &[]);
+            for (osd, op_w) in writes.into_iter().enumerate() {
+                let mut counters = PerfDump::default();
+                counters.osd.op_w = op_w;
+                sight.counters.insert(osd as u32, counters);
+            }
+            sight
+        };
+        let mut watch = WriteWatch::begin(sight(10, [5.0, 7.0]));
+        assert_eq!(watch.see(&sight(12, [5.0, 7.0])), Span::from_secs(2));
+        assert_eq!(watch.see(&sight(14, [5.0, 8.0])), Span::ZERO);
+        let mut one = sight(40, [5.0, 8.0]);
+        one.counters.remove(&1);
+        assert_eq!(watch.see(&one), Span::from_secs(26), "who is silent has not written");
+        assert_eq!(watch.see(&sight(50, [5.0, 8.0])), Span::from_secs(36));
+    }
+
+    /// osd.2 missed the first look, and has served a million ops since it was begun; osd.1 was begun anew.
+    #[test]
+    fn what_has_grown_is_told_of_those_that_were_seen_before() {
+        let sight = |ops: &[(u32, f64)]| {
+            let mut sight = sight(1, "HEALTH_OK", &[]);
+            for (osd, op) in ops {
+                let mut counters = PerfDump::default();
+                counters.osd.op = *op;
+                sight.counters.insert(*osd, counters);
+            }
+            sight
+        };
+        let first = sight(&[(0, 100.0), (1, 500.0)]);
+        let last = sight(&[(0, 130.0), (1, 7.0), (2, 1e6)]);
+        assert_eq!(last.grown(&first, |it| it.osd.op), 37.0);
+        assert_eq!(first.silent(&[0, 1, 2]), [2]);
+        assert_eq!(last.silent(&[0, 1, 2]), [0; 0]);
     }
 
     #[test]
