@@ -4,7 +4,7 @@ use loadline_ceph::answers::{
     ClusterLogLine, ClusterStatus, OpHistory, OsdMapDump, PerfDump, Reservations, ScheduledScrub,
     StoredOption, read_pgs,
 };
-use loadline_ceph::guard::{RunJournal, WantedRoom, plan, undo};
+use loadline_ceph::guard::{RunJournal, WantedRoom, plan, stored_beside, undo};
 use loadline_ceph::{
     Backlog, BacklogKind, CephConnection, ClusterLook, CommandTarget, DeepStamp, MovingGroup,
     OsdLook, RecordedCluster, Severity, ask, backlogs, check, look, seconds_of,
@@ -463,6 +463,27 @@ fn a_plan_reads_only_and_refuses_each_unmet_condition() {
         },
         "a run holds it: r1",
     );
+}
+
+/// What `check` names as left of a custom profile would rule every setup under a built-in one.
+#[test]
+fn what_is_stored_beside_a_setup_is_named_with_its_remedy() {
+    let mut cluster = plannable();
+    let own = |name: &str| vec![(name.to_owned(), "0.5".to_owned())];
+    let dump = json!({"prefix": "config dump"});
+    assert_eq!(stored_beside(&cluster, &[]).unwrap(), [""; 0], "capacities as the OSDs store them");
+    let name = "osd_mclock_scheduler_client_res";
+    let mut stored: Value = read("idle-config_dump.json");
+    let key = json!({"section": "osd", "name": name, "value": "0.7", "mask": ""});
+    stored.as_array_mut().unwrap().push(key);
+    cluster.put(0, CommandTarget::Monitor, &dump, stored.to_string().into_bytes());
+    let found = stored_beside(&cluster, &[]).unwrap();
+    assert!(
+        found.len() == 1 && found[0].contains(&format!("`ceph config rm osd {name}`")),
+        "{found:?}"
+    );
+    assert_eq!(stored_beside(&cluster, &own(name)).unwrap(), [""; 0]);
+    assert_eq!(stored_beside(&cluster, &own("osd_max_backfills")).unwrap().len(), 1);
 }
 
 /// A run died after it had stored three options: one is as it left it, one was removed by the cluster itself, and one was changed by

@@ -59,6 +59,7 @@ fn found(spec: &CephSpec, on: &dyn CephConnection) -> Result<ClusterPlan, CephEr
 pub(super) fn refusals(spec: &CephSpec, on: &dyn CephConnection) -> Result<Vec<String>, CephError> {
     let found = found(spec, on)?;
     let mut refusals = found.refusals;
+    refusals.extend(guard::stored_beside(on, &spec.settings)?);
     if found.fsid != spec.place.found.fsid {
         refusals
             .push(format!("it is the cluster {}, and not {}", found.fsid, spec.place.found.fsid));

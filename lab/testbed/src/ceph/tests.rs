@@ -89,6 +89,47 @@ fn what_counts_from_a_look_counts_from_one_at_every_osd() {
     assert!(why.contains("osd.0, osd.1, osd.2, osd.3 did not tell its counters"), "{why}");
 }
 
+/// A built-in profile sets defaults, which every stored key outranks: a setup called `balanced` ran with whatever somebody had left.
+#[test]
+fn what_is_stored_beside_a_setup_is_in_the_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let on = Arc::new(FakeCluster::of(4));
+    let store = |who: &str, name: &str, value: &str| {
+        let command = json!({"prefix": "config set", "who": who, "name": name, "value": value});
+        tell(&*on, &CommandTarget::Monitor, &command).expect("it is stored");
+    };
+    let in_the_way = |settings: &[(&str, &str)]| {
+        let found = plan::refusals(&spec(&on, folder.path(), settings), &*on).expect("it answers");
+        found.into_iter().filter(|why| why.contains("config rm")).collect::<Vec<String>>()
+    };
+    store("osd.1", "osd_mclock_max_capacity_iops_ssd", "3700");
+    store("osd", "osd_op_queue", "mclock_scheduler");
+    store("mgr", "osd_max_backfills", "3");
+    assert_eq!(in_the_way(&[]), [""; 0], "what an OSD has measured, and what is no OSD's");
+    store("osd", "osd_mclock_scheduler_client_res", "0.7");
+    let [key] = &in_the_way(&[])[..] else { panic!("it is one key") };
+    assert!(key.contains("`ceph config rm osd osd_mclock_scheduler_client_res`"), "{key}");
+    assert_eq!(
+        in_the_way(&[("osd_mclock_scheduler_client_res", "0.5")]),
+        [""; 0],
+        "it is set anew"
+    );
+    // A narrower section outranks what a setup sets for all OSDs.
+    store("osd.3", "osd_max_backfills", "9");
+    store("osd/class:hdd", "osd_recovery_sleep_hdd", "0.1");
+    store("global", "osd_mclock_profile", "high_recovery_ops");
+    let own = [
+        ("osd_mclock_scheduler_client_res", "0.5"),
+        ("osd_max_backfills", "3"),
+        ("osd_mclock_profile", "balanced"),
+    ];
+    let found = in_the_way(&own);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().any(|why| why.contains("config rm osd.3 osd_max_backfills")), "{found:?}");
+    assert!(found.iter().any(|why| why.contains("config rm osd/class:hdd osd_recovery_sleep_hdd")));
+    assert_eq!(in_the_way(&[]).len(), 4);
+}
+
 /// An OSD that tells of no queue was taken for one with WPQ, and a setup of WPQ was measured under mClock.
 #[test]
 fn a_queue_that_is_not_told_is_refused() {

@@ -21,7 +21,7 @@ pub use held::{APPLICATION, LOCK_KEY};
 pub(crate) use held::{flags_of, holder, is_same, may_become, stored};
 pub use hook::{HookError, NoHook, OsdHook, UNKNOWN_QUEUE, queue_of};
 pub use journal::{JournalError, JournalLine, RunJournal};
-pub use plan::{ClusterPlan, WantedRoom, plan};
+pub use plan::{ClusterPlan, WantedRoom, plan, stored_beside};
 pub use undo::{UndoReport, undo};
 
 use crate::answers::{ClusterStatus, ConfigVersion, OsdMapDump};

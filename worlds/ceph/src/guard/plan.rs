@@ -1,6 +1,6 @@
 //! Whether a run may change a cluster: facts, and a sentence for each condition that is not met. Reads only.
 
-use crate::answers::{ClusterStatus, OsdMapDump, OsdUsage, OsdUsages, Releases};
+use crate::answers::{ClusterStatus, OsdMapDump, OsdUsage, OsdUsages, Releases, StoredOption};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask};
 use crate::guard::held::{APPLICATION, holder};
 use serde::Deserialize;
@@ -155,6 +155,60 @@ pub fn plan(on: &dyn CephConnection, wanted: Option<WantedRoom>) -> Result<Clust
     ];
     let osds = map.osds.iter().map(|osd| osd.id as u32).collect();
     Ok(ClusterPlan { fsid: status.fsid, facts, refusals, osds, others })
+}
+
+/// Options that decide how an OSD serves, in whichever section somebody has stored them, and that a run does not set itself; each a sentence
+/// with the command that takes it away. `own` are the options that the run sets for all OSDs.
+///
+/// # Errors
+/// [`CephError`] if the cluster does not tell.
+pub fn stored_beside(
+    on: &dyn CephConnection,
+    own: &[(String, String)],
+) -> Result<Vec<String>, CephError> {
+    let all: Vec<StoredOption> =
+        ask(on, &CommandTarget::Monitor, &json!({"prefix": "config dump"}))?;
+    let is_own = |stored: &StoredOption| {
+        // A narrower section outranks what is set for all OSDs.
+        let is_outranked = stored.mask.is_empty() && ["global", "osd"].contains(&&*stored.section);
+        is_outranked && own.iter().any(|(name, _)| *name == stored.name)
+    };
+    let is_of_osds =
+        |section: &str| section == "global" || section == "osd" || section.starts_with("osd.");
+    let beside = all
+        .iter()
+        .filter(|stored| is_of_osds(&stored.section) && decides_service(&stored.name))
+        .filter(|stored| !is_own(stored));
+    Ok(beside
+        .map(|stored| {
+            let StoredOption { name, value, .. } = stored;
+            let who = stored.who();
+            format!(
+                "{name} = {value} is stored for {who}, and a setup that does not set it would run with it: \
+                 `ceph config rm {who} {name}` (note the value for afterwards)"
+            )
+        })
+        .collect())
+}
+
+/// Keys of mClock's classes, which outrank a built-in profile, the profile itself, limits and sleeps.
+fn decides_service(name: &str) -> bool {
+    let class_key = name.strip_prefix("osd_mclock_scheduler_").is_some_and(|key| {
+        key.rsplit_once('_').is_some_and(|(class, of)| {
+            ["client", "background_recovery", "background_best_effort"].contains(&class)
+                && ["res", "wgt", "lim"].contains(&of)
+        })
+    });
+    const LIMITS: [&str; 4] = [
+        "osd_mclock_profile",
+        "osd_mclock_override_recovery_settings",
+        "osd_max_backfills",
+        "osd_max_scrubs",
+    ];
+    class_key
+        || LIMITS.contains(&name)
+        || name.starts_with("osd_recovery_")
+        || name.starts_with("osd_") && name.contains("_sleep")
 }
 
 fn lacks_osds(map: &OsdMapDump, wanted: WantedRoom) -> Vec<String> {
