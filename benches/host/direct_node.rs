@@ -90,7 +90,7 @@ impl Node {
         let thread = std::thread::spawn(move || {
             let mut engine = Engine::start(config).expect("the node starts");
             tell.send((engine.direct_client(), engine.mailbox())).expect("somebody waits");
-            engine.run();
+            engine.run().expect("it leaves at once");
         });
         let (client, mailbox) = began.recv().expect("the node starts");
         let mut rng = Rng::new(1);

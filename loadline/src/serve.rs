@@ -46,8 +46,7 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     };
     tracing::info!("ready");
     notify::ready();
-    engine.run();
-    Ok(())
+    engine.run().map_err(|early| Failure::Environment(early.to_string()))
 }
 
 fn failure(error: BootError) -> Failure {

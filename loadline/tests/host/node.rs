@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -185,10 +185,16 @@ impl Node {
     }
 
     /// Ends it with SIGTERM.
-    pub(crate) fn terminate(mut self) {
+    pub(crate) fn terminate(self) {
+        let (status, log) = self.terminated();
+        assert!(status.success(), "{status}, signal {:?}:\n{log}", status.signal());
+    }
+
+    /// The same where it may not end well; answers how it ended, and its log.
+    pub(crate) fn terminated(mut self) -> (ExitStatus, String) {
         output("kill", &["-TERM", &self.process_id().to_string()]);
         let status = self.child.wait().expect("a child can be waited for");
-        assert!(status.success(), "{status}, signal {:?}:\n{}", status.signal(), self.log());
+        (status, self.log())
     }
 
     pub(crate) fn assert_alive(&mut self) {

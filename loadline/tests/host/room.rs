@@ -187,6 +187,30 @@ fn a_start_waits_for_room() {
     node.stop();
 }
 
+/// Without a log a checkpoint makes everything durable, and for that there was no room. The node said that ops had been open, and ended
+/// as if nothing was the matter.
+#[test]
+fn a_stop_that_leaves_something_that_is_not_durable_says_so_and_fails() {
+    let Some(mounted) = Mounted::new("96m") else { return };
+    let dir = moved_with_holes(&mounted);
+    let flags = [&FLAGS[..], &GIVE_BACK, &["--log-mode", "none"]].concat();
+    let node = Node::start(&dir, &flags);
+    let mut writer = Connection::open(&node.socket(), "vol0").unwrap();
+    for block in 0..300 {
+        writer.ask(&write(block)).unwrap();
+    }
+    mounted.fill();
+    let (status, log) = node.terminated();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("ended before everything that was answered was durable"), "{log}");
+    assert!(!log.contains("some ops did not end in time"), "none was open: {log}");
+    mounted.make_room();
+    let node = Node::start(&dir, &flags);
+    let mut writer = Connection::open(&node.socket(), "vol0").unwrap();
+    writer.ask(&write(7)).unwrap();
+    node.stop();
+}
+
 /// Discards made holes in the OSDs' files: the blocks that were set aside at the first start were gone.
 #[test]
 fn files_keep_their_blocks_unless_somebody_says_otherwise() {

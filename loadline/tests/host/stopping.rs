@@ -142,3 +142,48 @@ fn a_client_that_only_listens_gets_its_answers() {
     assert!(client.receive().is_err(), "then the node hangs up");
     node.stop();
 }
+
+/// An op that could not end, as its group's only disk was away, kept the node from making durable what others had been answered: it
+/// ended with all of that in its memory, and said that it had ended well.
+#[test]
+fn what_was_answered_is_durable_though_an_op_cannot_end() {
+    const OBJECTS: u64 = 16;
+    let flags = ["--osds", "3", "--copies", "1", "--size", "128MiB", "--image", "vol0=64MiB"];
+    let flags = [&flags[..], &["--log-mode", "none"]].concat();
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("node");
+    let node = Node::start(&dir, &flags);
+    node.tell(&["osd", "down", "2", "--force"]);
+    // Maps are made durable in any mode, and what is written before them with them.
+    std::thread::sleep(Duration::from_secs(5));
+    let mut writer = Connection::open(&node.socket(), "vol0").unwrap();
+    let offset = |object: u64| object * (IMAGE_BYTES / OBJECTS);
+    for object in 0..OBJECTS {
+        let data = vec![1 + object as u8; BLOCK as usize];
+        writer.send(&Request::Write { offset: offset(object), data }).unwrap();
+    }
+    let answered: Vec<u64> = std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let replies = std::iter::from_fn(|| writer.receive().ok());
+            // Cookies count from one.
+            replies.map(|reply| reply.cookie - 1).collect()
+        });
+        node.wait_until("ops that can end", |node| {
+            let open = node.tell(&["dump", "ops", "--json"]);
+            let open: serde_json::Value = serde_json::from_str(&open).unwrap();
+            let open = open["ops"].as_array().unwrap();
+            !open.is_empty() && open.iter().all(|op| op["osd"].is_null())
+        });
+        node.terminate();
+        reader.join().unwrap()
+    });
+    assert!(!answered.is_empty() && answered.len() < OBJECTS as usize, "{answered:?}");
+    let node = Node::start(&dir, &flags);
+    let mut reader = Connection::open(&node.socket(), "vol0").unwrap();
+    for object in answered {
+        let read = Request::Read { offset: offset(object), length: BLOCK as u32 };
+        let found = reader.ask(&read).unwrap();
+        assert!(found.iter().all(|byte| *byte == 1 + object as u8), "object {object} is lost");
+    }
+    node.stop();
+}

@@ -38,7 +38,7 @@ pub use disk::{
 pub use engine::{
     BootError, ClientImages, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd,
     DirectImage, DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig,
-    ImagePattern, ImageSpec, Mail, MemoryPlan, NbdAccess, NbdSpec, NodeGone, PageSpec,
+    ImagePattern, ImageSpec, Mail, MemoryPlan, NbdAccess, NbdSpec, NodeGone, NotDurable, PageSpec,
     TooLittleMemory, VhostSpec,
 };
 pub use event_loop::{

@@ -41,7 +41,8 @@ impl RunningNode {
                 Ok(mut engine) => {
                     // Nobody hears of it only when the run is being given up.
                     let _ = tell.send(Ok((engine.direct_client(), engine.mailbox())));
-                    engine.run();
+                    // What the run wrote is not needed after it.
+                    let _ = engine.run();
                 }
                 Err(error) => drop(tell.send(Err(error.to_string()))),
             }

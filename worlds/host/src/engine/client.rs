@@ -103,6 +103,9 @@ impl Engine {
     /// An op has its reply.
     pub(super) fn replied(&mut self, reply: Reply) {
         let Some(issued) = self.host.node.cluster_mut().finish(reply.op) else { return };
+        if !self.takes_reply() {
+            return;
+        }
         self.host.health.replied(&issued, &reply);
         self.watches.replied(&issued, &reply);
         // What a snapshot had alone may have been given back since it was removed, and nobody knows what the answer was made of.

@@ -160,7 +160,8 @@ impl Engine {
                 let event_loop = self.host.world.mode().to_string();
                 self.direct.tell(DirectAnswer::Modes(DirectModes { event_loop, direct }));
             }
-            DirectAsk::Leave => self.stopping = Stopping::Done,
+            // Whoever leaves so needs nothing of what there is.
+            DirectAsk::Leave => self.stopping = Stopping::Done { has_synced: true },
         }
     }
 

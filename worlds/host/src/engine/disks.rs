@@ -25,7 +25,7 @@ impl HostNode {
         data: Vec<u8>,
         error: Option<i32>,
     ) {
-        let LoopRequest { osd, life, id } = self.own.answered(token);
+        let LoopRequest { osd, life, id } = self.own.answered(token, outcome);
         self.told_trouble(osd, outcome, error);
         self.node.happened(osd, Event::IoDone(life, IoDone { id, outcome, data }));
         self.reopen_if_idle(osd);
@@ -84,6 +84,12 @@ impl HostNode {
     pub(super) fn device_requests(&self) -> u64 {
         let elsewhere = self.racks.all().map(|rack| rack.disks.requests());
         self.own.requests() + elsewhere.sum::<u64>()
+    }
+
+    /// How many of them they have carried out.
+    pub(super) fn requests_done(&self) -> u64 {
+        let elsewhere = self.racks.all().map(|rack| rack.disks.done());
+        self.own.done() + elsewhere.sum::<u64>()
     }
 
     /// Has something done with the disks on the loop that turns an OSD.

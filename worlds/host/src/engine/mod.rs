@@ -44,6 +44,7 @@ mod shared_memory;
 mod shared_rack;
 mod sharing;
 mod stop;
+mod stop_wait;
 mod terms;
 mod vhost;
 mod watches;
@@ -58,6 +59,7 @@ pub use direct_client::{
 };
 pub use doors::DoorLimits;
 pub use mail::Mail;
+pub use stop_wait::NotDurable;
 
 use crate::LoopEvent;
 use admin::AdminConnections;
@@ -70,6 +72,7 @@ use loadline_base::Time;
 use loadline_cluster::images::JobId;
 use nbd::NbdConnections;
 use shared_memory::SharedMemory;
+use stop_wait::StopWait;
 use vhost::VhostFaces;
 use watches::Watches;
 
@@ -79,22 +82,31 @@ enum Stopping {
     No,
     /// No new work; open ops may still end.
     Draining {
-        begun: Time,
-        until: Time,
+        wait: StopWait,
         /// How many ops were open when one ended last.
         open: usize,
     },
     /// Everything answered is being made durable.
     Syncing {
         number: u32,
-        until: Time,
+        wait: StopWait,
+        /// How many requests the disks had carried out when that was looked at last.
+        done: u64,
+        /// An op has ended meanwhile, which this sync may not cover.
+        again: bool,
+        /// An earlier one has found what may be lost.
+        may_be_lost: bool,
     },
     /// Clients take their last answers, and fall silent.
     Sending {
         until: Time,
         silent_at: Time,
+        /// Whether that has come to its end, and was not left.
+        has_synced: bool,
     },
-    Done,
+    Done {
+        has_synced: bool,
+    },
 }
 
 /// A running node and those that it serves.
@@ -116,10 +128,17 @@ pub struct Engine {
 
 impl Engine {
     /// Runs until it is told to stop, and has stopped.
-    pub fn run(&mut self) {
+    ///
+    /// # Errors
+    /// It has ended before everything that was answered was durable.
+    pub fn run(&mut self) -> Result<(), NotDurable> {
         let mut happenings = Vec::new();
-        while self.stopping != Stopping::Done {
-            self.turn(&mut happenings);
+        loop {
+            match self.stopping {
+                Stopping::Done { has_synced: true } => return Ok(()),
+                Stopping::Done { has_synced: false } => return Err(NotDurable),
+                _ => self.turn(&mut happenings),
+            }
         }
     }
 

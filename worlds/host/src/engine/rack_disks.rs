@@ -28,6 +28,7 @@ pub struct RackDisks {
     of: IdVec<OsdId, RackDisk>,
     sent: Slots<LoopRequest>,
     requests: u64,
+    done: u64,
 }
 
 impl RackDisks {
@@ -51,6 +52,11 @@ impl RackDisks {
         self.requests
     }
 
+    /// How many of them they have carried out.
+    pub(super) fn done(&self) -> u64 {
+        self.done
+    }
+
     /// Hands a store's request to its disk. Without one it has failed, and what is answered is for the OSD.
     pub(super) fn submit<M>(
         &mut self,
@@ -71,7 +77,8 @@ impl RackDisks {
     }
 
     /// A disk has answered the request of this token.
-    pub(super) fn answered(&mut self, token: u64) -> LoopRequest {
+    pub(super) fn answered(&mut self, token: u64, outcome: Outcome) -> LoopRequest {
+        self.done += u64::from(outcome == Outcome::Done);
         let token = SlotId::new(u32::try_from(token).expect("the token is a slot"));
         let request = self.sent.release(token);
         self.of.get_or_default(request.osd).in_flight -= 1;

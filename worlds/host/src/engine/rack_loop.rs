@@ -66,7 +66,7 @@ impl RackLoop {
     ) -> bool {
         match happening {
             LoopEvent::DiskDone { token, outcome, data, error, .. } => {
-                let LoopRequest { osd, life, id } = held.disks.answered(token);
+                let LoopRequest { osd, life, id } = held.disks.answered(token, outcome);
                 if outcome == Outcome::NoSpace || error.is_some() {
                     from.troubles.push((osd, outcome, error));
                 }

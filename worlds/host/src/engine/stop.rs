@@ -4,15 +4,17 @@
 use super::Engine;
 use super::Stopping;
 use super::host_node::{Alarm, HostNode};
+use super::stop_wait::StopWait;
 use crate::Signal;
 use loadline_base::{Span, Time};
 use loadline_cluster::{SyncEnd, SyncOf};
 
-/// How long a stop waits for an open op to end, or for durability, before it goes on without. On a machine that is busy with other
-/// things many ops take longer than that together, so each that ends gives the others as much again.
-const PATIENCE: Span = Span::from_millis(10_000);
-/// How long it waits for open ops in all; whoever manages the node has some patience too (90 s is systemd's).
+/// How long a stop waits for open ops in all, each of which gives the others their time again; whoever manages the node has some patience
+/// too (90 s is systemd's, 5 min are those of the unit that comes with it).
 const DRAINING: Span = Span::from_millis(60_000);
+/// How long it waits for durability in all. Without a log that is a checkpoint of all that the cache holds; with the time for open ops
+/// and for answers it stays below the unit's 5 min.
+const SYNCING: Span = Span::from_millis(180_000);
 /// How long it waits for the newest map to be on every disk, and not only on those that make it count: a start that misses a
 /// disk then still knows that it has the last one.
 const SPREADING: Span = Span::from_millis(2_000);
@@ -37,7 +39,9 @@ impl Engine {
             Stopping::No => self.begin_stop(),
             _ => {
                 tracing::warn!("asked again: stopping at once, without waiting for open ops");
-                self.stopping = Stopping::Done;
+                let has_synced =
+                    matches!(self.stopping, Stopping::Sending { has_synced: true, .. });
+                self.stopping = Stopping::Done { has_synced };
             }
         }
     }
@@ -46,10 +50,9 @@ impl Engine {
         if self.is_stopping() {
             return;
         }
-        let (begun, until, open) =
-            (self.host.now, self.host.now + PATIENCE, self.clients.open_commands());
-        self.stopping = Stopping::Draining { begun, until, open };
-        self.host.alarms.push(until, Alarm::Stop);
+        let wait = StopWait::new(self.host.now, DRAINING);
+        self.stopping = Stopping::Draining { wait, open: self.clients.open_commands() };
+        self.host.alarms.push(wait.until, Alarm::Stop);
         self.host.alarms.push(self.host.now + SPREADING, Alarm::Stop);
         for listener in self.doors.close_faces() {
             self.host.world.stop_listening(listener);
@@ -71,16 +74,48 @@ impl Engine {
         }
     }
 
-    /// Ops end: those that are open still have their time again.
+    /// Ops end, or disks carry out what makes them durable: the others have their time again.
     fn wait_longer(&mut self) {
-        let now_open = self.clients.open_commands();
-        if let Stopping::Draining { begun, until, open } = &mut self.stopping
-            && now_open < *open
-        {
-            *open = now_open;
-            *until = (self.host.now + PATIENCE).min(*begun + DRAINING);
-            self.host.alarms.push(*until, Alarm::Stop);
+        let (now_open, now_done) = (self.clients.open_commands(), self.host.requests_done());
+        let wait = match &mut self.stopping {
+            Stopping::Draining { wait, open } if now_open < *open => {
+                *open = now_open;
+                wait
+            }
+            Stopping::Syncing { wait, done, .. } if *done < now_done => {
+                *done = now_done;
+                wait
+            }
+            _ => return,
+        };
+        let before = wait.until;
+        wait.goes_on(self.host.now);
+        if before < wait.until {
+            self.host.alarms.push(wait.until, Alarm::Stop);
         }
+    }
+
+    /// Whether the reply to an op still goes to its client. What ends when nothing is made durable any more is left without an answer.
+    pub(super) fn takes_reply(&mut self) -> bool {
+        match &mut self.stopping {
+            Stopping::Syncing { again, .. } => {
+                *again = true;
+                true
+            }
+            Stopping::Sending { .. } | Stopping::Done { .. } => false,
+            Stopping::No | Stopping::Draining { .. } => true,
+        }
+    }
+
+    /// Makes everything durable that was answered, whatever is open still.
+    fn begin_stop_sync(&mut self, wait: StopWait, may_be_lost: bool) {
+        let of = SyncOf::Node;
+        let number = self.host.node.change(self.host.now, |cluster, fx| cluster.sync(of, fx));
+        let done = self.host.requests_done();
+        // The next turn carries to the OSDs what this one does not any more.
+        self.host.alarms.push(self.host.now, Alarm::Stop);
+        self.host.alarms.push(wait.until, Alarm::Stop);
+        self.stopping = Stopping::Syncing { number, wait, done, again: false, may_be_lost };
     }
 
     /// Takes the next step towards the end, if it is time for one.
@@ -88,56 +123,67 @@ impl Engine {
         self.wait_longer();
         let stopping = self.stopping;
         match stopping {
-            Stopping::Draining { begun, .. }
-                if self.is_drained() && self.host.is_map_spread(begun) =>
-            {
-                let of = SyncOf::Node;
-                let number =
-                    self.host.node.change(self.host.now, |cluster, fx| cluster.sync(of, fx));
-                let until = self.host.now + PATIENCE;
-                self.host.alarms.push(until, Alarm::Stop);
-                self.stopping = Stopping::Syncing { number, until };
+            Stopping::Draining { wait, .. } => {
+                let is_ready = self.is_drained() && self.host.is_map_spread(wait.begun);
+                if !is_ready && !wait.is_over(self.host.now) {
+                    return;
+                }
+                if !self.is_drained() {
+                    tracing::warn!(
+                        "some ops did not end in time; the node ends without their replies"
+                    );
+                }
+                self.begin_stop_sync(StopWait::new(self.host.now, SYNCING), false);
                 self.carry_out();
                 self.syncs_ended();
             }
-            Stopping::Draining { until, .. } | Stopping::Syncing { until, .. }
-                if until <= self.host.now =>
-            {
-                tracing::warn!("some ops did not end in time; the node ends without their replies");
-                self.begin_to_send();
+            Stopping::Syncing { wait, .. } if wait.is_over(self.host.now) => {
+                tracing::error!(
+                    "what was answered could not be made durable in time; the node ends without that"
+                );
+                self.begin_to_send(false);
             }
-            Stopping::Sending { silent_at, .. }
+            Stopping::Sending { silent_at, has_synced, .. }
                 if silent_at <= self.host.now && self.is_all_sent() =>
             {
-                self.stopping = Stopping::Done;
+                self.stopping = Stopping::Done { has_synced };
             }
-            Stopping::Sending { until, .. } if until <= self.host.now => {
+            Stopping::Sending { until, has_synced, .. } if until <= self.host.now => {
                 tracing::warn!("some clients did not take their answers in time");
-                self.stopping = Stopping::Done;
+                self.stopping = Stopping::Done { has_synced };
             }
             _ => {}
         }
     }
 
-    /// Everything answered is durable if this is the sync that the stop waits for, and it has not failed.
+    /// What could be made durable is, if this is the sync that the stop waits for.
     pub(super) fn stop_synced(&mut self, sync: SyncEnd) {
         let SyncEnd { number, is_durable } = sync;
-        if matches!(self.stopping, Stopping::Syncing { number: awaited, .. } if awaited == number) {
-            match is_durable {
-                true => tracing::info!("everything is durable; the node ends"),
-                false => tracing::warn!(
-                    "what runs is durable; what an OSD had alone that is down, or whose device failed in a flush, may not be; the node ends"
-                ),
+        let Stopping::Syncing { number: awaited, wait, again, may_be_lost, .. } = self.stopping
+        else {
+            return;
+        };
+        let may_be_lost = may_be_lost || !is_durable;
+        match (awaited == number, again) {
+            (false, _) => {}
+            (true, true) => self.begin_stop_sync(wait, may_be_lost),
+            (true, false) => {
+                match may_be_lost {
+                    false => tracing::info!("everything is durable; the node ends"),
+                    true => tracing::warn!(
+                        "what runs is durable; what an OSD had alone that is down, or whose device failed in a flush, may not be; the node ends"
+                    ),
+                }
+                self.begin_to_send(true);
             }
-            self.begin_to_send();
         }
     }
 
-    fn begin_to_send(&mut self) {
+    fn begin_to_send(&mut self, has_synced: bool) {
         let is_heard = self.doors.counts().nbd > 0;
         let silent_at = if is_heard { self.host.now + SILENCE } else { self.host.now };
         let until = self.host.now + SENDING;
-        self.stopping = Stopping::Sending { until, silent_at };
+        self.stopping = Stopping::Sending { until, silent_at, has_synced };
         self.host.alarms.push(silent_at, Alarm::Stop);
         self.host.alarms.push(until, Alarm::Stop);
     }
