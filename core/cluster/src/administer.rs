@@ -109,6 +109,23 @@ impl Cluster {
         fx.direct(osd, Directive::Configure(Box::new((policy.clone(), options))));
     }
 
+    /// Takes an OSD out that has been away for long. That is in the map: whoever starts next knows that nobody has asked for it, and
+    /// that it is to be used again as soon as it is up.
+    pub fn take_out(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
+        self.map.note_taken_out(osd);
+        let state = OsdState { is_in: false, ..self.map.osds()[osd] };
+        self.set_osd(osd, state, fx);
+    }
+
+    /// Lets placement use an OSD or not by somebody's word, which holds whatever happens to it.
+    pub fn place_osd(&mut self, osd: OsdId, is_in: bool, fx: &mut OwnerEffects) {
+        if self.map.forget_taken_out(osd) {
+            self.save_map(fx);
+        }
+        let state = OsdState { is_in, ..self.map.osds()[osd] };
+        self.set_osd(osd, state, fx);
+    }
+
     /// Stops an OSD as a crash does; its disk may then be opened again.
     pub fn take_down(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
         let state = OsdState { up: false, ..self.map.osds()[osd] };

@@ -92,6 +92,8 @@ pub struct Map {
     osds: IdVec<OsdId, OsdState>,
     /// Numbers among the OSDs whose OSD was removed.
     removed: OsdSet,
+    /// Who is out because it was away for long, and is used again as soon as it is up.
+    taken_out: OsdSet,
     pools: BTreeMap<PoolId, Pool>,
     /// The next pool's number. Numbers are not used again.
     next_pool: PoolId,
@@ -121,8 +123,10 @@ impl Map {
         map.epoch = record.epoch;
         let state = |osd: &OsdRecord| OsdState { up: osd.up, is_in: osd.is_in };
         map.osds = record.osds.values().map(state).collect();
-        let lost = record.osds.iter().filter(|(_, record)| record.lost);
-        map.removed = lost.map(|(osd, _)| *osd).collect();
+        let those = |of: fn(&OsdRecord) -> bool| {
+            record.osds.iter().filter(move |(_, record)| of(record)).map(|(osd, _)| *osd).collect()
+        };
+        (map.removed, map.taken_out) = (those(|osd| osd.lost), those(|osd| osd.taken_out));
         for (id, pool) in &record.pools {
             map.put_pool(*id, pool.first_pg, pool.spec.clone());
             for (pg, stored) in map.pgs_of(*id).zip(&pool.pgs) {
@@ -149,9 +153,9 @@ impl Map {
         assert!(osds <= OsdSet::OSDS_MAX, "one host has at most {} OSDs", OsdSet::OSDS_MAX);
         let osds = (0..osds).map(|_| OsdState { up: true, is_in: true }).collect();
         let (pools, pgs) = (BTreeMap::new(), IdVec::new());
-        let (removed, next_pool) = (OsdSet::EMPTY, PoolId::new(0));
+        let (removed, taken_out, next_pool) = (OsdSet::EMPTY, OsdSet::EMPTY, PoolId::new(0));
         let placement = Placement::Even;
-        Map { epoch: 1, placement, placement_seed, osds, removed, pools, next_pool, pgs }
+        Map { epoch: 1, placement, placement_seed, osds, removed, taken_out, pools, next_pool, pgs }
     }
 
     /// How objects and groups are placed.
@@ -241,6 +245,7 @@ impl Map {
     /// An OSD is none any more. Its number stays for another one, unless it is the last.
     pub(crate) fn remove_osd(&mut self, osd: OsdId) {
         self.removed.insert(osd);
+        self.taken_out.remove(osd);
         while let Some(last) = self.osds.ids().next_back().filter(|last| self.is_removed(*last)) {
             self.osds.pop();
             self.removed.remove(last);
@@ -260,6 +265,26 @@ impl Map {
     /// Changes an OSD's state.
     pub fn set_osd(&mut self, osd: OsdId, state: OsdState) {
         self.osds[osd] = state;
+        if state.is_in {
+            self.taken_out.remove(osd);
+        }
+    }
+
+    /// Whether an OSD is out because it was away for long, and not by somebody's word.
+    pub fn is_taken_out(&self, osd: OsdId) -> bool {
+        self.taken_out.contains(osd)
+    }
+
+    /// An OSD is about to be taken out because it was away for long.
+    pub(crate) fn note_taken_out(&mut self, osd: OsdId) {
+        self.taken_out.insert(osd);
+    }
+
+    /// An OSD is out by somebody's word, if it is. Answers whether that is news.
+    pub(crate) fn forget_taken_out(&mut self, osd: OsdId) -> bool {
+        let was = self.is_taken_out(osd);
+        self.taken_out.remove(osd);
+        was
     }
 
     /// The pools.

@@ -312,9 +312,9 @@ impl Cluster {
             let OsdState { up, is_in } = *state;
             let promised = durable.disks.promised.get(&osd).copied().unwrap_or_default();
             let measured_on = durable.disks.measured_on.get(&osd).copied().unwrap_or(0);
-            let (lost, size, stores) =
-                (self.map.is_removed(osd), size(osd), durable.disks.stores.of(osd));
-            (osd, OsdRecord { up, is_in, lost, size, promised, measured_on, stores })
+            let (taken_out, lost) = (self.map.is_taken_out(osd), self.map.is_removed(osd));
+            let (size, stores) = (size(osd), durable.disks.stores.of(osd));
+            (osd, OsdRecord { up, is_in, taken_out, lost, size, promised, measured_on, stores })
         };
         let pools = self.map.pools();
         let pool = |(id, pool): (&PoolId, &Pool)| {

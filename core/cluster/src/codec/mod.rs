@@ -3,7 +3,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | `LOADLMAP` |
-//! | 8 | 4 | format version: 5; 1 to 4 are read |
+//! | 8 | 4 | format version: 6; 1 to 5 are read |
 //! | 12 | 4 | bytes of the whole record |
 //! | 16 | 16 | cluster id |
 //! | 32 | 8 | term of the owner that wrote it |

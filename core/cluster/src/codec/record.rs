@@ -2,7 +2,7 @@
 //!
 //! | list of | entry |
 //! |---|---|
-//! | OSDs | number (4), 1 up + 2 in + 4 lost (1), disk bytes (8), last term promised to the disk (8; all ones: the disk was given up), the disk that its capacity was measured on (8), its store (8), and the one that takes its place (8; 0: none is known) |
+//! | OSDs | number (4), 1 up + 2 in + 4 lost + 8 out until it is up (1), disk bytes (8), last term promised to the disk (8; all ones: the disk was given up), the disk that its capacity was measured on (8), its store (8), and the one that takes its place (8; 0: none is known) |
 //! | pools | number (4), name, placement groups (4), copies (4), object bytes (8), recovery priority (1), first placement group (4), then each placement group |
 //! | settings | 0 everything, 1 every OSD, or 2 and the OSD (4); option's name; value |
 //!
@@ -10,7 +10,7 @@
 //! interval in which it was served (4), and the term of the owner that began that one (8). Format 1 had no such terms; its
 //! owners left room between their epochs instead, so that 0 tells its intervals apart well enough. Format 2 did not tell
 //! what was promised to disks (none of them is older than 0), nor what was measured, and format 3 nothing of stores: each is learnt
-//! when its OSD serves.
+//! when its OSD serves. Until format 5 whoever was out was so by somebody's word.
 
 use super::error::MapError;
 use super::fields::{put_list, put_u32, put_u64, read_list, read_text};
@@ -25,6 +25,8 @@ use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::paged::codec::{Reader, put_bytes};
 use loadline_store::paged::ids::StoreId;
 
+/// The last one that did not tell who is out until it is up.
+const WITHOUT_TAKEN_OUT: u32 = 5;
 /// The last one without the stores of OSDs.
 const WITHOUT_STORES: u32 = 3;
 /// The last one without the promises to disks, and without what was measured.
@@ -40,6 +42,7 @@ const TAIL: usize = 4;
 const UP: u8 = 1;
 const IN: u8 = 2;
 const LOST: u8 = 4;
+const TAKEN_OUT: u8 = 8;
 
 impl MapRecord {
     pub(super) fn to_bytes(&self, version: u32) -> Vec<u8> {
@@ -79,9 +82,11 @@ impl MapRecord {
 }
 
 fn put_osd(out: &mut Vec<u8>, osd: OsdId, record: &OsdRecord, version: u32) {
-    let OsdRecord { up, is_in, lost, size, promised, measured_on, stores } = *record;
+    let OsdRecord { up, is_in, taken_out, lost, size, promised, measured_on, stores } = *record;
+    let taken_out = taken_out && version > WITHOUT_TAKEN_OUT;
     put_u32(out, osd.get());
-    out.push(u8::from(up) * UP + u8::from(is_in) * IN + u8::from(lost) * LOST);
+    let flags = [(up, UP), (is_in, IN), (lost, LOST), (taken_out, TAKEN_OUT)];
+    out.push(flags.iter().map(|(is_so, flag)| u8::from(*is_so) * flag).sum());
     put_u64(out, size.get());
     if version > WITHOUT_PROMISES {
         put_u64(out, promised.0);
@@ -193,7 +198,8 @@ fn read_body(from: &mut Reader<'_>, version: u32) -> Option<(MapRecord, bool)> {
 fn read_osd(from: &mut Reader<'_>, version: u32) -> Option<(OsdId, OsdRecord)> {
     let osd = osd(from.u32()?)?;
     let flags = from.byte()?;
-    let [up, is_in, lost] = [UP, IN, LOST].map(|flag| flags & flag != 0);
+    let [up, is_in, lost, taken_out] = [UP, IN, LOST, TAKEN_OUT].map(|flag| flags & flag != 0);
+    let taken_out = taken_out && version > WITHOUT_TAKEN_OUT;
     let size = Bytes::new(from.u64()?);
     let (promised, measured_on) = match version > WITHOUT_PROMISES {
         true => (Term(from.u64()?), from.u64()?),
@@ -203,7 +209,7 @@ fn read_osd(from: &mut Reader<'_>, version: u32) -> Option<(OsdId, OsdRecord)> {
         true => OwnStores { now: StoreId::new(from.u64()?), next: StoreId::new(from.u64()?) },
         false => OwnStores::default(),
     };
-    Some((osd, OsdRecord { up, is_in, lost, size, promised, measured_on, stores }))
+    Some((osd, OsdRecord { up, is_in, taken_out, lost, size, promised, measured_on, stores }))
 }
 
 fn read_pool(from: &mut Reader<'_>, version: u32) -> Option<(PoolId, PoolRecord)> {

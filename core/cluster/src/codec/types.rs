@@ -10,7 +10,7 @@ use loadline_store::paged::ids::StoreId;
 use std::collections::BTreeMap;
 
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 
 /// Everything about a cluster that must survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct OsdRecord {
     pub up: bool,
     /// Placement may use it.
     pub is_in: bool,
+    /// It was taken out because it was away for long, and is used again as soon as it is up.
+    pub taken_out: bool,
     /// It was removed; the number waits for another disk.
     pub lost: bool,
     /// Its disk's size.

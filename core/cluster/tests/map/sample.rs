@@ -44,14 +44,14 @@ pub(crate) fn map(seed: u64) -> MapRecord {
 }
 
 fn some_osd(rng: &mut Rng) -> OsdRecord {
-    let [up, is_in, lost] = [0, 1, 2].map(|_| rng.below(2) == 0);
+    let [up, is_in, taken_out, lost] = [0, 1, 2, 3].map(|_| rng.below(2) == 0);
     let size = Bytes::new(rng.next_u64());
     let (promised, measured_on) = (Term(rng.next_u64()), rng.next_u64());
     let stores = OwnStores {
         now: StoreId::new(rng.next_u64()),
         next: StoreId::new(rng.next_u64() * rng.below(2)),
     };
-    OsdRecord { up, is_in, lost, size, promised, measured_on, stores }
+    OsdRecord { up, is_in, taken_out, lost, size, promised, measured_on, stores }
 }
 
 fn some_pool(rng: &mut Rng, pool: u32, pgs: u32, first_pg: PgId, osds: u32) -> PoolRecord {

@@ -42,6 +42,7 @@ fn the_largest_host_fits_one_mib() {
     let osd = OsdRecord {
         up: true,
         is_in: true,
+        taken_out: false,
         lost: false,
         size: Bytes::new(1 << 44),
         promised: Term(9),

@@ -115,13 +115,39 @@ fn without_a_quorum_changes_are_refused() {
 
 #[test]
 fn an_osd_that_is_down_for_long_is_taken_out_until_it_is_back() {
-    let node = Node::with_osds(4);
+    let mut node = Node::with_osds(4);
+    node.await_clean();
+    node.says(&["config", "set", "osd.3", "mon_osd_down_out_interval", "1s"]);
+    for restarts in [false, true] {
+        node.says(&["osd", "down", "3"]);
+        node.await_ok(&["osd", "list"], |text| text.contains("down, out"));
+        node.await_clean();
+        if restarts {
+            // Who had taken it out was forgotten with the process, so it stayed out for ever.
+            node.stop();
+            node.start(&[]);
+        }
+        node.run(&["osd", "up", "3"]);
+        node.await_ok(&["osd", "list"], |text| !text.contains("out"));
+        node.await_clean();
+    }
+}
+
+/// What an operator takes out stays out, whatever happened to it before, and is told of while it is up.
+#[test]
+fn an_osd_that_an_operator_takes_out_stays_out() {
+    let mut node = Node::with_osds(4);
     node.await_clean();
     node.says(&["config", "set", "osd.3", "mon_osd_down_out_interval", "1s"]);
     node.says(&["osd", "down", "3"]);
     node.await_ok(&["osd", "list"], |text| text.contains("down, out"));
-    node.await_clean();
-    node.says(&["osd", "up", "3"]);
-    node.await_ok(&["osd", "list"], |text| !text.contains("out"));
+    node.done(&["osd", "out", "3"], "osd.3 is out");
+    node.stop();
+    node.start(&[]);
+    node.await_ok(&["osd", "list"], |text| text.contains("up, out"));
+    let says = "osd.3 is up and out: placement does not use it until `loadline osd in 3`";
+    assert!(node.says(&["health"]).contains(says), "{}", node.says(&["health"]));
+    node.says(&["osd", "in", "3"]);
+    assert!(!node.says(&["health"]).contains("is up and out"));
     node.await_clean();
 }

@@ -2,7 +2,6 @@
 
 use super::host_node::HostNode;
 use crate::DiskProblem;
-use loadline_cluster::OsdState;
 use loadline_osd::{DiskFault, OsdId};
 use loadline_store::paged::superblock::SuperblockFault;
 use loadline_store::paged::{Fault, RestartFault};
@@ -67,22 +66,30 @@ impl HostNode {
     /// Notes which OSDs went up or down since the last look.
     pub(super) fn note_changes(&mut self) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            let OsdState { up, is_in } = self.node.cluster().map().osds()[osd];
+            let up = self.node.cluster().map().osds()[osd].up;
             let disk = &mut self.disks.of[osd];
             if disk.was_up == up {
                 continue;
             }
             (disk.was_up, disk.since) = (up, self.now);
-            let back = up && std::mem::take(&mut disk.taken_out);
             match (up, self.why_down(osd)) {
                 (true, _) => tracing::info!(%osd, "up"),
                 (false, Some(why)) => tracing::warn!(%osd, "down: {why}"),
                 (false, None) => tracing::info!(%osd, "down"),
             }
-            if back && !is_in {
-                let state = OsdState { up, is_in: true };
-                self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
-            }
+        }
+    }
+
+    /// Lets placement use those again that were taken out because they were down for long, in this life of the node or an earlier one,
+    /// and are up.
+    pub(super) fn use_who_is_back(&mut self) {
+        let cluster = self.node.cluster();
+        let is_back =
+            |osd: &OsdId| cluster.map().is_taken_out(*osd) && cluster.map().osds()[*osd].up;
+        let back = self.disks.of.ids().filter(|osd| cluster.is_serving() && is_back(osd));
+        for osd in back.collect::<Vec<_>>() {
+            tracing::info!(%osd, "back: it was taken out because it was down for long, and is used again");
+            self.node.change(self.now, |cluster, fx| cluster.place_osd(osd, true, fx));
         }
     }
 
@@ -94,9 +101,7 @@ impl HostNode {
             let is_gone = self.is_long_absent(osd) || self.node.cluster().is_given_up(osd);
             if !state.up && state.is_in && is_gone && self.can_do_without(osd) {
                 tracing::warn!(%osd, "down for long, or given up: taken out, its data gets its copies elsewhere");
-                self.disks.of[osd].taken_out = true;
-                let state = OsdState { is_in: false, ..state };
-                self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
+                self.node.change(self.now, |cluster, fx| cluster.take_out(osd, fx));
             }
         }
     }

@@ -49,8 +49,6 @@ pub(super) struct EngineDisk {
     pub capacity_found: Option<f64>,
     /// Whether the log has told that there is no room for its writes.
     pub waits_for_room: bool,
-    /// It was taken out because it was down for long, and is used again as soon as it is up.
-    pub taken_out: bool,
 }
 
 /// All of them.

@@ -98,6 +98,7 @@ impl HostNode {
         self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
         self.tell_machine_load();
         self.note_changes();
+        self.use_who_is_back();
         self.take_out_the_absent();
         self.tell_terms();
         self.tell_room();

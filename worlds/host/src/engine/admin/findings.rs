@@ -37,7 +37,7 @@ impl Findings {
     ) -> Findings {
         let mut findings = Findings { found: Vec::new() };
         findings.availability(host, pgs);
-        findings.osds(osds);
+        findings.osds(host, osds);
         findings.loss(host);
         findings.healing(host);
         findings.room(host, osds);
@@ -107,13 +107,25 @@ impl Findings {
         }
     }
 
-    fn osds(&mut self, osds: &[OsdRow]) {
+    fn osds(&mut self, host: &HostNode, osds: &[OsdRow]) {
         for osd in osds.iter().filter(|osd| !osd.up) {
             let name = OsdId::new(osd.osd);
             match &osd.failure {
                 Some(failure) => self.warn(format!("{name} is down: {failure}")),
                 None => self.warn(format!("{name} is down")),
             }
+        }
+        // One that was taken out by itself is used again in a moment, and so is one that is new.
+        let is_left_out = |osd: &OsdId| {
+            let map = host.node.cluster().map();
+            !map.is_taken_out(*osd) && !host.node.cluster().is_held_open(*osd)
+        };
+        let out = osds.iter().filter(|osd| osd.up && !osd.is_in).map(|osd| OsdId::new(osd.osd));
+        for osd in out.filter(is_left_out) {
+            self.warn(format!(
+                "{osd} is up and out: placement does not use it until `loadline osd in {}`",
+                osd.get()
+            ));
         }
         let buffered = osds.iter().filter(|osd| osd.up && osd.disk_mode == super::osds::BUFFERED);
         let names: Vec<String> = buffered.map(|osd| OsdId::new(osd.osd).to_string()).collect();

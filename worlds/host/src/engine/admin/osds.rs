@@ -70,10 +70,9 @@ impl HostNode {
         }
     }
 
-    fn place_on(&mut self, osd: OsdId, state: OsdState) -> Executed {
+    fn place(&mut self, osd: OsdId, is_in: bool) -> Executed {
         self.take_changes()?;
-        self.disks.of[osd].taken_out = false;
-        self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
+        self.node.change(self.now, |cluster, fx| cluster.place_osd(osd, is_in, fx));
         Ok(CommandOutcome::WhenKept(DONE))
     }
 
@@ -137,8 +136,8 @@ impl Engine {
             }
             OsdMove::Up if state.up => now(DONE),
             OsdMove::Up => self.osd_up(ticket, osd),
-            OsdMove::Out => self.host.place_on(osd, OsdState { is_in: false, ..state }),
-            OsdMove::In => self.host.place_on(osd, OsdState { is_in: true, ..state }),
+            OsdMove::Out => self.host.place(osd, false),
+            OsdMove::In => self.host.place(osd, true),
         }
     }
 
