@@ -207,6 +207,13 @@ fn amount(asked: &BenchAsked) -> Result<(Bytes, Bytes), AdminRefusal> {
         let error = format!("{} bytes cannot be written in blocks of {block}", total.get());
         return Err(AdminRefusal::bad(error).wants(wanted));
     }
+    if asked.store && (total, block) != (TOTAL, BLOCK) {
+        let error = format!(
+            "a capacity is what the published benchmark finds, {} bytes in blocks of {BLOCK}",
+            TOTAL.get()
+        );
+        return Err(AdminRefusal::bad(error).wants("no other total or block where it is stored"));
+    }
     Ok((total, block))
 }
 
@@ -216,8 +223,8 @@ mod tests {
 
     #[test]
     fn what_may_be_asked_for_is_bounded_as_published() {
-        let check = |total_bytes, block_bytes, answer: Result<(u64, u64), &str>| {
-            let asked = BenchAsked { total_bytes, block_bytes, store: false };
+        let check_as = |store, total_bytes, block_bytes, answer: Result<(u64, u64), &str>| {
+            let asked = BenchAsked { total_bytes, block_bytes, store };
             let found = amount(&asked).map(|(total, block)| (total.get(), block.get()));
             let found = found.map_err(|refusal| refusal.to_string());
             match (&found, answer) {
@@ -225,6 +232,7 @@ mod tests {
                 _ => assert_eq!(found.ok(), answer.ok()),
             }
         };
+        let check = |total, block, answer| check_as(false, total, block, answer);
         check(None, None, Ok((12_288_000, 4096)));
         check(Some(12_288_001), None, Err("12288001 bytes cannot be written in blocks of 4 KiB"));
         check(Some(4095), None, Err("from one block to 12288000 bytes"));
@@ -233,5 +241,12 @@ mod tests {
         check(Some((3000 << 20) + 1), Some(4 << 20), Err("from one block to 3145728000 bytes"));
         check(None, Some(511), Err("a block cannot be 511 B"));
         check(None, Some(8 << 20), Err("from 512 B to 4 MiB"));
+        // An OSD's capacity is in writes of 4 KiB: others, or few enough for a cache, were stored as it too.
+        let published = "the published benchmark finds, 12288000 bytes in blocks of 4 KiB";
+        check_as(true, None, None, Ok((12_288_000, 4096)));
+        check_as(true, Some(12_288_000), Some(4096), Ok((12_288_000, 4096)));
+        check_as(true, None, Some(64 << 10), Err(published));
+        check_as(true, Some(4096), None, Err(published));
+        check_as(true, None, Some(511), Err("a block cannot be 511 B"));
     }
 }
