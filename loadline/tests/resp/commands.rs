@@ -174,3 +174,18 @@ fn transactions_under_watch_are_serialisable() {
     assert!(refused(client, "EXEC").contains("Transaction discarded"));
     assert_eq!(ask::<i64>(client, "GET count"), 160);
 }
+
+/// A flush kept one snapshot to its end, for which every value that it removed was read and kept: beyond the memory for that it stopped half-way with an error.
+#[test]
+fn a_flush_removes_more_than_there_is_memory_for_former_values() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), "--size 512MiB --cache 64MiB --appendfsync no");
+    let client = &mut server.client();
+    let value = vec![b'v'; 100 << 10];
+    for key in 0..800 {
+        cmd("SET").arg(format!("k{key:03}")).arg(&value[..]).query::<()>(client).expect("it fits");
+    }
+    assert_eq!(ask::<String>(client, "FLUSHALL"), "OK");
+    assert_eq!(ask::<i64>(client, "DBSIZE"), 0);
+    server.end();
+}

@@ -157,6 +157,13 @@ impl DbIterator {
         self.most = (PART_BYTES / each.max(1)).clamp(1, (4 * self.most).min(PART_MAX));
         self.found = self.with_own(pairs, covered).into();
         self.rest = rest.filter(|rest| !rest.is_empty());
+        if let (Some(rest), ScanOrder::Ascending) = (&self.rest, self.order)
+            && Arc::strong_count(&self.snapshot) == 1
+        {
+            // Nobody else reads from this snapshot, and what is in front of that was read.
+            let (id, from) = (self.snapshot.lease().id(), rest.start.clone());
+            self.snapshot.handle().tell(DbAsk::Advance(id, from));
+        }
         Ok(())
     }
 

@@ -105,22 +105,56 @@ pub(crate) async fn size(service: &Service, database: u8) -> Result<RespReply, R
     Ok(RespReply::Integer(keys))
 }
 
-/// `FLUSHDB`: all keys of a database, some at a time.
+/// `FLUSHDB`: all keys of a database, some at a time, as far as its last key of now: behind that others may go on for ever.
+///
+/// No snapshot lives while keys are removed: everything that is removed would be read and kept for it, until it and all older ones end for want of memory.
 pub(crate) async fn empty(service: &Service, database: u8) -> Result<(), RespRefusal> {
     let keyspace = service.keyspace(database);
-    let mut walk = walk(service, database, b"*").await?.iter();
-    let mut batch = WriteBatch::new();
-    while let Some(pair) = walk.next_later().await {
-        let (key, _) = pair?;
-        batch.remove(keyspace, &key);
-        if batch.len() == REMOVED_AT_ONCE {
-            let full = std::mem::take(&mut batch);
-            service.db.write_later(full).await?;
+    let mut from_behind = walk(service, database, b"*").await?.backward().iter();
+    let last = from_behind.next_later().await.transpose()?;
+    drop(from_behind);
+    let Some((last, _)) = last else { return Ok(()) };
+    let until = behind(last);
+    let mut from = Vec::new();
+    loop {
+        let mut keys = some_keys(service, database, &from, &until).await?;
+        let mut batch = WriteBatch::new();
+        for key in &keys {
+            batch.remove(keyspace, key);
+        }
+        let goes_on = keys.len() == REMOVED_AT_ONCE;
+        if !goes_on {
+            batch.promise(service.promise.get());
+        }
+        service.db.write_later(batch).await?;
+        match keys.pop().filter(|_| goes_on) {
+            Some(last) => from = behind(last),
+            None => return Ok(()),
         }
     }
-    batch.promise(service.promise.get());
-    service.db.write_later(batch).await?;
-    Ok(())
+}
+
+/// As many keys of a range as are removed at once, if there are so many. What they were read by is gone by then.
+async fn some_keys(
+    service: &Service,
+    database: u8,
+    from: &[u8],
+    until: &[u8],
+) -> Result<Vec<Vec<u8>>, RespRefusal> {
+    let mut walk = walk(service, database, b"*").await?.from(from).until(until).iter();
+    let mut keys = Vec::new();
+    while keys.len() < REMOVED_AT_ONCE
+        && let Some(pair) = walk.next_later().await
+    {
+        keys.push(pair?.0);
+    }
+    Ok(keys)
+}
+
+/// The least key behind this one.
+fn behind(mut key: Vec<u8>) -> Vec<u8> {
+    key.push(0);
+    key
 }
 
 /// Those that may be of a pattern.
