@@ -477,8 +477,9 @@ impl<S> RespSession<S> {
     fn become_user(&mut self, user: Option<usize>) {
         if let Some(before) = self.user.take() {
             self.service.gate.close(before.flow);
+            // Who was nobody before has been waited for already.
+            self.login_by = Instant::now() + LOGIN;
         }
-        self.login_by = Instant::now() + LOGIN;
         self.user = user.map(|number| SessionUser {
             number,
             flow: self.service.gate.flow(number, self.number),
