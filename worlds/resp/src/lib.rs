@@ -10,6 +10,7 @@
 mod budget;
 mod commands;
 mod cursors;
+mod fields;
 mod gate;
 mod glob;
 mod info;

@@ -238,8 +238,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         if self.on_their_way.is_empty() {
             self.are_writes = writes;
         }
-        let cost = command.keys_of(&request).len().max(1) as u32;
-        let passed = self.service.gate.pass(user.flow, cost).await;
+        let passed = self.service.gate.pass(user.flow, command.cost(&request)).await;
         let service = Rc::clone(&self.service);
         let (database, in_line) = (self.database, self.are_writes);
         match service.begin(database, command, request, in_line) {
@@ -456,7 +455,8 @@ impl<S> RespSession<S> {
         let done = match multi.is_broken {
             true => Err(RespRefusal::Aborted),
             false => {
-                let cost = multi.commands.len().max(1) as u32;
+                let costs = multi.commands.iter().map(|(command, request)| command.cost(request));
+                let cost = costs.fold(0, u32::saturating_add).max(1);
                 let _passed = self.service.gate.pass(user.flow, cost).await;
                 let changes = multi.commands.iter().any(|(command, _)| command.writes());
                 match changes || !watch.is_empty() {

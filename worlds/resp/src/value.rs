@@ -7,16 +7,12 @@
 //!
 //! A hash is one value: cheap for records of some hundred fields, and a large one costs all of it with every change.
 
+use crate::fields::HashFields;
 use crate::refusal::RespRefusal;
 use loadline_kv::DbEntry;
 
 const STRING: u8 = 1;
 const HASH: u8 = 2;
-
-/// Fields with their values.
-pub(crate) type HashFields = Vec<HashField>;
-/// A field with its value.
-pub(crate) type HashField = (Vec<u8>, Vec<u8>);
 
 /// What stands under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,20 +76,20 @@ impl Stored {
 }
 
 fn read_fields(mut bytes: &[u8]) -> Option<HashFields> {
+    let mut fields = HashFields::new();
     if bytes.is_empty() {
-        return Some(Vec::new());
+        return Some(fields);
     }
     let mut text = || {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
         let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
         bytes = rest;
-        Some((text.to_vec(), rest.is_empty()))
+        Some((text, rest.is_empty()))
     };
-    let mut fields = Vec::new();
     loop {
         let (field, _) = text()?;
         let (value, is_last) = text()?;
-        fields.push((field, value));
+        fields.push(field, value);
         if is_last {
             return Some(fields);
         }
@@ -107,10 +103,9 @@ mod tests {
     #[test]
     fn what_is_stored_reads_back() {
         let hash = |fields: &[(&str, &str)]| {
-            let pair = |(field, value): &(&str, &str)| {
-                (field.as_bytes().to_vec(), value.as_bytes().to_vec())
-            };
-            StoredValue::Hash(fields.iter().map(pair).collect())
+            let mut all = HashFields::new();
+            fields.iter().for_each(|(field, value)| all.push(field.as_bytes(), value.as_bytes()));
+            StoredValue::Hash(all)
         };
         for value in [
             StoredValue::Text(Vec::new()),

@@ -92,26 +92,21 @@ fn set_time(
             return Ok(RespReply::Integer(0));
         }
     }
-    let mut stored = stored.clone();
     if time <= call.now_ms {
         call.keys.remove(key);
     } else {
-        stored.expires_ms = Some(time);
-        call.keys.put(key, stored);
+        call.keys.expire(key, Some(time));
     }
     Ok(RespReply::Integer(1))
 }
 
 pub(super) fn persist(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
     let key = call.key();
-    match call.keys.get(key).filter(|stored| stored.expires_ms.is_some()).cloned() {
-        Some(mut stored) => {
-            stored.expires_ms = None;
-            call.keys.put(key, stored);
-            Ok(RespReply::Integer(1))
-        }
-        None => Ok(RespReply::Integer(0)),
+    let expires = call.keys.get(key).is_some_and(|stored| stored.expires_ms.is_some());
+    if expires {
+        call.keys.expire(key, None);
     }
+    Ok(RespReply::Integer(expires.into()))
 }
 
 pub(super) fn left(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {

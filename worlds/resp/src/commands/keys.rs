@@ -19,8 +19,8 @@ pub(super) fn kind(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
 }
 
 pub(super) fn rename(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
-    let stored = call.keys.get(call.key()).cloned().ok_or(RespRefusal::NoKey)?;
-    call.keys.remove(call.key());
+    call.keys.get(call.key()).ok_or(RespRefusal::NoKey)?;
+    let stored = call.keys.take(call.key()).ok_or(RespRefusal::NoKey)?;
     call.keys.put(call.string(2), stored);
     Ok(RespReply::OK)
 }
@@ -43,13 +43,11 @@ pub(super) fn copy(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
             false => return Err(RespRefusal::Syntax),
         }
     }
-    let Some(stored) = call.keys.get(call.key()).cloned() else {
+    let (from, to) = (call.key(), call.string(2));
+    let may_put = from != to && (replaces || call.keys.get(to).is_none());
+    let Some(stored) = call.keys.get(from).filter(|_| may_put).cloned() else {
         return Ok(RespReply::Integer(0));
     };
-    let (from, to) = (call.key(), call.string(2));
-    if from == to || (call.keys.get(to).is_some() && !replaces) {
-        return Ok(RespReply::Integer(0));
-    }
     call.keys.put(to, stored);
     Ok(RespReply::Integer(1))
 }

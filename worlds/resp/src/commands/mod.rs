@@ -17,6 +17,10 @@ use loadline_wire::resp::{RespReply, RespRequest};
 pub(crate) enum KeyStrings {
     /// The first behind the name.
     First,
+    /// The same, and all others are its fields.
+    Fields,
+    /// The same, and all others are its fields, each with its value.
+    FieldPairs,
     /// The first two.
     Two,
     /// All.
@@ -69,11 +73,27 @@ impl KeyCommand {
     pub(crate) fn keys_of<'r>(&self, request: &'r RespRequest) -> Vec<&'r [u8]> {
         let strings = request.iter().skip(1);
         match self.keys {
-            KeyStrings::First => strings.take(1).collect(),
+            KeyStrings::First | KeyStrings::Fields | KeyStrings::FieldPairs => {
+                strings.take(1).collect()
+            }
             KeyStrings::Two => strings.take(2).collect(),
             KeyStrings::All => strings.collect(),
             KeyStrings::Pairs => strings.step_by(2).collect(),
         }
+    }
+
+    /// How many commands a request counts as where it has to wait for its turn: one for each key, or field, that it names.
+    pub(crate) fn cost(&self, request: &RespRequest) -> u32 {
+        let strings = request.len().saturating_sub(1);
+        let named = match self.keys {
+            KeyStrings::First => 1,
+            KeyStrings::Two => 2,
+            KeyStrings::All => strings,
+            KeyStrings::Pairs => strings / 2,
+            KeyStrings::Fields => strings.saturating_sub(1),
+            KeyStrings::FieldPairs => strings.saturating_sub(1) / 2,
+        };
+        u32::try_from(named.max(1)).unwrap_or(u32::MAX)
     }
 
     /// Whether it may change something.
@@ -100,7 +120,7 @@ pub(crate) fn has_arity(arity: i32, request: &RespRequest) -> bool {
 /// All of them, by name.
 pub(crate) const COMMANDS: &[KeyCommand] = {
     use KeyReading::{Before, Never, Only, Options};
-    use KeyStrings::{All, First, Pairs, Two};
+    use KeyStrings::{All, FieldPairs, Fields, First, Pairs, Two};
     const fn command(
         name: &'static str,
         arity: i32,
@@ -125,7 +145,7 @@ pub(crate) const COMMANDS: &[KeyCommand] = {
         command("getex", -2, First, Before, strings::get_and_expire),
         command("getrange", 4, First, Only, strings::get_range),
         command("getset", 3, First, Before, strings::get_and_set),
-        command("hdel", -3, First, Before, hashes::remove),
+        command("hdel", -3, Fields, Before, hashes::remove),
         command("hexists", 3, First, Only, hashes::exists),
         command("hget", 3, First, Only, hashes::get),
         command("hgetall", 2, First, Only, hashes::all),
@@ -133,10 +153,10 @@ pub(crate) const COMMANDS: &[KeyCommand] = {
         command("hincrbyfloat", 4, First, Before, hashes::increment_by_float),
         command("hkeys", 2, First, Only, hashes::fields),
         command("hlen", 2, First, Only, hashes::count),
-        command("hmget", -3, First, Only, hashes::get_several),
-        command("hmset", -4, First, Before, hashes::set_plainly),
+        command("hmget", -3, Fields, Only, hashes::get_several),
+        command("hmset", -4, FieldPairs, Before, hashes::set_plainly),
         command("hscan", -3, First, Only, hashes::scan),
-        command("hset", -4, First, Before, hashes::set),
+        command("hset", -4, FieldPairs, Before, hashes::set),
         command("hsetnx", 4, First, Before, hashes::set_new),
         command("hstrlen", 3, First, Only, hashes::length),
         command("hvals", 2, First, Only, hashes::values),

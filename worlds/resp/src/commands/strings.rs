@@ -137,9 +137,8 @@ pub(super) fn get_and_expire(call: &mut KeyCall<'_>) -> Result<RespReply, RespRe
         }
         _ => return Err(RespRefusal::Syntax),
     };
-    if let Some(mut stored) = call.keys.get(key).cloned() {
-        stored.expires_ms = expires_ms;
-        call.keys.put(key, stored);
+    if call.keys.get(key).is_some() {
+        call.keys.expire(key, expires_ms);
     }
     Ok(value)
 }
@@ -186,22 +185,20 @@ pub(super) fn decrement_by(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefu
 fn add(call: &mut KeyCall<'_>, more: Option<i64>) -> Result<RespReply, RespRefusal> {
     let old = call.keys.text(call.key())?.map_or(Some(0), integer).ok_or(RespRefusal::NoInteger)?;
     let sum = more.and_then(|more| old.checked_add(more)).ok_or(RespRefusal::Overflow)?;
-    call.keys.put_text(call.key(), sum.to_string().into_bytes());
+    call.keys.change_text(call.key(), |text| *text = sum.to_string().into_bytes())?;
     Ok(RespReply::Integer(sum))
 }
 
 pub(super) fn increment_by_float(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
     let sum = float_sum(call.keys.text(call.key())?, call.string(2))?;
-    call.keys.put_text(call.key(), sum.clone());
+    call.keys.change_text(call.key(), |text| text.clone_from(&sum))?;
     Ok(RespReply::Bulk(sum))
 }
 
 pub(super) fn append(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
-    let old = call.keys.text(call.key())?.unwrap_or_default();
-    let new = [old, call.string(2)].concat();
-    let length = new.len();
-    call.keys.put_text(call.key(), new);
-    Ok(RespReply::Integer(length as i64))
+    let more = call.string(2);
+    call.keys.change_text(call.key(), |text| text.extend_from_slice(more))?;
+    length(call)
 }
 
 pub(super) fn length(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
@@ -222,15 +219,14 @@ pub(super) fn get_range(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal
 pub(super) fn set_range(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
     let offset = usize::try_from(call.integer(2)?).map_err(|_| RespRefusal::Offset)?;
     let piece = call.string(3);
-    let mut text = call.keys.text(call.key())?.unwrap_or_default().to_vec();
     if piece.is_empty() {
-        return Ok(RespReply::Integer(text.len() as i64));
+        return length(call);
     }
     let end = offset.checked_add(piece.len()).filter(|end| *end <= LENGTH_MAX);
     let end = end.ok_or(RespRefusal::Offset)?;
-    text.resize(text.len().max(end), 0);
-    text[offset..end].copy_from_slice(piece);
-    let length = text.len();
-    call.keys.put_text(call.key(), text);
-    Ok(RespReply::Integer(length as i64))
+    call.keys.change_text(call.key(), |text| {
+        text.resize(text.len().max(end), 0);
+        text[offset..end].copy_from_slice(piece);
+    })?;
+    length(call)
 }
