@@ -42,6 +42,72 @@ fn a_crowd_keeps_nobody_out_and_takes_no_more_than_it_may() {
     assert_eq!(talk(&mut again, b"PING\r\n", "\r\n"), "+PONG\r\n");
 }
 
+/// Transactions that were begun and not ended held the memory for requests for ever, and who had more than a little to send was closed for it.
+#[test]
+fn who_begins_a_transaction_and_stands_still_keeps_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), "--size 512MiB --cache 32MiB --memory 16MiB");
+    let client = &mut server.client();
+    let value = vec![b'v'; 50 << 10];
+    let begun: Vec<_> = (0..3)
+        .map(|_| {
+            let mut stream = server.raw();
+            assert_eq!(talk(&mut stream, b"MULTI\r\n", "\r\n"), "+OK\r\n");
+            for _ in 0..158 {
+                let head = format!("*3\r\n$3\r\nSET\r\n$1\r\na\r\n${}\r\n", value.len());
+                let set = [head.as_bytes(), &value, b"\r\n"].concat();
+                let said = talk(&mut stream, &set, "\r\n");
+                assert!(said.starts_with("+QUEUED") || said.contains("used up"), "{said}");
+            }
+            stream
+        })
+        .collect();
+    let large = vec![b'v'; 200 << 10];
+    for key in 0..20 {
+        let kept = cmd("SET").arg(key).arg(&large[..]).query::<String>(client);
+        assert_eq!(kept.expect("there is room"), "OK");
+    }
+    drop(begun);
+    server.end();
+}
+
+/// What a transaction makes of its keys was counted when it was handed to the database: some KiB of commands took all of the machine's memory before.
+#[test]
+fn a_transaction_makes_no_more_than_the_database_takes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), "--size 256MiB --cache 32MiB --memory 16MiB");
+    let client = &mut server.client();
+    let before = server.resident();
+    let mut pipeline = redis::pipe();
+    pipeline.atomic();
+    for key in 0..100 {
+        pipeline.cmd("SETRANGE").arg(key).arg((8 << 20) - 1).arg("x");
+    }
+    let refused = pipeline.query::<()>(client).expect_err("it is too large").to_string();
+    assert!(refused.contains("a value has 8388610 bytes"), "{refused}");
+    // One value that the database takes, copied until there are too many.
+    let value = vec![b'v'; 60 << 10];
+    cmd("SET").arg("a").arg(&value[..]).query::<()>(client).expect("it is kept");
+    for (to, says) in [("", "bytes of the log"), ("same", "ask for fewer at a time")] {
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        for key in 0..10_000 {
+            let to = if to.is_empty() { format!("b{key}") } else { to.to_owned() };
+            pipeline.cmd("COPY").arg("a").arg(to).arg("REPLACE");
+        }
+        let refused = pipeline.query::<()>(client).expect_err("it is too large").to_string();
+        assert!(refused.contains(says), "{refused}");
+    }
+    let more = server.peak().saturating_sub(before);
+    assert!(more < 100 << 20, "{} MiB more", more >> 20);
+    let name = vec![b'n'; 1 << 20];
+    let refused = cmd("CLIENT").arg("SETNAME").arg(&name[..]).query::<()>(client);
+    assert!(
+        refused.expect_err("it is kept for as long").to_string().contains("a connection's name")
+    );
+    server.end();
+}
+
 /// The server notices by itself that connections have gone.
 fn wait_until_alone(client: &mut redis::Connection) {
     loop {

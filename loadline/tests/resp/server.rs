@@ -63,9 +63,18 @@ impl Server {
 
     /// Memory that it has now, in bytes.
     pub(crate) fn resident(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// Memory that it has had at most.
+    pub(crate) fn peak(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, which: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
         let status = status.expect("it runs");
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has some");
+        let line = status.lines().find(|line| line.starts_with(which)).expect("it has some");
         let kib: u64 = line.split_whitespace().nth(1).expect("a number").parse().expect("of KiB");
         kib << 10
     }

@@ -83,4 +83,4 @@ pub use loadline_store::paged::ids::CheckpointId;
 pub use loadline_store::paged::image::Compression;
 pub use loadline_store::paged::metrics::{CheckpointReason, CheckpointReport};
 pub use loadline_store::paged::throttle::ThrottlePolicy;
-pub use loadline_store::paged::{LogMode, Protection};
+pub use loadline_store::paged::{Bound, Exceeded, LogMode, Protection, StoreLimits};

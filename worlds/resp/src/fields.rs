@@ -14,6 +14,8 @@ pub(crate) struct HashFields {
     /// None of them twice. One that was removed leaves its place.
     fields: Vec<Option<HashField>>,
     count: usize,
+    /// Bytes that they have in the database.
+    bytes: usize,
     /// How many were looked for so far.
     lookups: usize,
     /// Where each stands, once that is worth its making.
@@ -31,7 +33,7 @@ impl Eq for HashFields {}
 impl HashFields {
     /// No fields.
     pub(crate) const fn new() -> HashFields {
-        HashFields { fields: Vec::new(), count: 0, lookups: 0, places: None }
+        HashFields { fields: Vec::new(), count: 0, bytes: 0, lookups: 0, places: None }
     }
 
     /// How many there are.
@@ -42,6 +44,11 @@ impl HashFields {
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Bytes that they have in the database, each with its length and that of its value.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// All of them with their values.
@@ -70,6 +77,7 @@ impl HashFields {
         let place = self.place(field);
         match place.and_then(|at| self.fields[at].as_mut()) {
             Some((_, old)) => {
+                self.bytes = self.bytes - old.len() + value.len();
                 *old = value.to_vec();
                 false
             }
@@ -87,6 +95,7 @@ impl HashFields {
         }
         self.fields.push(Some((field.to_vec(), value.to_vec())));
         self.count += 1;
+        self.bytes += bytes_of(field, value);
     }
 
     /// Removes a field, and says whether it was there.
@@ -95,7 +104,8 @@ impl HashFields {
         if let Some(places) = &mut self.places {
             places.remove(field);
         }
-        self.fields[at] = None;
+        let removed = self.fields[at].take();
+        self.bytes -= removed.map_or(0, |(field, value)| bytes_of(&field, &value));
         self.count -= 1;
         true
     }
@@ -110,6 +120,11 @@ impl HashFields {
             }
         }
     }
+}
+
+/// Both, each behind its length.
+fn bytes_of(field: &[u8], value: &[u8]) -> usize {
+    field.len() + value.len() + 2 * size_of::<u32>()
 }
 
 #[cfg(test)]
@@ -140,6 +155,8 @@ mod tests {
                 }
                 let all = model.iter().map(|(field, value)| (&field[..], &value[..]));
                 assert!(fields.iter().eq(all) && fields.len() == model.len());
+                let bytes = model.iter().map(|(field, value)| bytes_of(field, value)).sum();
+                assert_eq!(fields.bytes(), bytes);
                 let found = model.iter().find(|(name, _)| name[..] == field);
                 assert_eq!(fields.get(&field), found.map(|(_, value)| &value[..]));
             }

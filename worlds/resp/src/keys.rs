@@ -3,19 +3,29 @@
 use crate::fields::HashFields;
 use crate::refusal::RespRefusal;
 use crate::value::{Stored, StoredValue};
-use loadline_kv::DbEntry;
+use loadline_kv::{Bound, DbEntry, DbError, Exceeded, StoreLimits};
 use std::collections::BTreeMap;
+
+/// Bytes of values that one command, or one transaction, may read or answer.
+pub(crate) const ANSWER_BYTES_MAX: usize = 32 << 20;
 
 /// What a command works on: the keys that were read for it, and what it makes of them. One that was not read counts as not there.
 #[derive(Debug, Default)]
 pub(crate) struct KeyTable {
     keys: BTreeMap<Vec<u8>, KeyState>,
+    /// Bytes of what the changed ones hold now, and of the longest that one has held.
+    changed_bytes: usize,
+    longest: usize,
+    /// Bytes that were copied from key to key.
+    copied_bytes: usize,
 }
 
 #[derive(Debug, Default)]
 struct KeyState {
     stored: Option<Stored>,
     is_changed: bool,
+    /// What of it counts among the changed bytes.
+    bytes: usize,
 }
 
 /// What a key holds that is not there, asked for as a hash.
@@ -25,7 +35,7 @@ impl KeyTable {
     /// Puts down what was read.
     pub(crate) fn note(&mut self, key: &[u8], entry: Option<DbEntry>) -> Result<(), RespRefusal> {
         let stored = entry.map(Stored::read).transpose()?;
-        self.keys.insert(key.to_vec(), KeyState { stored, is_changed: false });
+        self.keys.insert(key.to_vec(), KeyState { stored, ..KeyState::default() });
         Ok(())
     }
 
@@ -58,6 +68,34 @@ impl KeyTable {
             }
             Some(_) => Err(RespRefusal::WrongType),
         }
+    }
+
+    /// Refuses to go on where more was made than the database takes of one transaction: a few bytes of commands can make many. What keys and changes take beside their values
+    /// comes to light there.
+    pub(crate) fn check(&self, limits: &StoreLimits) -> Result<(), RespRefusal> {
+        let exceeded = |bound, asked: usize, most: usize| {
+            let (asked, most) = (asked as u64, most as u64);
+            Err(DbError::Exceeds(Exceeded { bound, asked, most }).into())
+        };
+        let StoreLimits { value_bytes, transaction_bytes, .. } = *limits;
+        if self.longest > value_bytes {
+            return exceeded(Bound::ValueBytes, self.longest, value_bytes);
+        }
+        if self.changed_bytes > transaction_bytes {
+            return exceeded(Bound::TransactionBytes, self.changed_bytes, transaction_bytes);
+        }
+        match self.copied_bytes > ANSWER_BYTES_MAX {
+            true => Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX)),
+            false => Ok(()),
+        }
+    }
+
+    /// Sets a key to what another one holds, if it holds something.
+    pub(crate) fn copy(&mut self, from: &[u8], to: &[u8]) -> bool {
+        let Some(stored) = self.get(from).cloned() else { return false };
+        self.copied_bytes += stored.bytes();
+        self.put(to, stored);
+        true
     }
 
     /// Sets a key, and when it expires.
@@ -126,7 +164,12 @@ impl KeyTable {
         }
         let state = self.keys.get_mut(key).expect("it stands there by now");
         state.is_changed = true;
-        change(&mut state.stored)
+        let made = change(&mut state.stored);
+        let bytes = state.stored.as_ref().map_or(0, Stored::bytes);
+        self.changed_bytes = self.changed_bytes - state.bytes + bytes;
+        self.longest = self.longest.max(bytes);
+        state.bytes = bytes;
+        made
     }
 
     /// What was changed: keys with what they hold now.

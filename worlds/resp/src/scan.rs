@@ -1,8 +1,9 @@
 //! Walks over all keys of a numbered database.
 
 use crate::budget::{FREE_BYTES, HeldBytes};
-use crate::commands::{ANSWER_BYTES_MAX, integer};
+use crate::commands::integer;
 use crate::glob;
+use crate::keys::ANSWER_BYTES_MAX;
 use crate::refusal::RespRefusal;
 use crate::service::Service;
 use crate::value::Stored;

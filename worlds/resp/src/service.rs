@@ -5,16 +5,17 @@
 //! waits for another's flush.
 
 use crate::budget::{Budget, FREE_BYTES, HeldBytes};
-use crate::commands::{ANSWER_BYTES_MAX, KeyCall, KeyCommand};
+use crate::commands::{KeyCall, KeyCommand};
 use crate::cursors::Cursors;
 use crate::gate::{Gate, TermsError};
-use crate::keys::KeyTable;
+use crate::keys::{ANSWER_BYTES_MAX, KeyTable};
 use crate::received::ReceivingBuffer;
 use crate::refusal::RespRefusal;
 use crate::users::Users;
 use crate::watch::{KeyWatch, WatchedReads};
 use loadline_kv::{
-    Db, DbEntry, DbError, DbUpdate, Keyspace, LogMode, Pending, UpdateKeys, WriteBatch, now_ms,
+    Db, DbEntry, DbError, DbUpdate, Keyspace, LogMode, Pending, StoreLimits, UpdateKeys,
+    WriteBatch, now_ms,
 };
 use loadline_wire::resp::{RespReply, RespRequest};
 use std::cell::{Cell, RefCell};
@@ -135,7 +136,9 @@ impl Service {
         if command.writes() || in_line {
             let keys = self.update_keys(database, command.keys_of(&request).into_iter());
             let (keyspace, commands) = (keyspace.clone(), [(command, request)]);
-            let work = move |update: &mut DbUpdate<'_>| on_update(&commands, &keyspace, update);
+            let limits = self.db.limits();
+            let work =
+                move |update: &mut DbUpdate<'_>| on_update(&commands, &keyspace, &limits, update);
             return BegunCommand::Updating(self.db.update_later(keys, work));
         }
         match command.keys_of(&request)[..] {
@@ -175,7 +178,7 @@ impl Service {
             let entries: Vec<_> =
                 together.map(|key| (*key, snapshot.entry_later(keyspace, key))).collect();
             if entries.is_empty() {
-                return run_all(commands, &mut keys);
+                return run_all(commands, &mut keys, &self.db.limits());
             }
             for (key, entry) in entries {
                 let entry = entry.await?;
@@ -201,8 +204,9 @@ impl Service {
     ) -> Result<Option<Vec<RespReply>>, RespRefusal> {
         let keys = commands.iter().flat_map(|(command, request)| command.keys_of(request));
         let keys = self.update_keys(database, keys);
-        let keyspace = self.keyspace(database).clone();
-        let work = move |update: &mut DbUpdate<'_>| on_update(&commands, &keyspace, update);
+        let (keyspace, limits) = (self.keyspace(database).clone(), self.db.limits());
+        let work =
+            move |update: &mut DbUpdate<'_>| on_update(&commands, &keyspace, &limits, update);
         let done = match watch.into_reads() {
             None => self.db.update_later(keys, work).await,
             Some(WatchedReads::Expired) => return Ok(None),
@@ -225,6 +229,7 @@ impl Service {
 fn on_update(
     commands: &[Queued],
     keyspace: &Keyspace,
+    limits: &StoreLimits,
     update: &mut DbUpdate<'_>,
 ) -> Result<Vec<RespReply>, RespRefusal> {
     let mut keys = KeyTable::default();
@@ -233,7 +238,7 @@ fn on_update(
             keys.note(key, update.get(keyspace, key))?;
         }
     }
-    let replies = run_all(commands, &mut keys)?;
+    let replies = run_all(commands, &mut keys, limits)?;
     for (key, stored) in keys.changes() {
         match stored {
             Some(stored) => update.put_entry(keyspace, key, &stored.entry()),
@@ -244,10 +249,15 @@ fn on_update(
 }
 
 /// Carries commands out one after the other.
-fn run_all(commands: &[Queued], keys: &mut KeyTable) -> Result<Vec<RespReply>, RespRefusal> {
+fn run_all(
+    commands: &[Queued],
+    keys: &mut KeyTable,
+    limits: &StoreLimits,
+) -> Result<Vec<RespReply>, RespRefusal> {
     let (mut replies, mut bytes) = (Vec::new(), 0);
     for (command, request) in commands {
         let reply = told(run(command, request, keys));
+        keys.check(limits)?;
         bytes += reply.bytes();
         if bytes > ANSWER_BYTES_MAX {
             return Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX));

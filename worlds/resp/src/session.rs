@@ -27,8 +27,14 @@ const LIMITS: RespLimits =
 const MULTI_BYTES_MAX: usize = 8 << 20;
 /// Commands of one connection on their way at a time.
 const ON_THEIR_WAY_MAX: usize = 128;
-/// How long a request that is not whole may keep what others wait for, and how long one waits for that.
+/// How long a request that is not whole, or a transaction that is not ended, may keep what others wait for while nothing comes.
 const STANDSTILL: Duration = Duration::from_secs(10);
+/// When it is looked again whether others wait.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long others wait: longer than anybody keeps it.
+const ROOM_PATIENCE: Duration = Duration::from_secs(15);
+/// What a connection may be called with.
+const NAME_BYTES_MAX: usize = 256;
 /// Who has to say who it is and has not by then makes room for others.
 const LOGIN: Duration = Duration::from_secs(30);
 
@@ -112,36 +118,48 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
                 return self.out.close().await;
             }
             self.wait_for_room(reader.unread()).await?;
-            let is_whole = reader.unread() == 0;
-            let patience = match (is_whole, self.service.budget.is_full()) {
-                (false, true) => Some(idle.unwrap_or(STANDSTILL).min(STANDSTILL)),
-                _ => idle,
-            };
-            let patience = match self.user {
-                Some(_) => patience,
-                None => {
-                    let left = self.login_by.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return self.out.close().await;
-                    }
-                    Some(patience.unwrap_or(left).min(left))
-                }
-            };
             reader.rest();
-            let service = Rc::clone(&self.service);
-            let came = service.received.receive(self.out.stream(), &mut reader);
-            let came = match patience {
-                None => came.await?,
-                Some(patience) => match tokio::time::timeout(patience, came).await {
-                    Ok(came) => came?,
-                    Err(_) => return self.out.close().await,
-                },
-            };
-            if came == 0 {
+            if self.receive(&mut reader, idle).await? == 0 {
                 return Ok(());
             }
             unread.set(reader.held());
         }
+    }
+
+    /// Waits for something of this connection. Answers how many bytes came: 0 at its end, or when it has no more patience to expect and is closed.
+    async fn receive(
+        &mut self,
+        reader: &mut RespReader,
+        idle: Option<Duration>,
+    ) -> io::Result<usize> {
+        let began = Instant::now();
+        let idle_until = idle.map(|idle| began + idle);
+        let login_until = Some(self.login_by).filter(|_| self.user.is_none());
+        let over = [idle_until, login_until].into_iter().flatten().min();
+        // Whether others need what it keeps is known when they come, which may be later.
+        let keeps_much = reader.unread() > 0 || self.kept_bytes() > FREE_BYTES;
+        let service = Rc::clone(&self.service);
+        let mut look_at = began + STANDSTILL;
+        loop {
+            let is_over = over.is_some_and(|over| Instant::now() >= over);
+            let is_still = Instant::now() >= began + STANDSTILL;
+            if is_over || (keeps_much && is_still && service.budget.is_full()) {
+                self.out.close().await?;
+                return Ok(0);
+            }
+            let until = over.into_iter().chain(keeps_much.then_some(look_at)).min();
+            let came = service.received.receive(self.out.stream(), reader);
+            let Some(until) = until else { return came.await };
+            match tokio::time::timeout_at(until, came).await {
+                Ok(came) => return came,
+                Err(_) => look_at = Instant::now() + LOOK,
+            }
+        }
+    }
+
+    /// What it keeps of a transaction that it has not ended.
+    fn kept_bytes(&self) -> usize {
+        self.multi.as_ref().map_or(0, |multi| multi.bytes) + self.watch.bytes()
     }
 
     /// Answers every request that is whole.
@@ -172,7 +190,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
             self.settle().await?;
             self.out.send().await?;
             if unread > FREE_BYTES {
-                tokio::time::timeout(STANDSTILL, self.service.budget.room()).await?;
+                tokio::time::timeout(ROOM_PATIENCE, self.service.budget.room()).await?;
             }
         }
         Ok(())
@@ -203,7 +221,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         let (reply, next) = match told {
             Ok(told) => told,
             Err(refusal) => {
-                self.multi.iter_mut().for_each(|multi| multi.is_broken = true);
+                self.multi.iter_mut().for_each(Multi::break_off);
                 (refusal.into(), Next::GoOn)
             }
         };
@@ -223,7 +241,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
             return Ok(());
         };
         if let Some(multi) = &mut self.multi {
-            let reply = multi.add(command, request);
+            let reply = multi.add(command, request, &self.service.budget);
             self.answer(reply);
             return Ok(());
         }
@@ -519,8 +537,10 @@ impl<S> RespSession<S> {
         if self.user.is_none() {
             return Err(RespRefusal::NoAuth);
         }
+        if let Some(name) = name {
+            self.set_name(name)?;
+        }
         self.version = version;
-        name.into_iter().for_each(|name| self.name = name.to_vec());
         let text = |key: &str, value: &str| (RespReply::bulk(key), RespReply::bulk(value));
         let number = |key: &str, value| (RespReply::bulk(key), RespReply::Integer(value));
         Ok(RespReply::Map(vec![
@@ -534,11 +554,20 @@ impl<S> RespSession<S> {
         ]))
     }
 
+    /// It is kept as long as the connection, beside what all of them may keep.
+    fn set_name(&mut self, name: &[u8]) -> Result<(), RespRefusal> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(RespRefusal::ClientName(NAME_BYTES_MAX));
+        }
+        self.name = name.to_vec();
+        Ok(())
+    }
+
     fn client(&mut self, request: &RespRequest) -> Result<RespReply, RespRefusal> {
         let subcommand = request.get(1).unwrap_or_default().to_ascii_lowercase();
         match (&subcommand[..], request.get(2)) {
             (b"setname", Some(name)) => {
-                self.name = name.to_vec();
+                self.set_name(name)?;
                 Ok(RespReply::OK)
             }
             (b"getname", None) => Ok(RespReply::bulk(&self.name)),
@@ -573,20 +602,35 @@ impl Multi {
         Multi { commands: Vec::new(), bytes: 0, held: HeldBytes::new(budget, 0), is_broken: false }
     }
 
-    fn add(&mut self, command: &'static KeyCommand, request: RespRequest) -> RespReply {
-        let is_large = self.bytes + request.bytes() > MULTI_BYTES_MAX;
+    fn add(
+        &mut self,
+        command: &'static KeyCommand,
+        request: RespRequest,
+        budget: &Budget,
+    ) -> RespReply {
+        let bytes = self.bytes + request.bytes();
         let refusal = match command.check(&request) {
-            Ok(()) if !is_large => {
-                self.bytes += request.bytes();
-                self.held.set(self.bytes);
-                self.commands.push((command, request));
+            Err(refusal) => refusal,
+            Ok(()) if bytes > MULTI_BYTES_MAX => RespRefusal::MultiBytes(MULTI_BYTES_MAX),
+            Ok(()) if bytes > FREE_BYTES && budget.is_full() => RespRefusal::Memory,
+            Ok(()) => {
+                if !self.is_broken {
+                    self.bytes = bytes;
+                    self.held.set(bytes);
+                    self.commands.push((command, request));
+                }
                 return RespReply::Simple("QUEUED");
             }
-            Ok(()) => RespRefusal::MultiBytes(MULTI_BYTES_MAX),
-            Err(refusal) => refusal,
         };
-        self.is_broken = true;
+        self.break_off();
         refusal.into()
+    }
+
+    /// It cannot be carried out any more, so nothing of it is kept.
+    fn break_off(&mut self) {
+        self.is_broken = true;
+        (self.commands, self.bytes) = (Vec::new(), 0);
+        self.held.set(0);
     }
 }
 

@@ -45,6 +45,15 @@ impl Stored {
         }
     }
 
+    /// Bytes that its value has in the database, with what says its type and when it expires.
+    pub(crate) fn bytes(&self) -> usize {
+        let value = match &self.value {
+            StoredValue::Text(bytes) => bytes.len(),
+            StoredValue::Hash(fields) => fields.bytes(),
+        };
+        value + 2 + self.expires_ms.map_or(0, |_| size_of::<u64>())
+    }
+
     /// What the database has.
     pub(crate) fn read(entry: DbEntry) -> Result<Stored, RespRefusal> {
         let DbEntry { mut value, expires_ms } = entry;

@@ -66,6 +66,11 @@ impl KeyWatch {
         Ok(())
     }
 
+    /// What it keeps for that.
+    pub(crate) fn bytes(&self) -> usize {
+        self.watched.as_ref().map_or(0, |watched| watched.bytes)
+    }
+
     /// Whether anything is watched.
     pub(crate) fn is_empty(&self) -> bool {
         self.watched.is_none()

@@ -1,11 +1,8 @@
 //! One call of a command: its strings, its keys, and the time.
 
-use crate::keys::KeyTable;
+use crate::keys::{ANSWER_BYTES_MAX, KeyTable};
 use crate::refusal::RespRefusal;
 use loadline_wire::resp::{RespReply, RespRequest};
-
-/// Bytes of values that one command, or one transaction, may read or answer.
-pub(crate) const ANSWER_BYTES_MAX: usize = 32 << 20;
 
 /// See [above](self).
 pub(crate) struct KeyCall<'c> {

@@ -45,9 +45,5 @@ pub(super) fn copy(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
     }
     let (from, to) = (call.key(), call.string(2));
     let may_put = from != to && (replaces || call.keys.get(to).is_none());
-    let Some(stored) = call.keys.get(from).filter(|_| may_put).cloned() else {
-        return Ok(RespReply::Integer(0));
-    };
-    call.keys.put(to, stored);
-    Ok(RespReply::Integer(1))
+    Ok(RespReply::Integer((may_put && call.keys.copy(from, to)).into()))
 }

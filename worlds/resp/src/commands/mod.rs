@@ -7,7 +7,7 @@ mod hashes;
 mod keys;
 mod strings;
 
-pub(crate) use call::{ANSWER_BYTES_MAX, KeyCall, integer};
+pub(crate) use call::{KeyCall, integer};
 
 use crate::refusal::RespRefusal;
 use loadline_wire::resp::{RespReply, RespRequest};
