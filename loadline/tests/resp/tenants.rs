@@ -1,8 +1,9 @@
 //! Users are tenants, each with a password, a reservation and a limit.
 
-use crate::server::Server;
+use crate::server::{Server, pause, talk};
 use redis::cmd;
 use std::fs;
+use std::io::{Read, Write};
 use std::time::Instant;
 
 const USERS: &str = r#"
@@ -35,4 +36,44 @@ fn users_need_their_password_and_keep_their_limit() {
     }
     // A hundred at 200 a second, but for what may be taken at once.
     assert!(began.elapsed().as_millis() >= 300, "{:?}", began.elapsed());
+}
+
+/// A walk over all keys had one turn from its beginning to its end: connections of a user without a promise took all turns there are, and who had one waited for the end
+/// of a walk with every command.
+#[test]
+fn a_reservation_is_kept_beside_walks_over_all_keys() {
+    const WALKERS: usize = 300;
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("users.toml"), USERS.replace("limit = 200\n", ""))
+        .expect("it can be");
+    let server = Server::start(folder.path(), "--size 64MiB --users users.toml --appendfsync no");
+    let client = &mut server.client();
+    cmd("AUTH").arg("ada").arg("lace").query::<()>(client).expect("it is right");
+    for some in 0..20 {
+        let mut set = cmd("MSET");
+        for key in 0..2000 {
+            set.arg(format!("{some}-{key}")).arg("v");
+        }
+        set.query::<()>(client).expect("they are set");
+    }
+    let mut walkers: Vec<_> = (0..WALKERS).map(|_| server.raw()).collect();
+    for walker in &mut walkers {
+        assert_eq!(talk(walker, b"AUTH batch slow\r\n", "\r\n"), "+OK\r\n");
+    }
+    for walker in &mut walkers {
+        walker.write_all(b"DBSIZE\r\n").expect("it is taken");
+    }
+    // Whoever is served before all of them are, and as often as this, has not waited for their ends.
+    pause(50);
+    for number in 0..20 {
+        let value: String =
+            cmd("GET").arg(format!("1-{number}")).query(client).expect("it is there");
+        assert_eq!(value, "v");
+    }
+    let is_over = |walker: &mut std::os::unix::net::UnixStream| {
+        walker.set_nonblocking(true).expect("it can be set");
+        walker.read(&mut [0; 64]).is_ok()
+    };
+    let over = walkers.iter_mut().map(is_over).filter(|over| *over).count();
+    assert!(over < 20, "{over} walks have ended before twenty commands of who has a reservation");
 }

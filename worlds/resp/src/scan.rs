@@ -1,26 +1,78 @@
-//! Walks over all keys of a numbered database.
+//! Walks over all keys of a numbered database, some at a time: each part has a turn of its own, so that others have theirs in between.
 
 use crate::budget::{FREE_BYTES, HeldBytes};
 use crate::commands::integer;
+use crate::gate::Passed;
 use crate::glob;
 use crate::keys::ANSWER_BYTES_MAX;
 use crate::refusal::RespRefusal;
 use crate::service::Service;
 use crate::value::Stored;
-use loadline_kv::{DbEntry, DbScan, WriteBatch};
+use loadline_kv::{DbEntry, DbIterator, DbScan, WriteBatch};
+use loadline_qos::FlowId;
 use loadline_wire::resp::{RespReply, RespRequest};
 
 /// Keys that one turn looks at, at most.
 const COUNT_MAX: i64 = 10_000;
 /// Keys that go at once when a database is emptied.
 const REMOVED_AT_ONCE: usize = 256;
+/// Keys that are read in one turn,
+const READ_AT_ONCE: u32 = 256;
+/// and how many of them count as one command: they are read together, and a command that names its key costs several times as much as one of them.
+const READ_AS_ONE: u32 = 16;
+
+/// Whose walk it is, and over what.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyWalker<'s> {
+    pub(crate) service: &'s Service,
+    pub(crate) flow: FlowId,
+    pub(crate) database: u8,
+}
+
+/// Keys with their values, as they are read in turns.
+struct KeyWalk<'s> {
+    walker: KeyWalker<'s>,
+    keys: DbIterator,
+    /// How many more are read in this turn.
+    left: u32,
+    passed: Option<Passed>,
+}
+
+impl<'s> KeyWalker<'s> {
+    /// Waits for the first turn, and begins a walk over the keys that may be of a pattern, or those of them that `of` says.
+    async fn walk(
+        self,
+        pattern: &[u8],
+        of: impl FnOnce(DbScan) -> DbScan,
+    ) -> Result<KeyWalk<'s>, RespRefusal> {
+        let passed = Some(self.service.gate.pass(self.flow, 1).await);
+        let snapshot = self.service.db.snapshot_later().await?;
+        let scan = snapshot.scan(self.service.keyspace(self.database));
+        let keys = of(scan.prefix(&glob::prefix(pattern))).iter();
+        Ok(KeyWalk { walker: self, keys, left: READ_AT_ONCE, passed })
+    }
+}
+
+impl KeyWalk<'_> {
+    async fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>, RespRefusal> {
+        if self.left == 0 {
+            let KeyWalker { service, flow, .. } = self.walker;
+            // What was read is paid for before more is; it is not known before how much there is.
+            self.passed = None;
+            self.passed = Some(service.gate.pass(flow, READ_AT_ONCE / READ_AS_ONE).await);
+            self.left = READ_AT_ONCE;
+        }
+        self.left -= 1;
+        Ok(self.keys.next_later().await.transpose()?)
+    }
+}
 
 /// `SCAN cursor [MATCH pattern] [COUNT n] [TYPE type]`: keys in order, each that is there all the while exactly once.
 pub(crate) async fn scan(
-    service: &Service,
-    database: u8,
+    walker: KeyWalker<'_>,
     request: &RespRequest,
 ) -> Result<RespReply, RespRefusal> {
+    let KeyWalker { service, database, .. } = walker;
     let text = request.get(1).unwrap_or_default();
     let cursor = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     let cursor: u64 = cursor.ok_or(RespRefusal::Cursor)?;
@@ -39,15 +91,14 @@ pub(crate) async fn scan(
         return Err(RespRefusal::Syntax);
     }
     let from = service.cursors.borrow().place(cursor, database)?;
-    let mut walk = walk(service, database, pattern).await?.from(&from).iter();
+    let mut walk = walker.walk(pattern, |keys| keys.from(&from)).await?;
     let (mut found, mut looked_at) = (Vec::new(), 0);
     let next = loop {
         if looked_at == most.min(COUNT_MAX) {
             // The place behind the last one: whatever comes there later is seen.
-            break found_next(&mut walk).await?;
+            break walk.next().await?.map(|(key, _)| key);
         }
-        let Some(pair) = walk.next_later().await else { break None };
-        let (key, value) = pair?;
+        let Some((key, value)) = walk.next().await? else { break None };
         looked_at += 1;
         let is_kind = match &kind {
             None => true,
@@ -64,28 +115,20 @@ pub(crate) async fn scan(
     Ok(RespReply::Array(vec![RespReply::bulk(cursor.to_string()), RespReply::Array(found)]))
 }
 
-async fn found_next(walk: &mut loadline_kv::DbIterator) -> Result<Option<Vec<u8>>, RespRefusal> {
-    Ok(walk.next_later().await.transpose()?.map(|(key, _)| key))
-}
-
 /// `KEYS pattern`.
-pub(crate) async fn keys(
-    service: &Service,
-    database: u8,
-    pattern: &[u8],
-) -> Result<RespReply, RespRefusal> {
-    let mut walk = walk(service, database, pattern).await?.iter();
+pub(crate) async fn keys(walker: KeyWalker<'_>, pattern: &[u8]) -> Result<RespReply, RespRefusal> {
+    let budget = &walker.service.budget;
+    let mut walk = walker.walk(pattern, |keys| keys).await?;
     let (mut found, mut bytes) = (Vec::new(), 0);
-    let mut held = HeldBytes::new(&service.budget, 0);
-    while let Some(pair) = walk.next_later().await {
-        let (key, _) = pair?;
+    let mut held = HeldBytes::new(budget, 0);
+    while let Some((key, _)) = walk.next().await? {
         if glob::matches(pattern, &key) {
             let reply = RespReply::Bulk(key);
             bytes += reply.bytes();
             if bytes > ANSWER_BYTES_MAX {
                 return Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX));
             }
-            if bytes > FREE_BYTES && service.budget.is_full() {
+            if bytes > FREE_BYTES && budget.is_full() {
                 return Err(RespRefusal::Memory);
             }
             held.set(bytes);
@@ -96,11 +139,10 @@ pub(crate) async fn keys(
 }
 
 /// `DBSIZE`: counted, so it takes as long as reading all keys.
-pub(crate) async fn size(service: &Service, database: u8) -> Result<RespReply, RespRefusal> {
-    let mut walk = walk(service, database, b"*").await?.iter();
+pub(crate) async fn size(walker: KeyWalker<'_>) -> Result<RespReply, RespRefusal> {
+    let mut walk = walker.walk(b"*", |keys| keys).await?;
     let mut keys = 0;
-    while let Some(pair) = walk.next_later().await {
-        pair?;
+    while walk.next().await?.is_some() {
         keys += 1;
     }
     Ok(RespReply::Integer(keys))
@@ -109,16 +151,17 @@ pub(crate) async fn size(service: &Service, database: u8) -> Result<RespReply, R
 /// `FLUSHDB`: all keys of a database, some at a time, as far as its last key of now: behind that others may go on for ever.
 ///
 /// No snapshot lives while keys are removed: everything that is removed would be read and kept for it, until it and all older ones end for want of memory.
-pub(crate) async fn empty(service: &Service, database: u8) -> Result<(), RespRefusal> {
+pub(crate) async fn empty(walker: KeyWalker<'_>) -> Result<(), RespRefusal> {
+    let KeyWalker { service, flow, database } = walker;
     let keyspace = service.keyspace(database);
-    let mut from_behind = walk(service, database, b"*").await?.backward().iter();
-    let last = from_behind.next_later().await.transpose()?;
+    let mut from_behind = walker.walk(b"*", DbScan::backward).await?;
+    let last = from_behind.next().await?;
     drop(from_behind);
     let Some((last, _)) = last else { return Ok(()) };
     let until = behind(last);
     let mut from = Vec::new();
     loop {
-        let mut keys = some_keys(service, database, &from, &until).await?;
+        let mut keys = some_keys(walker, &from, &until).await?;
         let mut batch = WriteBatch::new();
         for key in &keys {
             batch.remove(keyspace, key);
@@ -127,7 +170,9 @@ pub(crate) async fn empty(service: &Service, database: u8) -> Result<(), RespRef
         if !goes_on {
             batch.promise(service.promise.get());
         }
+        let passed = service.gate.pass(flow, keys.len().max(1) as u32).await;
         service.db.write_later(batch).await?;
+        drop(passed);
         match keys.pop().filter(|_| goes_on) {
             Some(last) => from = behind(last),
             None => return Ok(()),
@@ -137,17 +182,16 @@ pub(crate) async fn empty(service: &Service, database: u8) -> Result<(), RespRef
 
 /// As many keys of a range as are removed at once, if there are so many. What they were read by is gone by then.
 async fn some_keys(
-    service: &Service,
-    database: u8,
+    walker: KeyWalker<'_>,
     from: &[u8],
     until: &[u8],
 ) -> Result<Vec<Vec<u8>>, RespRefusal> {
-    let mut walk = walk(service, database, b"*").await?.from(from).until(until).iter();
+    let mut walk = walker.walk(b"*", |keys| keys.from(from).until(until)).await?;
     let mut keys = Vec::new();
     while keys.len() < REMOVED_AT_ONCE
-        && let Some(pair) = walk.next_later().await
+        && let Some((key, _)) = walk.next().await?
     {
-        keys.push(pair?.0);
+        keys.push(key);
     }
     Ok(keys)
 }
@@ -156,10 +200,4 @@ async fn some_keys(
 fn behind(mut key: Vec<u8>) -> Vec<u8> {
     key.push(0);
     key
-}
-
-/// Those that may be of a pattern.
-async fn walk(service: &Service, database: u8, pattern: &[u8]) -> Result<DbScan, RespRefusal> {
-    let snapshot = service.db.snapshot_later().await?;
-    Ok(snapshot.scan(service.keyspace(database)).prefix(&glob::prefix(pattern)))
 }

@@ -5,7 +5,7 @@ use crate::commands::{COMMANDS, KeyCommand, has_arity, integer};
 use crate::info;
 use crate::outgoing::Outgoing;
 use crate::refusal::RespRefusal;
-use crate::scan;
+use crate::scan::{self, KeyWalker};
 use crate::service::{BegunCommand, DATABASES, Queued, Service, count, told};
 use crate::users::DEFAULT_USER;
 use crate::watch::KeyWatch;
@@ -446,19 +446,19 @@ impl<S> RespSession<S> {
         request: &RespRequest,
     ) -> Result<RespReply, RespRefusal> {
         let user = self.user.ok_or(RespRefusal::NoAuth)?;
-        let _passed = self.service.gate.pass(user.flow, 1).await;
-        let (service, database) = (&self.service, self.database);
+        let (service, flow) = (&*self.service, user.flow);
+        let walker = KeyWalker { service, flow, database: self.database };
         match name {
-            "scan" => scan::scan(service, database, request).await,
-            "keys" => scan::keys(service, database, request.get(1).unwrap_or_default()).await,
-            "dbsize" => scan::size(service, database).await,
+            "scan" => scan::scan(walker, request).await,
+            "keys" => scan::keys(walker, request.get(1).unwrap_or_default()).await,
+            "dbsize" => scan::size(walker).await,
             "flushdb" => {
-                scan::empty(service, database).await?;
+                scan::empty(walker).await?;
                 Ok(RespReply::OK)
             }
             "flushall" => {
                 for database in 0..DATABASES {
-                    scan::empty(service, database).await?;
+                    scan::empty(KeyWalker { database, ..walker }).await?;
                 }
                 Ok(RespReply::OK)
             }
