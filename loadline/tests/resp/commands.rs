@@ -185,7 +185,13 @@ fn a_flush_removes_more_than_there_is_memory_for_former_values() {
     for key in 0..800 {
         cmd("SET").arg(format!("k{key:03}")).arg(&value[..]).query::<()>(client).expect("it fits");
     }
+    // Who watches a key is none of those for whom they would be kept.
+    let watcher = &mut server.client();
+    ask::<()>(watcher, "WATCH another");
     assert_eq!(ask::<String>(client, "FLUSHALL"), "OK");
     assert_eq!(ask::<i64>(client, "DBSIZE"), 0);
+    ask::<()>(watcher, "MULTI");
+    ask::<()>(watcher, "SET another 1");
+    assert_eq!(ask::<Option<Vec<String>>>(watcher, "EXEC"), Some(vec!["OK".to_owned()]));
     server.end();
 }

@@ -15,6 +15,7 @@ use crate::record::{self, DbEntry};
 use crate::snapshot::DbSnapshot;
 use crate::transaction::DbTransaction;
 use crate::update::{DbUpdate, UpdateKeys};
+use crate::watch::DbWatch;
 use loadline_base::Span;
 use loadline_host::{StoreFiles, make_folder};
 use loadline_store::paged::bounds::StoreLimits;
@@ -214,6 +215,15 @@ impl Db {
     pub async fn snapshot_later(&self) -> Result<DbSnapshot, DbError> {
         let lease = self.handle.ask(DbAsk::Begin).await?;
         Ok(DbSnapshot::new(self.handle.clone(), lease))
+    }
+
+    /// Begins to watch keys: see [`DbWatch`].
+    ///
+    /// # Errors
+    /// [`DbError::Closed`].
+    pub async fn watch_later(&self) -> Result<DbWatch, DbError> {
+        let lease = self.handle.ask(DbAsk::BeginWatch).await?;
+        Ok(DbWatch::new(self.handle.clone(), lease))
     }
 
     /// A read-write transaction.

@@ -2,7 +2,7 @@
 
 use crate::batch::BatchParts;
 use crate::owner::{
-    Committer, DbAsk, GetAnswer, NewCommit, ReadSet, SeenAt, SnapshotLease, StartedOwner,
+    CommitReads, Committer, DbAsk, GetAnswer, NewCommit, SeenAt, SnapshotLease, StartedOwner,
 };
 use crate::pending::{Answerer, Pending, pending};
 use crate::record::{self, DbEntry};
@@ -44,7 +44,7 @@ impl DbHandle {
     }
 
     /// Asks for a commit; the answer is its number.
-    pub(crate) fn commit(&self, parts: BatchParts, reads: Option<ReadSet>) -> Pending<u64> {
+    pub(crate) fn commit(&self, parts: BatchParts, reads: Option<CommitReads>) -> Pending<u64> {
         let BatchParts { edits, promise, first_expiry_ms } = parts;
         let users = edits.iter().filter_map(|edit| match edit {
             Edit::Put { key, .. } | Edit::Delete { key } => Some(key),
@@ -65,7 +65,7 @@ impl DbHandle {
     pub(crate) fn update<T: Send + 'static>(
         &self,
         keys: UpdateKeys,
-        reads: Option<ReadSet>,
+        reads: Option<CommitReads>,
         work: impl FnMut(&mut DbUpdate<'_>) -> T + Send + 'static,
     ) -> Pending<T> {
         let (keys, promise) = keys.into_parts();

@@ -31,8 +31,8 @@
 //! # }
 //! ```
 //!
-//! Reading order: `db` is the front door with `batch`, `snapshot`, `transaction` and `scan`; `pending` is an answer on its way;
-//! `owner` is the thread that has the store: `owner/versions` keeps what snapshots still see, `owner/commits` who waits for whose
+//! Reading order: `db` is the front door with `batch`, `snapshot`, `transaction`, `watch` and `scan`; `pending` is an answer on its way;
+//! `owner` is the thread that has the store: `owner/versions` keeps what snapshots still see, `owner/watches` what is watched, `owner/commits` who waits for whose
 //! commit; `record` says how keys and values stand in the store; `backup` is the stream. `docs/kv.md` tells what is promised.
 //!
 //! This crate may not know clusters, OSDs or studies: of the host world it uses the loop and its disks alone, and nothing of how the store
@@ -55,6 +55,7 @@ mod snapshot;
 mod transaction;
 mod update;
 mod wall;
+mod watch;
 
 pub use backup::{BackupError, StreamFault, verify_backup};
 pub use batch::WriteBatch;
@@ -71,6 +72,7 @@ pub use snapshot::DbSnapshot;
 pub use transaction::DbTransaction;
 pub use update::{DbUpdate, UpdateKeys};
 pub use wall::now_ms;
+pub use watch::DbWatch;
 
 /// The README's program is a test.
 #[cfg(doctest)]

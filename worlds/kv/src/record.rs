@@ -57,6 +57,12 @@ pub(crate) fn split(key: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(*length))
 }
 
+/// What a commit is told that has read this key of the store, or watched it.
+pub(crate) fn conflict(key: &[u8]) -> DbError {
+    let (keyspace, key) = split(key).unwrap_or_default();
+    DbError::Conflict { keyspace: keyspace.to_vec(), key: key.to_vec() }
+}
+
 /// The least key that is greater than all that begin so; `None` if there is no such.
 pub(crate) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.iter().rposition(|byte| *byte < u8::MAX)?;

@@ -4,11 +4,10 @@ use crate::batch::WriteBatch;
 use crate::error::DbError;
 use crate::handle::{DbHandle, HeldSnapshot};
 use crate::keyspace::Keyspace;
-use crate::owner::{DbAsk, ReadSet, SnapshotLease};
+use crate::owner::{CommitReads, DbAsk, ReadSet, SnapshotLease};
 use crate::pending::Pending;
 use crate::record::{self, DbEntry};
 use crate::scan::{DbScan, OwnWrites, RangesRead};
-use crate::update::{DbUpdate, UpdateKeys};
 use crate::wall;
 use loadline_base::Span;
 use loadline_store::paged::LogMode;
@@ -134,20 +133,6 @@ impl DbTransaction {
         self.commit_later().wait()
     }
 
-    /// Ends with an update ([`Db::update_later`](crate::Db::update_later)), which is carried out if all that was read is as it was: at one moment, like a commit.
-    ///
-    /// # Panics
-    /// If it has changed something itself.
-    pub fn update_later<T: Send + 'static>(
-        self,
-        keys: UpdateKeys,
-        work: impl FnMut(&mut DbUpdate<'_>) -> T + Send + 'static,
-    ) -> Pending<T> {
-        assert!(self.own.is_empty(), "a transaction changes things itself, or by an update");
-        let reads = self.read_set();
-        self.held.handle().update(keys, Some(reads), work)
-    }
-
     /// The same as [`commit`](Self::commit), to be awaited.
     pub fn commit_later(self) -> Pending<u64> {
         if self.own.is_empty() {
@@ -166,6 +151,6 @@ impl DbTransaction {
             }
         }
         // The owner hears of the commit before the snapshot ends here.
-        held.handle().commit(batch.into_parts(), Some(reads))
+        held.handle().commit(batch.into_parts(), Some(CommitReads::Read(reads)))
     }
 }

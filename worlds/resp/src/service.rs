@@ -210,12 +210,11 @@ impl Service {
         let done = match watch.into_reads() {
             None => self.db.update_later(keys, work).await,
             Some(WatchedReads::Expired) => return Ok(None),
-            Some(WatchedReads::Kept(reads)) => reads.update_later(keys, work).await,
+            Some(WatchedReads::Kept(watch)) => watch.update_later(keys, work).await,
         };
         match done {
             Ok(replies) => replies.map(Some),
-            // Where the database has no memory left to know whether one was changed, it was.
-            Err(DbError::Conflict { .. } | DbError::SnapshotTooOld) => Ok(None),
+            Err(DbError::Conflict { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

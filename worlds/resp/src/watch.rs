@@ -1,11 +1,11 @@
-//! Watched keys: a transaction of the database that has read them, for as long as they are watched.
+//! Watched keys, as the database watches them.
 //!
-//! So the database itself says whether one was changed since, by a commit that has its place behind the reading. A mark that a writer sets as it begins
+//! It says itself whether one was changed since, by a commit that has its place behind the watching. A mark that a writer sets here as it begins
 //! would not do: its commit may take effect later, and who watches in between reads the former value without a mark.
 
 use crate::budget::{Budget, HeldBytes};
 use crate::refusal::RespRefusal;
-use loadline_kv::{Db, DbTransaction, Keyspace, now_ms};
+use loadline_kv::{Db, DbWatch, Keyspace, now_ms};
 use std::rc::Rc;
 
 /// What one connection may watch, in bytes of keys.
@@ -18,7 +18,7 @@ pub(crate) struct KeyWatch {
 }
 
 struct WatchedKeys {
-    reads: DbTransaction,
+    watch: DbWatch,
     keys: Vec<(u8, Vec<u8>)>,
     bytes: usize,
     held: HeldBytes,
@@ -31,7 +31,7 @@ pub(crate) enum WatchedReads {
     /// One of them has expired since.
     Expired,
     /// The database knows whether one was changed since.
-    Kept(DbTransaction),
+    Kept(DbWatch),
 }
 
 impl KeyWatch {
@@ -44,9 +44,9 @@ impl KeyWatch {
         key: &[u8],
     ) -> Result<(), RespRefusal> {
         if self.watched.is_none() {
-            let (reads, held) = (db.begin_later().await?, HeldBytes::new(budget, 0));
+            let (watch, held) = (db.watch_later().await?, HeldBytes::new(budget, 0));
             let (keys, bytes, expires_ms) = (Vec::new(), 0, None);
-            self.watched = Some(WatchedKeys { reads, keys, bytes, held, expires_ms });
+            self.watched = Some(WatchedKeys { watch, keys, bytes, held, expires_ms });
         }
         let watched = self.watched.as_mut().expect("it was made");
         let own = (database, key.to_vec());
@@ -60,7 +60,8 @@ impl KeyWatch {
         }
         watched.held.set(watched.bytes);
         watched.keys.push(own);
-        let entry = watched.reads.entry_later(keyspace, key).await?;
+        watched.watch.add_later(keyspace, key).await?;
+        let entry = db.entry_later(keyspace, key).await?;
         let expires_ms = entry.and_then(|entry| entry.expires_ms);
         watched.expires_ms = expires_ms.into_iter().chain(watched.expires_ms).min();
         Ok(())
@@ -76,12 +77,12 @@ impl KeyWatch {
         self.watched.is_none()
     }
 
-    /// What was read of the keys that were watched, if any were.
+    /// What is known of the keys that were watched, if any were.
     pub(crate) fn into_reads(self) -> Option<WatchedReads> {
         let watched = self.watched?;
         Some(match watched.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms()) {
             true => WatchedReads::Expired,
-            false => WatchedReads::Kept(watched.reads),
+            false => WatchedReads::Kept(watched.watch),
         })
     }
 }

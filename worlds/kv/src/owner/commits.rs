@@ -14,6 +14,7 @@
 //! - Updates of one same key that stand one behind the other become one commit: each finds what those before it have made.
 
 use super::versions::ReadSet;
+use super::watches::WatchId;
 use crate::batch::{BatchParts, WriteBatch};
 use crate::error::{DbError, UPDATE_BYTES_MAX};
 use crate::pending::Answerer;
@@ -41,11 +42,20 @@ pub(crate) struct NewCommit {
     pub(crate) edits: Vec<Edit>,
     /// The users' keys that it changes, or as an update may change, each once.
     pub(crate) keys: Vec<Vec<u8>>,
-    pub(crate) reads: Option<ReadSet>,
+    pub(crate) reads: Option<CommitReads>,
     pub(crate) promise: LogMode,
     /// When the first of its keys expires.
     pub(crate) first_expiry_ms: Option<u64>,
     pub(crate) committer: Committer,
+}
+
+/// What must be as it was for a commit to be carried out.
+#[derive(Debug)]
+pub(crate) enum CommitReads {
+    /// What a transaction has read.
+    Read(ReadSet),
+    /// What is watched.
+    Watched(WatchId),
 }
 
 /// Who commits, and is told.

@@ -3,6 +3,7 @@
 use super::commits::NewCommit;
 use super::statistics::DbStatistics;
 use super::versions::{LiveSnapshotId, ReadSet};
+use super::watches::WatchId;
 use crate::error::DbError;
 use crate::pending::Answerer;
 use crate::record::DbEntry;
@@ -23,6 +24,12 @@ pub(crate) enum DbAsk {
     Advance(LiveSnapshotId, Vec<u8>),
     /// Nobody reads it any more.
     End(LiveSnapshotId),
+    /// A watch.
+    BeginWatch(Answerer<WatchLease>),
+    /// Whether this key is changed from the answer on is wanted to be known.
+    Watch(WatchId, Vec<u8>, Answerer<()>),
+    /// It is no more.
+    EndWatch(WatchId),
     /// Whether what a transaction has read is still so.
     Check(ReadSet, Answerer<()>),
     /// Changes.
@@ -97,6 +104,31 @@ impl Drop for SnapshotLease {
     fn drop(&mut self) {
         // An owner that is gone keeps nothing for it.
         drop(self.mailbox.post(DbAsk::End(self.id)));
+    }
+}
+
+/// A watch that has begun, until this is dropped.
+pub(crate) struct WatchLease {
+    id: WatchId,
+    mailbox: Mailbox<DbAsk>,
+}
+
+impl WatchLease {
+    /// A watch of the owner with this mailbox.
+    pub(super) fn new(id: WatchId, mailbox: Mailbox<DbAsk>) -> WatchLease {
+        WatchLease { id, mailbox }
+    }
+
+    /// Which one.
+    pub(crate) fn id(&self) -> WatchId {
+        self.id
+    }
+}
+
+impl Drop for WatchLease {
+    fn drop(&mut self) {
+        // An owner that is gone watches nothing.
+        drop(self.mailbox.post(DbAsk::EndWatch(self.id)));
     }
 }
 

@@ -11,9 +11,12 @@ mod mail;
 mod start;
 mod statistics;
 mod versions;
+mod watches;
 
-pub(crate) use commits::{Committer, NewCommit};
-pub(crate) use mail::{DbAsk, GetAnswer, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease};
+pub(crate) use commits::{CommitReads, Committer, NewCommit};
+pub(crate) use mail::{
+    DbAsk, GetAnswer, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease, WatchLease,
+};
 pub(crate) use start::{DATA_FILE, StartedOwner, start};
 pub use statistics::DbStatistics;
 pub(crate) use versions::ReadSet;
@@ -28,6 +31,7 @@ use expiry::{Expiries, SWEEP_MOST};
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Answer, Ask, Edit, LogMode, OpError};
 use versions::Versions;
+use watches::{KeyWatches, WatchId};
 
 /// What the store is doing for somebody.
 enum StoreJob {
@@ -57,6 +61,7 @@ struct DbOwner {
     device: StoreOnDisk,
     jobs: Slots<StoreJob>,
     versions: Versions,
+    watches: KeyWatches,
     commits: Commits,
     expiries: Expiries,
     counts: DbStatistics,
@@ -83,6 +88,7 @@ impl DbOwner {
             device,
             jobs: Slots::new(),
             versions: Versions::new(versions_bytes),
+            watches: KeyWatches::default(),
             commits: Commits::default(),
             expiries: Expiries::unknown(),
             counts: DbStatistics::default(),
@@ -162,10 +168,19 @@ impl DbOwner {
             DbAsk::Advance(snapshot, from) => self.versions.advance(snapshot, from),
             DbAsk::End(snapshot) => self.versions.end(snapshot),
             DbAsk::Check(reads, answer) => answer.give(self.versions.validate(&reads)),
+            DbAsk::BeginWatch(answer) => {
+                let lease = WatchLease::new(self.watches.begin(), self.device.mailbox());
+                answer.give(Ok(lease));
+            }
+            DbAsk::Watch(watch, key, answer) => self.watch(watch, key, answer),
+            DbAsk::EndWatch(watch) => self.watches.end(watch),
             DbAsk::Commit(commit) => {
-                // Its handle lets the snapshot go as soon as it has asked, and what was read is looked at later.
-                let snapshot = commit.reads.as_ref().map(|reads| reads.snapshot);
-                snapshot.into_iter().for_each(|snapshot| self.versions.keep(snapshot));
+                // Its handle lets the snapshot, or the watch, go as soon as it has asked, and what was read is looked at later.
+                match &commit.reads {
+                    Some(CommitReads::Read(reads)) => self.versions.keep(reads.snapshot),
+                    Some(CommitReads::Watched(watch)) => self.watches.keep(*watch),
+                    None => {}
+                }
                 self.commit(*commit);
             }
             DbAsk::Sync(answer) => self.submit(Ask::Sync, StoreJob::Barrier(answer)),
@@ -347,6 +362,13 @@ impl DbOwner {
 
 /// Committing.
 impl DbOwner {
+    /// Those commits that have a number are applied before this is answered, so that whoever reads the key afterwards sees them; every later one is noticed.
+    fn watch(&mut self, watch: WatchId, key: Vec<u8>, answer: Answerer<()>) {
+        self.watches.add(watch, key);
+        let last = self.commits.last();
+        self.commits.hold_for_application(last, telling((), |it| answer.give(it)));
+    }
+
     fn commit(&mut self, commit: NewCommit) {
         self.commits.enter(commit);
         while let Some(slot) = self.commits.next_turn() {
@@ -394,9 +416,18 @@ impl DbOwner {
     /// The moment of a commit: what it has read is as it was, and it goes to the store under its number.
     fn give_number(&mut self, slot: SlotId) {
         let ready = self.commits.take(slot);
-        let reads = ready.commits[0].reads.as_ref();
-        let snapshot = reads.map(|reads| reads.snapshot);
-        let valid = reads.map_or(Ok(()), |reads| self.versions.validate(reads));
+        let (mut snapshot, mut watch) = (None, None);
+        let valid = match &ready.commits[0].reads {
+            None => Ok(()),
+            Some(CommitReads::Read(reads)) => {
+                snapshot = Some(reads.snapshot);
+                self.versions.validate(reads)
+            }
+            Some(CommitReads::Watched(its)) => {
+                watch = Some(*its);
+                self.watches.validate(*its)
+            }
+        };
         match ready.failed.clone().map_or(valid, Err) {
             Ok(()) => self.carry_out(slot, ready),
             Err(error) => {
@@ -408,6 +439,7 @@ impl DbOwner {
             }
         }
         snapshot.into_iter().for_each(|snapshot| self.versions.end(snapshot));
+        watch.into_iter().for_each(|watch| self.watches.end(watch));
     }
 
     /// Hands what a commit does to the store. An update that changes nothing needs none, and is over when what it has found is durable.
@@ -430,6 +462,7 @@ impl DbOwner {
         }
         self.counts.expired += if is_sweep { changed.len() as u64 } else { 0 };
         let promise = commits[0].promise;
+        changed.iter().for_each(|key| self.watches.changed(key));
         let number = self.commits.number(slot, changed, commits);
         for (key, value) in former {
             self.versions.note(number, &key, value);

@@ -22,7 +22,7 @@ fn owner(options: DbOptions) -> (DbOwner, tempfile::TempDir) {
 fn put(
     key: &[u8],
     value: &[u8],
-    reads: Option<ReadSet>,
+    reads: Option<CommitReads>,
     promise: LogMode,
 ) -> (NewCommit, Pending<u64>) {
     let (told, answer) = pending();
@@ -78,7 +78,7 @@ fn who_sees_a_commit_sees_the_transaction_that_it_has_overtaken() {
         turn(&mut owner);
         let snapshot = owner.versions.begin(owner.commits.last());
         let reads = ReadSet { snapshot, keys: vec![READ.to_vec()], ranges: Vec::new() };
-        let (transaction, transacted) = put(WRITTEN, b"1", Some(reads), promise);
+        let (transaction, transacted) = put(WRITTEN, b"1", Some(CommitReads::Read(reads)), promise);
         let edits = transaction.edits.clone();
         let number = number_alone(&mut owner, transaction);
         owner.versions.end(snapshot);

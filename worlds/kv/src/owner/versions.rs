@@ -183,9 +183,7 @@ impl Versions {
                 inside.find(|(_, all)| is_changed(all)).map(|(key, _)| key)
             })
         };
-        let Some(key) = key.or_else(in_range) else { return Ok(()) };
-        let (keyspace, key) = record::split(key).unwrap_or_default();
-        Err(DbError::Conflict { keyspace: keyspace.to_vec(), key: key.to_vec() })
+        key.or_else(in_range).map_or(Ok(()), |key| Err(record::conflict(key)))
     }
 
     /// The last commit that a snapshot sees.
