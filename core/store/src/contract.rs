@@ -8,6 +8,7 @@
 use crate::objects::{CollectionId, ObjectNo, Version};
 use crate::paged::{
     Answer, Ask, Bound, Edit, NOTE, ObjectDigest, ObjectId, Op, OpError, OpLane, Payload, Ranges,
+    ScanBounds,
 };
 use crate::{ObjectMeta, paged::api::pattern};
 use loadline_device::ClassTag;
@@ -93,13 +94,26 @@ fn keys_are_ordered_and_survive(world: &mut impl ContractWorld) {
     change(world, vec![Edit::Delete { key: vec![10, 9] }, put(b"long", &[5; 5000])]);
     world.crash();
     let pairs = vec![(vec![9, 9], vec![8; 30]), (vec![11, 9], vec![10; 30])];
-    assert_eq!(ask(world, Ask::Scan { from: vec![9], most: 2 }), Ok(Answer::Pairs(pairs.clone())));
+    assert_eq!(
+        ask(world, Ask::Scan { from: vec![9], most: ScanBounds::keys(2) }),
+        Ok(Answer::Pairs(pairs.clone()))
+    );
     let pairs = pairs.into_iter().rev().collect();
-    let back = Ask::ScanBack { until: vec![12], most: 2 };
+    let back = Ask::ScanBack { until: vec![12], most: ScanBounds::keys(2) };
     assert_eq!(ask(world, back), Ok(Answer::Pairs(pairs)));
     let first = vec![(vec![1, 9], vec![0; 30])];
-    let back = Ask::ScanBack { until: vec![2], most: 9 };
+    let back = Ask::ScanBack { until: vec![2], most: ScanBounds::keys(9) };
     assert_eq!(ask(world, back), Ok(Answer::Pairs(first)));
+    // The key that has as many bytes as are asked for is the last one, and there is one at least.
+    for (bytes, count) in [(0, 1), (32, 1), (33, 2), (64, 2), (65, 3)] {
+        let most = ScanBounds { keys: 9, bytes };
+        let asks = [Ask::Scan { from: vec![20], most }, Ask::ScanBack { until: vec![20], most }];
+        for (ask_for, first) in asks.into_iter().zip([20, 19]) {
+            let Ok(Answer::Pairs(found)) = ask(world, ask_for) else { panic!("pairs") };
+            assert_eq!((found.len(), &found[0].0), (count, &vec![first, 9]), "{bytes} bytes");
+            assert!(most.are_reached(&found));
+        }
+    }
     assert_eq!(ask(world, Ask::Get(b"long".to_vec())), Ok(Answer::Value(Some(vec![5; 5000]))));
     assert_eq!(ask(world, Ask::Get(vec![10, 9])), Ok(Answer::Value(None)));
 }

@@ -3,7 +3,7 @@
 use crate::error::DbError;
 use crate::handle::HeldSnapshot;
 use crate::keyspace::Keyspace;
-use crate::owner::{DbAsk, ScanAsk, ScanOrder, ScanPart};
+use crate::owner::{DbAsk, PART_BYTES, ScanAsk, ScanOrder, ScanPart};
 use crate::pending::Pending;
 use crate::record;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,9 +20,8 @@ type KvPair = (Vec<u8>, Vec<u8>);
 
 /// Keys of the first part of a scan; the sizes of what is found say how many the next ones have.
 const FIRST_PART: usize = 16;
-/// Keys of a part at most, and bytes that it aims at.
+/// Keys of a part at most.
 const PART_MAX: usize = 512;
-const PART_BYTES: usize = 256 << 10;
 
 /// Some keys of a keyspace as one snapshot sees them: all, until it is told which.
 pub struct DbScan {

@@ -8,7 +8,7 @@ use crate::ids::PgId;
 use crate::pg_log::LogEntry;
 use crate::scrub::ScrubRecord;
 use crate::snapshots::{ObjectHistories, ObjectHistory};
-use loadline_store::paged::{Answer, Ask, ObjectId};
+use loadline_store::paged::{Answer, Ask, ObjectId, ScanBounds};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -253,7 +253,7 @@ impl DiskLoad {
 }
 
 fn scan(from: Vec<u8>) -> NextLoad {
-    NextLoad::Ask(Ask::Scan { from, most: BATCH })
+    NextLoad::Ask(Ask::Scan { from, most: ScanBounds::keys(BATCH) })
 }
 
 impl LoadedGroup {

@@ -13,7 +13,7 @@ use loadline_base::SlotId;
 use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
 use loadline_store::paged::ids::PageSize;
-use loadline_store::paged::{Format, Protection, Ranges, format};
+use loadline_store::paged::{Format, Protection, Ranges, ScanBounds, format};
 use loadline_store::{ObjectMeta, Version};
 
 const PG: PgId = PgId::new(3);
@@ -429,7 +429,7 @@ fn what_is_known_of_a_full_log_goes_and_comes_in_several_transactions() {
     let (last, before) = told.split_last().expect("there are some");
     let is_known = |group: &LoadedGroup| group.record.filling;
     assert!(last.is_none() && before.iter().all(|group| group.as_ref().is_some_and(is_known)));
-    let nothing = Ask::Scan { from: vec![b'g'], most: 10 };
+    let nothing = Ask::Scan { from: vec![b'g'], most: ScanBounds::keys(10) };
     rig.paged.ask(rig.now, nothing);
     rig.run();
     assert_eq!(rig.ended.pop().and_then(|(_, answer)| answer), Some(Answer::Pairs(Vec::new())));

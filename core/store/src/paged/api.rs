@@ -108,6 +108,29 @@ pub enum Edit {
     },
 }
 
+/// When a scan has found enough: as soon as one of these is reached. The key that reaches it is the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanBounds {
+    /// Keys.
+    pub keys: usize,
+    /// Bytes of keys and values. A scan whose pages are not in memory begins again with each that it misses, and copies what it has found again: who asks for keys whose values may be
+    /// long says how much that is.
+    pub bytes: usize,
+}
+
+impl ScanBounds {
+    /// So many keys, however long their values are.
+    pub const fn keys(keys: usize) -> ScanBounds {
+        ScanBounds { keys, bytes: usize::MAX }
+    }
+
+    /// Whether this is enough.
+    pub fn are_reached(self, pairs: &[(Vec<u8>, Vec<u8>)]) -> bool {
+        let bytes = || pairs.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+        pairs.len() >= self.keys || (self.bytes < usize::MAX && bytes() >= self.bytes)
+    }
+}
+
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
@@ -115,19 +138,19 @@ pub enum Ask {
     Transaction(Vec<Edit>),
     /// The value of a key.
     Get(Vec<u8>),
-    /// Up to `most` keys from `from` on with their values, in order.
+    /// Keys from `from` on with their values, in order.
     Scan {
         /// First key, inclusive.
         from: Vec<u8>,
-        /// How many at most.
-        most: usize,
+        /// How many.
+        most: ScanBounds,
     },
-    /// Up to `most` keys below `until` with their values, the greatest first.
+    /// Keys below `until` with their values, the greatest first.
     ScanBack {
         /// The key above the first one, exclusive.
         until: Vec<u8>,
-        /// How many at most.
-        most: usize,
+        /// How many.
+        most: ScanBounds,
     },
     /// Bytes of an object; holes read as zeros, and what is past its end is left out.
     Read {

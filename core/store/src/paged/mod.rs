@@ -37,7 +37,7 @@ mod wait;
 pub use api::{
     Answer, Ask, Cause, Completion, Damage, Doubt, Edit, Io, IoDone, IoId, LossNote, LostEnds,
     NOTE, ObjectDigest, ObjectId, Op, OpError, OpLane, Outbox, OwnPages, PastDamage, Payload,
-    Ranges, Reread, RoomClaim, Stages, StoreDevice,
+    Ranges, Reread, RoomClaim, ScanBounds, Stages, StoreDevice,
 };
 pub use bounds::{Bound, Exceeded, StoreLimits};
 pub use format::{FormatPiece, Formatting, format};

@@ -132,6 +132,10 @@ impl Drop for WatchLease {
     }
 }
 
+/// Bytes of keys and values with which a part of a scan has enough, however few keys those are. What the store copies of a part it copies again for each page that is
+/// not in memory, and both ends keep a part as a whole.
+pub(crate) const PART_BYTES: usize = 256 << 10;
+
 /// Which way a range is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanOrder {

@@ -15,7 +15,7 @@ mod watches;
 
 pub(crate) use commits::{CommitReads, Committer, NewCommit};
 pub(crate) use mail::{
-    DbAsk, GetAnswer, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease, WatchLease,
+    DbAsk, GetAnswer, PART_BYTES, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease, WatchLease,
 };
 pub(crate) use start::{DATA_FILE, StartedOwner, start};
 pub use statistics::DbStatistics;
@@ -29,7 +29,7 @@ use commits::{CommitChanges, Commits, HeldAnswer, ReadyCommit};
 use device::StoreOnDisk;
 use expiry::{Expiries, SWEEP_MOST};
 use loadline_base::{SlotId, Slots};
-use loadline_store::paged::{Answer, Ask, Edit, LogMode, OpError};
+use loadline_store::paged::{Answer, Ask, Edit, LogMode, OpError, ScanBounds};
 use versions::Versions;
 use watches::{KeyWatches, WatchId};
 
@@ -117,7 +117,8 @@ impl DbOwner {
         let now = self.device.now();
         if self.closing == Closing::Open && self.expiries.begins(now, wall::now_ms()) {
             let from = record::first_expiry();
-            self.submit(Ask::Scan { from, most: SWEEP_MOST }, StoreJob::Sweep);
+            let most = ScanBounds::keys(SWEEP_MOST);
+            self.submit(Ask::Scan { from, most }, StoreJob::Sweep);
         }
         loop {
             self.device.hand_over();
@@ -310,7 +311,7 @@ impl DbOwner {
         if scan.range.is_empty() {
             return answer.give(Ok(ScanPart { pairs: Vec::new(), rest: None }));
         }
-        let (range, most) = (scan.range.clone(), scan.most);
+        let (range, most) = (scan.range.clone(), part_of(scan.most));
         let ask = match scan.order {
             ScanOrder::Ascending => Ask::Scan { from: range.start, most },
             ScanOrder::Descending => Ask::ScanBack { until: range.end, most },
@@ -325,7 +326,8 @@ impl DbOwner {
         mut found: Vec<(Vec<u8>, Vec<u8>)>,
     ) -> Result<ScanPart, DbError> {
         let ScanAsk { snapshot, now_ms, range, order, most } = scan;
-        let last = found.last().map(|(key, _)| key.clone()).filter(|_| found.len() == most);
+        let is_cut = part_of(most).are_reached(&found);
+        let last = found.last().map(|(key, _)| key.clone()).filter(|_| is_cut);
         let last = last.filter(|last| range.contains(last));
         found.retain(|(key, _)| range.contains(key));
         let (covered, rest) = match (order, last) {
@@ -558,6 +560,11 @@ fn pairs_of(answer: Answer) -> Vec<(Vec<u8>, Vec<u8>)> {
         Answer::Pairs(pairs) => pairs,
         other => unreachable!("a scan is answered with pairs, not {other:?}"),
     }
+}
+
+/// When a part of so many keys has enough.
+fn part_of(keys: usize) -> ScanBounds {
+    ScanBounds { keys, bytes: PART_BYTES }
 }
 
 /// A value as it is now. Most have no time at which they expire, and for those nobody looks at the calendar.

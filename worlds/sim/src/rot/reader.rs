@@ -3,7 +3,7 @@
 use crate::{SimStore, StoreDisks};
 use loadline_base::Time;
 use loadline_device::ClassTag;
-use loadline_store::paged::{Answer, Ask, Fault, ObjectId, Op, OpError, Options};
+use loadline_store::paged::{Answer, Ask, Fault, ObjectId, Op, OpError, Options, ScanBounds};
 use loadline_store::{CollectionId, ObjectMeta, ObjectNo};
 
 /// Keys of one scan.
@@ -135,36 +135,37 @@ impl StoreReader {
         let mut from = Vec::new();
         let mut most = SCAN;
         loop {
-            let pairs = match self.ask(Ask::Scan { from: from.clone(), most })? {
-                Ok(Answer::Pairs(pairs)) => pairs,
-                // Long values: fewer at once.
-                Err(error) if most > 1 && !is_damage(&error) => {
-                    most = 1;
-                    continue;
-                }
-                other => {
-                    named(other, found)?;
-                    let first = guide.keys.partition_point(|(key, _)| *key < from);
-                    let asked = &guide.keys[first..guide.keys.len().min(first + most)];
-                    for (key, _) in asked {
-                        let answer = self.ask(Ask::Get(key.clone()))?;
-                        match answer {
-                            Ok(Answer::Value(Some(value))) => {
-                                found.keys.push((key.clone(), Some(Sum::of(&value))));
-                            }
-                            Ok(Answer::Value(None)) => {}
-                            other => {
-                                named(other, found)?;
-                                found.keys.push((key.clone(), None));
+            let pairs =
+                match self.ask(Ask::Scan { from: from.clone(), most: ScanBounds::keys(most) })? {
+                    Ok(Answer::Pairs(pairs)) => pairs,
+                    // Long values: fewer at once.
+                    Err(error) if most > 1 && !is_damage(&error) => {
+                        most = 1;
+                        continue;
+                    }
+                    other => {
+                        named(other, found)?;
+                        let first = guide.keys.partition_point(|(key, _)| *key < from);
+                        let asked = &guide.keys[first..guide.keys.len().min(first + most)];
+                        for (key, _) in asked {
+                            let answer = self.ask(Ask::Get(key.clone()))?;
+                            match answer {
+                                Ok(Answer::Value(Some(value))) => {
+                                    found.keys.push((key.clone(), Some(Sum::of(&value))));
+                                }
+                                Ok(Answer::Value(None)) => {}
+                                other => {
+                                    named(other, found)?;
+                                    found.keys.push((key.clone(), None));
+                                }
                             }
                         }
+                        let Some((last, _)) = asked.last() else { return Ok(()) };
+                        from.clone_from(last);
+                        from.push(0);
+                        continue;
                     }
-                    let Some((last, _)) = asked.last() else { return Ok(()) };
-                    from.clone_from(last);
-                    from.push(0);
-                    continue;
-                }
-            };
+                };
             let is_last = pairs.len() < most;
             if let Some((last, _)) = pairs.last() {
                 from.clone_from(last);

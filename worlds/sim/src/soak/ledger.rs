@@ -290,13 +290,21 @@ fn check(lane: u32, ask: &Ask, answer: &Answer, state: &Contents) -> Result<(), 
             let own = prefix(lane);
             // What follows belongs to another lane, of whose order nothing is known.
             let found: Vec<_> = found.iter().filter(|(key, _)| key.starts_with(&own)).collect();
-            let wanted: Vec<_> = match ask {
+            let (mut wanted, most): (Vec<_>, _) = match ask {
                 Ask::ScanBack { until, most } => {
-                    state.keys.range(..until.clone()).rev().take(*most).collect()
+                    (state.keys.range(..until.clone()).rev().take(most.keys).collect(), most)
                 }
-                Ask::Scan { from, most } => state.keys.range(from.clone()..).take(*most).collect(),
+                Ask::Scan { from, most } => {
+                    (state.keys.range(from.clone()..).take(most.keys).collect(), most)
+                }
                 _ => unreachable!("it is a scan"),
             };
+            let mut bytes = 0;
+            let last = wanted.iter().position(|(key, value)| {
+                bytes += key.len() + value.len();
+                bytes >= most.bytes
+            });
+            wanted.truncate(last.map_or(wanted.len(), |last| last + 1));
             let same = found.len() == wanted.len()
                 && found
                     .iter()

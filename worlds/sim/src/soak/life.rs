@@ -14,7 +14,7 @@ use loadline_base::{Rng, Time};
 use loadline_device::{ClassTag, RequestKind};
 use loadline_store::ObjectNo;
 use loadline_store::paged::layout::Layout;
-use loadline_store::paged::{Answer, Ask, Fault, ObjectId, Op, OpError, OpLane};
+use loadline_store::paged::{Answer, Ask, Fault, ObjectId, Op, OpError, OpLane, ScanBounds};
 use loadline_store::paged::{CheckpointStep, Options};
 use std::collections::BTreeMap;
 
@@ -265,15 +265,16 @@ impl<'a> Life<'a> {
         let mut from = own.clone();
         let mut keys = Values::new();
         loop {
-            let found = match self.ask(Ask::Scan { from: from.clone(), most })? {
-                Ok(Answer::Pairs(found)) => found,
-                Err(OpError::Exceeds(_)) if most > 1 => {
-                    most /= 4;
-                    most = most.max(1);
-                    continue;
-                }
-                other => return self.unreadable(other),
-            };
+            let found =
+                match self.ask(Ask::Scan { from: from.clone(), most: ScanBounds::keys(most) })? {
+                    Ok(Answer::Pairs(found)) => found,
+                    Err(OpError::Exceeds(_)) if most > 1 => {
+                        most /= 4;
+                        most = most.max(1);
+                        continue;
+                    }
+                    other => return self.unreadable(other),
+                };
             let is_last = found.len() < most;
             for (key, value) in found {
                 if !key.starts_with(&own) {

@@ -6,7 +6,7 @@ use super::ledger::Ledger;
 use super::scenario::Scenario;
 use loadline_base::Rng;
 use loadline_store::paged::StoreLimits;
-use loadline_store::paged::{Ask, Edit, NOTE, ObjectId, OwnPages, Payload};
+use loadline_store::paged::{Ask, Edit, NOTE, ObjectId, OwnPages, Payload, ScanBounds};
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::ops::Range;
 
@@ -233,8 +233,11 @@ impl OpSource {
         match rng.below(9) {
             0 | 1 => Ask::Get(self.key(lane, rng)),
             2 => {
-                let (key, most) = (self.key(lane, rng), rng.between(1, 8) as usize);
-                match most % 2 {
+                let (key, keys) = (self.key(lane, rng), rng.between(1, 8) as usize);
+                // Some end with the first long value.
+                let bytes = if keys > 5 { 4096 } else { usize::MAX };
+                let most = ScanBounds { keys, bytes };
+                match keys % 2 {
                     0 => Ask::ScanBack { until: key, most },
                     _ => Ask::Scan { from: key, most },
                 }

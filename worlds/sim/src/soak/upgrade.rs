@@ -13,7 +13,9 @@ use super::scenario::Scenario;
 use crate::StoreDisks;
 use crate::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
 use loadline_base::{Bytes, Rng, Span};
-use loadline_store::paged::{Answer, Ask, Edit, LogMode, ObjectDigest, Options, Protection};
+use loadline_store::paged::{
+    Answer, Ask, Edit, LogMode, ObjectDigest, Options, Protection, ScanBounds,
+};
 use loadline_store::{CollectionId, ObjectMeta, ObjectNo};
 
 const IMAGES: [&[u8]; 4] = [
@@ -117,7 +119,7 @@ fn look(
             return Err(life.stuck());
         }
     }
-    let keys = match life.ask(Ask::Scan { from: Vec::new(), most: 1000 })? {
+    let keys = match life.ask(Ask::Scan { from: Vec::new(), most: ScanBounds::keys(1000) })? {
         Ok(Answer::Pairs(pairs)) => pairs,
         other => return Err(SoakFailure::Answer(format!("a scan gave {other:?}"))),
     };

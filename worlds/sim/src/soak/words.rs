@@ -1,6 +1,13 @@
 //! Ops in few words, for stories.
 
-use loadline_store::paged::{Ask, Edit, ObjectId, OwnPages, Payload};
+use loadline_store::paged::{Ask, Edit, ObjectId, OwnPages, Payload, ScanBounds};
+
+fn of_bounds(most: ScanBounds) -> String {
+    match most {
+        ScanBounds { keys, bytes: usize::MAX } => keys.to_string(),
+        ScanBounds { keys, bytes } => format!("{keys} or {bytes} bytes"),
+    }
+}
 
 /// An op in few words.
 pub(super) fn of_ask(ask: &Ask) -> String {
@@ -10,8 +17,10 @@ pub(super) fn of_ask(ask: &Ask) -> String {
             edits.join(", ")
         }
         Ask::Get(key) => format!("get {}", of_key(key)),
-        Ask::Scan { from, most } => format!("scan {most} from {}", of_key(from)),
-        Ask::ScanBack { until, most } => format!("scan {most} back from {}", of_key(until)),
+        Ask::Scan { from, most } => format!("scan {} from {}", of_bounds(*most), of_key(from)),
+        Ask::ScanBack { until, most } => {
+            format!("scan {} back from {}", of_bounds(*most), of_key(until))
+        }
         Ask::Read { object, offset, length } => {
             format!("read {} {offset}+{length}", of_object(*object))
         }

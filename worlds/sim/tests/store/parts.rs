@@ -10,7 +10,7 @@ use loadline_sim::SimStore;
 use loadline_store::paged::api::pattern;
 use loadline_store::paged::bounds::limits;
 use loadline_store::paged::{
-    Answer, Ask, Edit, Fault, Format, LogMode, Op, OpError, Payload, Protection,
+    Answer, Ask, Edit, Fault, Format, LogMode, Op, OpError, Payload, Protection, ScanBounds,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 
@@ -40,7 +40,7 @@ fn a_query_in_parts_is_answered_with_one_state() {
     let base = Some(object(2));
     let (offset, length, with_bytes) = (0, u64::MAX, true);
     let queries = [
-        Ask::Scan { from: key(0), most: all },
+        Ask::Scan { from: key(0), most: ScanBounds::keys(all) },
         Ask::Attributes(object(9)),
         Ask::List { collection, from: ObjectNo(100), most: all },
         Ask::Read { object: object(1), offset, length },
@@ -127,8 +127,33 @@ fn the_longest_values_are_read_at_the_floor() {
         assert!(found == Ok(Answer::Value(Some(value(key)))), "key {key}");
     }
     let all = (0..5).map(|key| (vec![key], value(key))).collect();
-    let found = ask(&mut host, Ask::Scan { from: vec![0], most: 10 });
+    let found = ask(&mut host, Ask::Scan { from: vec![0], most: ScanBounds::keys(10) });
     assert!(found == Ok(Answer::Pairs(all)));
+}
+
+/// Whoever wanted some keys had all their values read, whatever these took: a scan says now how many bytes it wants, and reads the pages of no more.
+#[test]
+fn a_scan_ends_where_it_has_bytes_enough() {
+    const LONG: u64 = 20 * PAGE;
+    let format =
+        Format { log_bytes: Bytes::from_mib(8), segment_bytes: Bytes::from_mib(1), ..format() };
+    let options = options(floor(), Protection::Checkpoint, LogMode::Fsync);
+    let mut host = open(options, &format);
+    let pair = |key: u8| (vec![key], pattern(u64::from(key), 0, LONG));
+    for (key, value) in (0..100).map(pair) {
+        assert_eq!(transact(&mut host, vec![Edit::Put { key, value }]), Ok(Answer::Done));
+    }
+    let mut host = crash(host, options, &mut Rng::new(1));
+    assert_eq!(ask(&mut host, Ask::Checkpoint).map(drop), Ok(()));
+    let most = ScanBounds { keys: 100, bytes: 2 * LONG as usize + 1 };
+    let scans = [Ask::Scan { from: vec![0], most }, Ask::ScanBack { until: vec![100], most }];
+    for (scan, keys) in scans.into_iter().zip([[0, 1, 2], [99, 98, 97]]) {
+        let before = host.store().metrics().totals.pages_read;
+        let found = ask(&mut host, scan);
+        assert!(found == Ok(Answer::Pairs(keys.map(pair).to_vec())));
+        let read = host.store().metrics().totals.pages_read - before;
+        assert!(read < 4 * LONG / PAGE, "{read} pages");
+    }
 }
 
 /// A page that could not be read stopped the store if a transaction met it in a later step: what was done could not be taken back. All

@@ -11,6 +11,7 @@ use loadline_store::paged::layout::LOG_HEADER;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{
     Answer, Ask, Edit, Fault, Format, LogMode, Op, OpError, Options, Protection, RestartFault,
+    ScanBounds,
 };
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -440,7 +441,7 @@ fn refusal(host: &mut SimStore) -> Option<RestartFault> {
 
 /// All keys of a store, as soon as it is open, with their values.
 fn all_keys(host: &mut SimStore) -> Keys {
-    match bounds::ask(host, Ask::Scan { from: vec![0], most: usize::MAX }) {
+    match bounds::ask(host, Ask::Scan { from: vec![0], most: ScanBounds::keys(usize::MAX) }) {
         Ok(Answer::Pairs(pairs)) => pairs.into_iter().collect(),
         other => panic!("{other:?}, {:?}", host.store().fault()),
     }

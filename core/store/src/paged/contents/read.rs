@@ -6,7 +6,7 @@ use super::object::visit_extents;
 use super::step::{DataPage, Miss};
 use super::survey::Survey;
 use crate::objects::{CollectionId, ObjectMeta, ObjectNo};
-use crate::paged::api::{NOTE, ObjectDigest, ObjectId};
+use crate::paged::api::{NOTE, ObjectDigest, ObjectId, ScanBounds};
 use crate::paged::extent::Extent;
 use crate::paged::keys;
 use crate::paged::space::Space;
@@ -55,11 +55,11 @@ pub fn value(
     kv::get(space, key, &mut found.value)
 }
 
-/// Up to `most` keys from `from` on with their values.
+/// Keys from `from` on with their values.
 pub fn scan(
     space: &Space,
     from: &[u8],
-    most: usize,
+    most: ScanBounds,
     found: &mut QueryFindings,
 ) -> Result<Pairs, Miss> {
     let QueryFindings { keys, is_listed, .. } = found;
@@ -68,20 +68,20 @@ pub fn scan(
         let mut buffer = keys::KeyBuffer::default();
         let from = buffer.user(behind.as_deref().unwrap_or(from));
         space.tree.visit(&space.pages, from, |key, _| {
-            let user = kv::user_key(key).filter(|_| keys.len() < most);
+            let user = kv::user_key(key).filter(|_| keys.len() < most.keys);
             keys.extend(user.map(<[u8]>::to_vec));
             user.is_some()
         })?;
         *is_listed = true;
     }
-    with_values(space, found)
+    with_values(space, most, found)
 }
 
-/// Up to `most` keys below `until` with their values, the greatest first.
+/// Keys below `until` with their values, the greatest first.
 pub fn scan_back(
     space: &Space,
     until: &[u8],
-    most: usize,
+    most: ScanBounds,
     found: &mut QueryFindings,
 ) -> Result<Pairs, Miss> {
     let QueryFindings { keys, is_listed, .. } = found;
@@ -90,20 +90,25 @@ pub fn scan_back(
         let mut buffer = keys::KeyBuffer::default();
         let until = buffer.user(last.as_deref().unwrap_or(until));
         space.tree.visit_back(&space.pages, until, |key, _| {
-            let user = kv::user_key(key).filter(|_| keys.len() < most);
+            let user = kv::user_key(key).filter(|_| keys.len() < most.keys);
             keys.extend(user.map(<[u8]>::to_vec));
             user.is_some()
         })?;
         *is_listed = true;
     }
-    with_values(space, found)
+    with_values(space, most, found)
 }
 
-/// The keys that were found, each with its value.
-fn with_values(space: &Space, found: &mut QueryFindings) -> Result<Pairs, Miss> {
+/// The keys that were found, each with its value, until that is enough.
+fn with_values(space: &Space, most: ScanBounds, found: &mut QueryFindings) -> Result<Pairs, Miss> {
     let QueryFindings { keys, pairs, value, .. } = found;
+    let mut bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len()).sum();
     for key in &mut keys[pairs.len()..] {
+        if bytes >= most.bytes && !pairs.is_empty() {
+            break;
+        }
         let of_key = kv::get(space, key, value)?.unwrap_or_default();
+        bytes += key.len() + of_key.len();
         pairs.push((std::mem::take(key), of_key));
     }
     Ok(std::mem::take(pairs))
