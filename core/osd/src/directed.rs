@@ -62,10 +62,22 @@ impl Osd {
     fn end_and_tell_copy(&mut self, now: Time, id: PgId, number: u32, fx: &mut Effects) {
         let recovered = self.primary(id).is_some_and(Primary::has_recovered);
         self.deactivate(now, id, fx);
+        self.lack_what_is_ahead(id);
         match self.is_durable() && self.copy(id).is_some() {
             true => self.keep(now, id, Vec::new(), Kept::Copy { number, recovered }),
             false => self.tell_copy(id, number, recovered, fx),
         }
+    }
+
+    /// A copy that recovers beside the writes is given objects as they are, and hears of the writes that made them so later. What it was given before its log
+    /// tells of it may be undone with the one disk that had it, and no comparison of logs would show that: such an object counts as lacking.
+    fn lack_what_is_ahead(&mut self, id: PgId) {
+        let Some(head) = self.pg(id).filter(|here| here.gaps).map(|here| here.log.head()) else {
+            return;
+        };
+        let all = self.store.objects(id).list_range(None, None).into_iter();
+        let ahead = all.filter(|(_, meta)| meta.version > head).map(|(object, _)| object);
+        self.pg_mut(id).expect("it has gaps").lacks.extend(ahead);
     }
 
     /// Tells the copy as it stands still since this question.

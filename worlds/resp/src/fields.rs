@@ -155,7 +155,7 @@ mod tests {
                 }
                 let all = model.iter().map(|(field, value)| (&field[..], &value[..]));
                 assert!(fields.iter().eq(all) && fields.len() == model.len());
-                let bytes = model.iter().map(|(field, value)| bytes_of(field, value)).sum();
+                let bytes: usize = model.iter().map(|(field, value)| bytes_of(field, value)).sum();
                 assert_eq!(fields.bytes(), bytes);
                 let found = model.iter().find(|(name, _)| name[..] == field);
                 assert_eq!(fields.get(&field), found.map(|(_, value)| &value[..]));

@@ -157,6 +157,9 @@ fn nothing_acknowledged_is_lost_on_disks_that_end_requests_for_time() {
 
 /// The map's owner decides from what OSDs have told it, while they go on, crash and come back; and they hear late what it has
 /// decided. Their disks answer within 0.1 ms.
+///
+/// In seed 213 a copy that recovered beside the writes was given an object with a write that its own log did not tell of yet. The one disk that had carried that write out
+/// lost it, without a log. The comparison of the two logs showed nothing, so the copy kept what was undone, and each copy answered with its own bytes.
 #[test]
 fn nothing_acknowledged_is_lost_where_the_owner_and_osds_hear_each_other_late() {
     let histories = (200..248).inspect(|seed| println!("seed {seed}")).map(late_history);
