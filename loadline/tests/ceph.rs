@@ -358,6 +358,7 @@ impl RecordedProgram {
             ("osd df", sample("osd_df")),
             ("osd pool stats", sample("osd_pool_stats")),
             ("df", json!({"pools": []})),
+            ("config dump", sample("config_dump")),
             ("tell osd.0 perf dump", sample("osd0-perf_dump")),
         ];
         for (asked, answer) in answers {

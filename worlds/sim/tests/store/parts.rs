@@ -145,7 +145,8 @@ fn a_scan_ends_where_it_has_bytes_enough() {
     }
     let mut host = crash(host, options, &mut Rng::new(1));
     assert_eq!(ask(&mut host, Ask::Checkpoint).map(drop), Ok(()));
-    let most = ScanBounds { keys: 100, bytes: 2 * LONG as usize + 1 };
+    // More than two keys and their values have.
+    let most = ScanBounds { keys: 100, bytes: 2 * (1 + LONG as usize) + 1 };
     let scans = [Ask::Scan { from: vec![0], most }, Ask::ScanBack { until: vec![100], most }];
     for (scan, keys) in scans.into_iter().zip([[0, 1, 2], [99, 98, 97]]) {
         let before = host.store().metrics().totals.pages_read;
