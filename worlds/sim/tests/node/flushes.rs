@@ -214,6 +214,12 @@ fn what_was_flushed_is_there_though_devices_refuse_flushes() {
     assert!(refused > 50 && durable > 100 && not_durable > 15);
 }
 
+/// The only copy with a write refuses a flush, which is told; the next flush, with nobody there who serves the group, is durable, and the write is gone.
+#[test]
+fn what_was_told_to_be_lost_is_not_durable_by_the_next_flush() {
+    search(1302..1303);
+}
+
 #[test]
 #[ignore = "a long search; make soak runs it"]
 fn a_thousand_histories_in_which_devices_refuse_flushes() {

@@ -319,8 +319,12 @@ impl Judged {
     pub(crate) fn flush_what_is_answered(&mut self) -> bool {
         self.take_replies();
         let is_durable = is_durable(self.node(), SyncOf::Node);
-        if is_durable {
-            self.known.values_mut().for_each(|known| known.unflushed.clear());
+        for known in self.known.values_mut() {
+            let mut unflushed = std::mem::take(&mut known.unflushed);
+            // Who was told that it may be lost hears it once: that the next one is durable says nothing of these.
+            if !is_durable {
+                known.maybe.append(&mut unflushed);
+            }
         }
         self.take_replies();
         is_durable
