@@ -76,17 +76,25 @@ impl Engine {
 
     /// Ops end, or disks carry out what makes them durable: the others have their time again.
     fn wait_longer(&mut self) {
-        let (now_open, now_done) = (self.clients.open_commands(), self.host.requests_done());
         let wait = match &mut self.stopping {
-            Stopping::Draining { wait, open } if now_open < *open => {
+            Stopping::Draining { wait, open } => {
+                let now_open = self.clients.open_commands();
+                if now_open >= *open {
+                    return;
+                }
                 *open = now_open;
                 wait
             }
-            Stopping::Syncing { wait, done, .. } if *done < now_done => {
+            // Every disk of every loop is asked, and so only while it counts: this is looked at each turn.
+            Stopping::Syncing { wait, done, .. } => {
+                let now_done = self.host.requests_done();
+                if now_done <= *done {
+                    return;
+                }
                 *done = now_done;
                 wait
             }
-            _ => return,
+            Stopping::No | Stopping::Sending { .. } | Stopping::Done { .. } => return,
         };
         let before = wait.until;
         wait.goes_on(self.host.now);
