@@ -1,6 +1,7 @@
 //! The known traps of a Ceph cluster's QoS, looked for in one look: each a finding with its remedy and where that is known from.
 
 use crate::estimate::{commit_s, deep_interval_s, scrub_pace};
+use crate::guard::is_same;
 use crate::look::{ClusterLook, OsdLook};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -286,19 +287,6 @@ fn stored_not_in_force(look: &ClusterLook, into: &mut Vec<ClusterFinding>) {
     }
 }
 
-fn is_same(a: &str, b: &str) -> bool {
-    match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => (a - b).abs() <= 1e-5 * a.abs().max(b.abs()).max(1.0),
-        _ => a == b,
-    }
-}
-
-/// The nine keys that a profile sets, with those of capacity left out.
-fn is_custom_key(name: &str) -> bool {
-    name.strip_prefix("osd_mclock_scheduler_")
-        .is_some_and(|rest| ["_res", "_wgt", "_lim"].iter().any(|end| rest.ends_with(end)))
-}
-
 fn custom_keys(look: &ClusterLook, into: &mut Vec<ClusterFinding>) {
     let profile = |osd: &OsdLook| osd.options.get("osd_mclock_profile").cloned();
     let profiles: Vec<String> = look.osds.iter().filter_map(profile).collect();
@@ -308,7 +296,7 @@ fn custom_keys(look: &ClusterLook, into: &mut Vec<ClusterFinding>) {
     let left: Vec<String> = look
         .stored
         .iter()
-        .filter(|stored| is_custom_key(&stored.name))
+        .filter(|stored| stored.is_class_key())
         .map(|stored| format!("{} = {} at {}", stored.name, stored.value, stored.who()))
         .collect();
     if left.is_empty() {

@@ -27,6 +27,13 @@ impl StoredOption {
             mask => format!("{}/{mask}", self.section),
         }
     }
+
+    /// Whether it is one of the nine keys of mClock's classes that a profile sets; those of capacity are not among them.
+    pub(crate) fn is_class_key(&self) -> bool {
+        self.name
+            .strip_prefix("osd_mclock_scheduler_")
+            .is_some_and(|rest| ["_res", "_wgt", "_lim"].iter().any(|end| rest.ends_with(end)))
+    }
 }
 
 /// One version of `config log`.

@@ -3,13 +3,13 @@
 use crate::answers::{ClusterStatus, OsdMapDump};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask};
 use crate::program::ended_within;
+use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A command of the shell with `{id}` where the OSD's number goes, and `{action}` (`start`, `stop`, `restart`) if it can do all three.
@@ -81,7 +81,8 @@ impl OsdHook {
         let command = self.command(action, osd);
         let failed = |why: String| HookError::Failed { command: command.clone(), why };
         // Into a file: the end of a pipe comes when every process has closed it that the command leaves behind, so with a daemon never.
-        let mut words = file_for_words();
+        // A hook works without its words, too.
+        let mut words = memfd_create("hook", MemfdFlags::CLOEXEC).map(File::from).ok();
         let to = words.as_ref().and_then(|file| file.try_clone().ok());
         let mut shell = Command::new("sh");
         shell.args(["-c", &command]).stdin(Stdio::null()).stdout(Stdio::null());
@@ -201,16 +202,6 @@ fn dumped_queue(on: &dyn CephConnection, osd: u32) -> &'static str {
         (false, true) => "wpq",
         _ => UNKNOWN_QUEUE,
     }
-}
-
-/// A file without a name, if there can be one: a hook works without its words, too.
-fn file_for_words() -> Option<File> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("loadline-hook-{}-{number}", std::process::id()));
-    let file = File::options().read(true).write(true).create_new(true).open(&path).ok()?;
-    std::fs::remove_file(&path).ok()?;
-    Some(file)
 }
 
 fn until(

@@ -177,7 +177,7 @@ pub fn stored_beside(
         |section: &str| section == "global" || section == "osd" || section.starts_with("osd.");
     let beside = all
         .iter()
-        .filter(|stored| is_of_osds(&stored.section) && decides_service(&stored.name))
+        .filter(|stored| is_of_osds(&stored.section) && decides_service(stored))
         .filter(|stored| !is_own(stored));
     Ok(beside
         .map(|stored| {
@@ -192,20 +192,15 @@ pub fn stored_beside(
 }
 
 /// Keys of mClock's classes, which outrank a built-in profile, the profile itself, limits and sleeps.
-fn decides_service(name: &str) -> bool {
-    let class_key = name.strip_prefix("osd_mclock_scheduler_").is_some_and(|key| {
-        key.rsplit_once('_').is_some_and(|(class, of)| {
-            ["client", "background_recovery", "background_best_effort"].contains(&class)
-                && ["res", "wgt", "lim"].contains(&of)
-        })
-    });
+fn decides_service(stored: &StoredOption) -> bool {
     const LIMITS: [&str; 4] = [
         "osd_mclock_profile",
         "osd_mclock_override_recovery_settings",
         "osd_max_backfills",
         "osd_max_scrubs",
     ];
-    class_key
+    let name = &*stored.name;
+    stored.is_class_key()
         || LIMITS.contains(&name)
         || name.starts_with("osd_recovery_")
         || name.starts_with("osd_") && name.contains("_sleep")
