@@ -190,6 +190,15 @@ pub(crate) fn is_whole(node: &Sim) -> bool {
     node.is_clean() && node.is_map_committed()
 }
 
+/// Whether `osd replace` gives an OSD that is down another disk without being forced. The others have said what they have: what was under way when it
+/// went may have lost pages on them because this disk had them.
+pub(crate) fn may_be_replaced(node: &mut Sim, osd: OsdId) -> bool {
+    while node.cluster().is_settling_without(OsdSet::one(osd)) && node.step() {}
+    let cluster = node.cluster();
+    let takes_changes = cluster.missing_holders() == OsdSet::EMPTY;
+    takes_changes && cluster.may_hold_last_copy(osd).is_empty()
+}
+
 /// Makes everything durable that was answered.
 pub(crate) fn sync(node: &mut Sim) {
     assert!(is_durable(node, SyncOf::Node), "nothing is lost");

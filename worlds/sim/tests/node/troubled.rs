@@ -5,7 +5,7 @@
 
 use crate::judge::{
     OSDS, any_scrub, ask_for_scrubs, config, disk_of, first_page, is_scrubbed_since, is_whole,
-    least_cache, settings, stores, target,
+    least_cache, may_be_replaced, settings, stores, target,
 };
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
@@ -337,7 +337,9 @@ impl Troubled {
             9 if self.down.is_none() && is_whole(self.node()) => {
                 let disk = disk_of(self.sizes.disk, self.rng.next_u64());
                 self.node().take_down(osd);
-                self.node().replace(osd, disk);
+                if may_be_replaced(self.node(), osd) {
+                    self.node().replace(osd, disk);
+                }
                 self.node().open(osd);
             }
             10 => self.crash(),

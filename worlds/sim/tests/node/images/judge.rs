@@ -1,6 +1,6 @@
 //! A node with images, and whole copies of what each image and each snapshot must read as.
 
-use crate::judge::{OSDS, config, fresh_disk, is_whole, settings, stores};
+use crate::judge::{OSDS, config, fresh_disk, is_whole, may_be_replaced, settings, stores};
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::images::{JobId, OBJECT_BYTES_MIN, View, split};
 use loadline_cluster::{PoolId, PoolSpec, Target};
@@ -578,12 +578,14 @@ impl Judged {
         self.down = Some(osd);
     }
 
-    /// Gives an OSD an empty disk.
+    /// Gives an OSD an empty disk, if nothing is lost by that.
     pub(super) fn replace(&mut self, osd: OsdId) {
         self.commit();
         self.node().take_down(osd);
         let seed = self.rng.next_u64();
-        self.node().replace(osd, fresh_disk(seed));
+        if may_be_replaced(self.node(), osd) {
+            self.node().replace(osd, fresh_disk(seed));
+        }
         self.node().open(osd);
     }
 
