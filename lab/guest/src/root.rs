@@ -44,6 +44,11 @@ const PACKAGES: [&str; 20] = [
 
 /// The form of a root; one of another form is made anew.
 const FORM: &str = "1\n";
+
+/// What the stamp of a folder says in which a root is being made.
+const MAKING: &str = "making\n";
+
+/// The file that tells whose a folder is: no other is ever removed.
 const STAMP: &str = "loadline-guest";
 
 /// Folders that only a guest has: where shared ones come, and the run's own.
@@ -63,6 +68,12 @@ pub enum RootError {
         /// What was said.
         why: String,
     },
+    /// The place of a root, or of its making, holds what is somebody's own.
+    #[error(
+        "{} is not empty and no guest's root, and stays as it is: name another folder, or empty it",
+        .0.display()
+    )]
+    Foreign(PathBuf),
     /// A folder cannot be used.
     #[error("{}: {error}", path.display())]
     Folder {
@@ -80,29 +91,33 @@ pub struct GuestRoot {
 }
 
 impl GuestRoot {
-    /// The root at `path`; made if it is not there, from `mirror`, telling each step.
+    /// The root at `path`, with `path.lock` beside it; made if it is not there, from `mirror`, in `path.new`, telling each step.
+    /// Where either is a folder of something else nothing is done.
     pub fn at(
         path: &Path,
         mirror: &str,
         tell: &mut dyn FnMut(&str),
     ) -> Result<GuestRoot, RootError> {
+        let path = std::path::absolute(path).map_err(|error| folder(path, error))?;
         let parent = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(parent).map_err(|error| folder(parent, error))?;
         // Of two that want the same root one makes it.
-        let lock = path.with_extension("lock");
-        let held = File::create(&lock).map_err(|error| folder(&lock, error))?;
+        let lock = beside(&path, ".lock");
+        let held = File::options().create(true).truncate(false).write(true).open(&lock);
+        let held = held.map_err(|error| folder(&lock, error))?;
         flock(&held, FlockOperation::LockExclusive).map_err(|error| folder(&lock, error.into()))?;
-        let path = std::path::absolute(path).map_err(|error| folder(path, error))?;
         if fs::read_to_string(path.join(STAMP)).is_ok_and(|form| form == FORM) {
             return Ok(GuestRoot { path });
         }
-        let work = path.with_extension("new");
-        remove(&work)?;
-        fs::create_dir_all(&work).map_err(|error| folder(&work, error))?;
+        let work = beside(&path, ".new");
+        check_clearable(&path)?;
+        clear(&work)?;
+        fs::create_dir(&work).map_err(|error| folder(&work, error))?;
+        fs::write(work.join(STAMP), MAKING).map_err(|error| folder(&work, error))?;
         make(&work, mirror, tell)?;
-        remove(&path)?;
+        clear(&path)?;
         fs::rename(work.join("root"), &path).map_err(|error| folder(&path, error))?;
-        remove(&work)?;
+        clear(&work)?;
         Ok(GuestRoot { path })
     }
 
@@ -116,11 +131,54 @@ fn folder(path: &Path, error: io::Error) -> RootError {
     RootError::Folder { path: path.to_owned(), error }
 }
 
-fn remove(path: &Path) -> Result<(), RootError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(folder(path, error)),
-        _ => Ok(()),
+/// `path` with an ending after its whole name, whose own dots say nothing here.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Whether a stamp of any form says that a folder is ours.
+fn is_ours(path: &Path) -> bool {
+    let stamp = fs::read_to_string(path.join(STAMP));
+    stamp.is_ok_and(|form| form == MAKING || form.trim_end().parse::<u32>().is_ok())
+}
+
+/// Whether [`clear`] would leave nothing at `path`: there is nothing, an empty folder, or one of ours.
+fn check_clearable(path: &Path) -> Result<(), RootError> {
+    match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
+        Ok(is_empty) if is_empty || is_ours(path) => Ok(()),
+        Ok(_) => Err(RootError::Foreign(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(folder(path, error)),
     }
+}
+
+/// Removes an empty folder, or one of ours, whose stamp goes last: what is left of it on the way stays ours.
+fn clear(path: &Path) -> Result<(), RootError> {
+    check_clearable(path)?;
+    let failed = |error| folder(path, error);
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name() == STAMP {
+            continue;
+        }
+        let removed = match entry.file_type().map_err(failed)?.is_dir() {
+            true => fs::remove_dir_all(entry.path()),
+            false => fs::remove_file(entry.path()),
+        };
+        removed.map_err(failed)?;
+    }
+    match fs::remove_file(path.join(STAMP)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    // What has come meanwhile makes this fail, and stays.
+    fs::remove_dir(path).map_err(failed)
 }
 
 fn make(work: &Path, mirror: &str, tell: &mut dyn FnMut(&str)) -> Result<(), RootError> {
@@ -248,4 +306,61 @@ fn replace_link(target: &Path, link: &Path) -> Result<(), RootError> {
         _ => {}
     }
     symlink(target, link).map_err(|error| folder(link, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where nothing can be fetched from.
+    const NOWHERE: &str = "file:///nowhere";
+
+    fn error_of(path: &Path) -> RootError {
+        GuestRoot::at(path, NOWHERE, &mut |_| ()).expect_err("there is nothing to make it of")
+    }
+
+    /// `--root work` removed a folder of somebody's own files, `work.new` beside it sooner still, and emptied `work.lock`.
+    #[test]
+    fn what_is_somebodys_own_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        for name in ["mine", "other.new", "other.d"] {
+            fs::create_dir(at(name)).unwrap();
+            fs::write(at(name).join("letter"), "dear").unwrap();
+            // A folder of the name is no stamp.
+            fs::create_dir(at(name).join(STAMP)).unwrap();
+        }
+        fs::write(at("mine.lock"), "packages").unwrap();
+        fs::write(at("file"), "text").unwrap();
+        for (root, kept) in [("mine", "mine"), ("other", "other.new"), ("other.d", "other.d")] {
+            let error = error_of(&at(root));
+            assert!(matches!(&error, RootError::Foreign(path) if *path == at(kept)), "{error}");
+            assert_eq!(fs::read_to_string(at(kept).join("letter")).unwrap(), "dear");
+        }
+        assert_eq!(fs::read_to_string(at("mine.lock")).unwrap(), "packages");
+        assert!(matches!(error_of(&at("file")), RootError::Folder { .. }));
+        assert_eq!(fs::read_to_string(at("file")).unwrap(), "text");
+    }
+
+    /// An older form and a making that was cut off are ours, an empty folder is nobody's.
+    #[test]
+    fn what_is_ours_is_made_anew() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        for (name, stamp) in [("old", Some("0\n")), ("cut", Some(MAKING)), ("empty", None)] {
+            fs::create_dir(at(name)).unwrap();
+            if let Some(stamp) = stamp {
+                fs::create_dir_all(at(name).join("usr/bin")).unwrap();
+                fs::write(at(name).join("usr/bin/sh"), "").unwrap();
+                symlink("/nowhere", at(name).join("link")).unwrap();
+                fs::write(at(name).join(STAMP), stamp).unwrap();
+            }
+            clear(&at(name)).unwrap();
+            assert!(!at(name).exists(), "{name}");
+        }
+        clear(&at("nothing")).unwrap();
+        fs::create_dir(at("made")).unwrap();
+        fs::write(at("made").join(STAMP), FORM).unwrap();
+        assert_eq!(GuestRoot::at(&at("made"), NOWHERE, &mut |_| ()).unwrap().path(), at("made"));
+    }
 }

@@ -68,7 +68,7 @@ pub(crate) struct BootArgs {
     /// A sparse file that holds what is written; by default it reads as zeros
     #[arg(long, value_name = "FILE")]
     pub(crate) backing: Option<PathBuf>,
-    /// The folder of the guest's root, made of Debian's packages if it is not there
+    /// The folder of the guest's root, made of Debian's packages if nothing or an empty folder is there; no other is replaced than a guest's root
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
     /// Where Debian's packages come from
