@@ -166,7 +166,7 @@ pub fn run<W: GuestWatch>(
     let hint = format!("{} has what it said", log_path.display());
     let mut guest = BootedGuest::boot(order, &folder)?;
     let mut console = Console::new(log, out);
-    let over = guest.follow(order, &mut console, &mut watch, &folder);
+    let over = guest.follow(order.time_limit, &mut console, &mut watch, &folder);
     drop(guest);
     let begun = console.begun();
     match (folder.status(), over) {
@@ -350,17 +350,17 @@ impl BootedGuest {
     /// Passes on what the guest says until it has ended or has to.
     fn follow<L: Write, O: Write>(
         &mut self,
-        order: &GuestOrder,
+        time_limit: Span,
         console: &mut Console<L, O>,
         watch: &mut dyn GuestWatch,
         folder: &GuestFolder,
     ) -> Over {
-        let limit = Duration::from_nanos(order.time_limit.nanos());
+        let limit = Duration::from_nanos(time_limit.nanos());
         let mut ended: Option<Instant> = None;
         loop {
             match self.hear(console) {
-                Ok(Heard::Nothing) => {}
-                Ok(Heard::Something) => continue,
+                // One that never stops talking has the same limits as a silent one.
+                Ok(Heard::Nothing | Heard::Something) => {}
                 Ok(Heard::TooMuch) => return Over::TooMuch,
                 Ok(Heard::End) => return Over::Closed,
                 Err(error) => return Over::Io(error),
@@ -427,6 +427,38 @@ impl Drop for BootedGuest {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    struct Ends(Option<&'static str>);
+
+    impl GuestWatch for Ends {
+        fn ends(&mut self) -> Option<String> {
+            self.0.map(str::to_owned)
+        }
+    }
+
+    /// How a guest is ended that never stops talking.
+    fn end_of_a_talker(time_limit: Span, mut watch: Ends) -> Over {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = GuestFolder { path: folder_of_run(parent.path()).unwrap(), shares: vec![] };
+        let (ours, theirs) = io::pipe().unwrap();
+        let mut command = Command::new("yes");
+        let child = command.stdin(Stdio::null()).stdout(theirs).process_group(0).spawn().unwrap();
+        drop(command);
+        let console = ChildStdout::from(std::os::fd::OwnedFd::from(ours));
+        #[expect(clippy::disallowed_methods, reason = "a guest has a limit in real time")]
+        let begun = Instant::now();
+        let mut guest = BootedGuest { child, console, begun };
+        guest.follow(time_limit, &mut Console::new(io::sink(), io::sink()), &mut watch, &folder)
+    }
+
+    /// Neither the time limit nor ^C nor the end of the drive reached a guest that kept talking: only a pause let them be seen.
+    #[test]
+    fn a_guest_that_keeps_talking_is_ended_in_time() {
+        let over = end_of_a_talker(Span::ZERO, Ends(None));
+        assert!(matches!(over, Over::Time), "{over:?}");
+        let over = end_of_a_talker(Span::from_secs(600), Ends(Some("interrupted")));
+        assert!(matches!(&over, Over::Watch(why) if why == "interrupted"), "{over:?}");
+    }
 
     #[test]
     fn a_run_takes_no_other_runs_folder() {
