@@ -44,6 +44,7 @@ test-drive: setup-tests
 test-ceph: setup
 	@if [ -z "$$CEPH_HERE" ] && { [ "$$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; }; then \
 		echo "test-ceph: skipped: it needs root and debootstrap, or CEPH_HERE=/path/to/ceph.conf"; exit 0; fi; \
+	trap 'exit 130' INT TERM HUP; \
 	if [ -z "$$CEPH_HERE" ]; then scripts/ceph-here up || exit 1; trap 'scripts/ceph-here down' EXIT; \
 		CEPH_HERE=$$(scripts/ceph-here conf) && export CEPH_HERE; fi; \
 	for of in "loadline-ceph --test cluster" "loadline --test ceph"; do \
