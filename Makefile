@@ -86,7 +86,7 @@ bench-kv: setup-tests
 
 # Needs the nightly toolchain and cargo-fuzz; runs each target for a minute, from what stands in fuzz/seeds (or what that is a link to) where there is something.
 fuzz: setup
-	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
+	cd fuzz && targets=$$($(CARGO) +nightly fuzz list) || exit 1; for target in $$targets; do \
 		mkdir -p corpus/$$target seeds/$$target; \
 		$(CARGO) +nightly fuzz run $$target corpus/$$target seeds/$$target -- -max_total_time=60 || exit 1; done
 
