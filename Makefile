@@ -103,7 +103,7 @@ mutate: setup-tests
 dist: setup-dist
 	scripts/dist
 
-# The package installed, and a node started, under a fresh Debian root: needs root, debootstrap and 1 GiB for as long as it takes.
+# The package installed, and a node started, under a fresh Debian root: needs root, debootstrap and 7 GiB for as long as it takes.
 test-dist: dist
 	scripts/test-deb
 
