@@ -26,7 +26,7 @@ use crate::damage::Astray;
 use crate::ids::{IntervalId, OpId, OsdId, PgId};
 use crate::pg_log::{ChangedBytes, Divergence, LogEntry};
 use crate::snapshots::{FormerState, ObjectHistory, SnapshotNo};
-use loadline_store::paged::{Edit, ObjectId, OwnPages};
+use loadline_store::paged::{Edit, LossNote, ObjectId, OwnPages};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 
 /// Who a disk is.
@@ -271,6 +271,12 @@ pub(crate) fn object_of(rest: &[u8]) -> Option<ObjectNo> {
 /// An object, or a former state of it, in the store.
 pub(crate) fn object_id(pg: PgId, object: ObjectNo, label: SnapshotNo) -> ObjectId {
     ObjectId { collection: pg.collection(), object, snapshot: u64::from(label.0) }
+}
+
+/// What is noted of an object of which the disk loses a page as it starts, in whichever of its states.
+pub(crate) fn note_of_loss(of: ObjectId) -> Option<LossNote> {
+    let pg = PgId::new(of.collection.get());
+    Some(LossNote::new(&lack_key(pg, of.object), HAS_LOST_PAGES))
 }
 
 /// The edit that keeps what is known of an object's past; nothing, if it has none.

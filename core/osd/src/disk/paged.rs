@@ -1,6 +1,6 @@
 //! The paged store under an OSD: accesses become its ops, its completions become theirs.
 
-use super::keys::object_id;
+use super::keys::{note_of_loss, object_id};
 use super::load::DiskLoad;
 use super::map::KeptMap;
 use super::requests::DiskRequests;
@@ -159,7 +159,9 @@ impl Paged {
     /// Begins to open the store on a device of this size.
     pub(crate) fn open(&mut self, now: Time, data_bytes: Bytes) {
         self.close();
-        self.store = Some(PagedStore::open(now, self.options, data_bytes, None, &mut self.out));
+        let mut store = PagedStore::open(now, self.options, data_bytes, None, &mut self.out);
+        store.note_losses(note_of_loss);
+        self.store = Some(store);
         self.phase = OpeningPhase::Loading(DiskLoad::default());
         let ask = DiskLoad::first();
         self.ask(now, ask);

@@ -12,8 +12,9 @@ use crate::pg_log::{ChangedBytes, Divergence, LogEntry, PgLog};
 use loadline_base::SlotId;
 use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
+use loadline_store::paged::api::pattern;
 use loadline_store::paged::ids::PageSize;
-use loadline_store::paged::{Format, Protection, Ranges, ScanBounds, format};
+use loadline_store::paged::{Format, Payload, Protection, Ranges, ScanBounds, format};
 use loadline_store::{ObjectMeta, Version};
 
 const PG: PgId = PgId::new(3);
@@ -492,6 +493,34 @@ fn a_page_that_is_lost_stays_told_though_the_object_had_just_come() {
     let whole = pg.save_whole(PG, OBJECT).expect("the disk says otherwise");
     rig.keep(vec![vec![whole]]);
     assert!(rig.load().expect("it is there").damaged.is_empty());
+}
+
+/// A page of an object rots while it is in memory and is written in part, and the OSD dies. (Its disk did not open then: one page of one object, and
+/// everything was filled again from the others.)
+#[test]
+fn a_page_that_the_log_needs_and_that_has_rotted_is_told_as_lost() {
+    let mut rig = Rig::new(16);
+    let mut pg = Pg::new(ShardId::new(0));
+    rig.keep(pg.save(PG, usize::MAX));
+    let object = object_id(PG, OBJECT, SnapshotNo::HEAD);
+    let write = |version, offset, data| {
+        let write = Edit::Write { object, offset, data, version: Version(version) };
+        Ask::Transaction(vec![write])
+    };
+    let whole = Payload::Pattern { seed: 4, offset: 0, length: 3 * 4096 };
+    for ask in [write(1, 0, whole), Ask::Checkpoint, write(2, 5000, Payload::Bytes(vec![7; 10]))] {
+        rig.paged.ask(rig.now, ask);
+        rig.run();
+        assert_eq!(rig.results(), [Ok(())]);
+    }
+    let mut disk = rig.disk;
+    let bytes = pattern(4, 4096, 512);
+    let page = disk.chunks(512).position(|sector| sector == bytes).expect("it is there");
+    disk[page * 512] ^= 1;
+    let mut rig = Rig::open(disk);
+    assert_eq!(rig.version(OBJECT), Some(2));
+    let group = rig.load().expect("it is there");
+    assert_eq!((group.lacks, group.damaged), (BTreeSet::new(), [OBJECT].into()));
 }
 
 /// Older programs kept what a copy lacks in one list.

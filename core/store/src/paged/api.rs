@@ -410,8 +410,13 @@ impl LossNote {
 
     /// What it does.
     pub fn edit(&self) -> Edit {
-        let (key, value) = self.bytes[..self.end.into()].split_at(self.key.into());
+        let (key, value) = self.parts();
         Edit::Put { key: key.to_vec(), value: value.to_vec() }
+    }
+
+    /// Its key and its value.
+    pub(super) fn parts(&self) -> (&[u8], &[u8]) {
+        self.bytes[..self.end.into()].split_at(self.key.into())
     }
 }
 

@@ -6,6 +6,7 @@ mod disk_format;
 mod earlier_lives;
 mod feed;
 mod inspect;
+mod lost_pages;
 mod lost_writes;
 mod order;
 mod owed;

@@ -11,6 +11,7 @@ use loadline_store::paged::{
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Bytes of the data device.
 pub(crate) const DATA: u64 = 16 << 20;
@@ -71,6 +72,8 @@ pub(crate) struct Sample {
     pub(crate) durable: Option<Disks>,
     /// What each page of the data device held before it was last written, where somebody wants to know.
     pub(crate) before: Option<BTreeMap<u64, Vec<u8>>>,
+    /// Bytes of the data device that it does not read, if there are such.
+    pub(crate) unreadable: Option<Range<u64>>,
     pub(crate) out: Outbox<u64>,
     /// The classes of all requests so far.
     pub(crate) classes: Vec<ClassTag>,
@@ -120,6 +123,7 @@ impl Sample {
             disks,
             durable: None,
             before: None,
+            unreadable: None,
             out,
             classes: Vec::new(),
             now: Time::ZERO,
@@ -149,7 +153,7 @@ impl Sample {
         let range =
             io.request.offset as usize..(io.request.offset + io.request.length.get()) as usize;
         match io.request.kind {
-            RequestKind::Read => data = device[range].to_vec(),
+            RequestKind::Read => data = device[range.clone()].to_vec(),
             RequestKind::Write => {
                 if let Some(before) =
                     self.before.as_mut().filter(|_| io.target == StoreDevice::Data)
@@ -158,16 +162,22 @@ impl Sample {
                     before
                         .extend(pages.map(|at| (at as u64 / 4096, device[at..at + 4096].to_vec())));
                 }
-                device[range].copy_from_slice(&data);
+                device[range.clone()].copy_from_slice(&data);
             }
-            RequestKind::Discard => device[range].fill(0xdd),
+            RequestKind::Discard => device[range.clone()].fill(0xdd),
             RequestKind::Flush => {
                 let disks = &self.disks;
                 self.durable.iter_mut().for_each(|durable| durable.clone_from(disks));
             }
         }
-        let done = IoDone { id: io.id, outcome: Outcome::Done, data };
-        self.store.done(self.now, done, &mut self.out);
+        let is_data_read = io.request.kind == RequestKind::Read && io.target == StoreDevice::Data;
+        let is_met =
+            |bad: &Range<u64>| bad.start < range.end as u64 && (range.start as u64) < bad.end;
+        let outcome = match self.unreadable.as_ref().filter(|_| is_data_read).is_some_and(is_met) {
+            true => Outcome::Failed,
+            false => Outcome::Done,
+        };
+        self.store.done(self.now, IoDone { id: io.id, outcome, data }, &mut self.out);
     }
 
     /// Gives the store an answer that no device has given.

@@ -5,6 +5,7 @@
 
 mod cells;
 mod kv;
+mod losses;
 mod object;
 mod read;
 mod shared;
@@ -13,6 +14,7 @@ mod survey;
 
 pub use cells::meta;
 pub use kv::{KeyChange, get_together, place_for, places_together, run_of};
+pub use losses::{NoteOfLoss, ReplayLosses};
 pub use read::{
     QueryFindings, attributes, digest_attributes, list, page_inside, read_plan, scan, scan_back,
     sparse_plan, value,

@@ -1,13 +1,14 @@
 //! Objects: what each change does to extents, pages and what is known of the object.
 
 use super::cells::{decode_meta, meta, next_attribute, put, remove_key};
+use super::kv;
 use super::shared;
 use super::step::{ChangeStop, DataPage, Miss, StepUnderWay};
 use crate::objects::{ObjectMeta, Version};
 use crate::paged::api::ObjectId;
 use crate::paged::change::FilledRun;
 use crate::paged::edit::PageEdit;
-use crate::paged::extent::{self, Extent, sum_offset};
+use crate::paged::extent::{self, Extent, LOST_SUM, sum_offset};
 use crate::paged::ids::PageNo;
 use crate::paged::keys;
 use crate::paged::space::{PageRun, Space};
@@ -145,6 +146,12 @@ fn write_page(
     let edit = PageEdit::Bytes { offset: inside, data };
     let found = first_extent(space, id, index..index + 1)?;
     if let Some(extent) = &found
+        && !is_covered
+        && is_lost(space, extent.page(index), step)
+    {
+        return lose_page(space, (id, index), extent, step);
+    }
+    if let Some(extent) = &found
         && shared::is_owned_alone(space, extent, index)?
     {
         let number = extent.page(index).0;
@@ -177,6 +184,46 @@ fn write_page(
         cut_first(space, id, index..index + 1, step)?;
     }
     Ok(insert(space, id, Extent { index, first: number, shared: false, sums })?)
+}
+
+/// Whether a step goes past a page of data that it cannot have.
+fn is_lost(space: &Space, (number, sum): (PageNo, u32), step: &StepUnderWay) -> bool {
+    step.losses.has(number, sum)
+        && space.pages.page(number).is_none()
+        && !space.pages.is_loading(number)
+}
+
+/// Makes an object's page, which cannot be had, one that is lost: whatever is found there, it lacks what is written now. A page that others own
+/// too may be good for them, so then the object has a place of its own where nothing is.
+fn lose_page(
+    space: &mut Space,
+    (id, index): (ObjectId, u64),
+    extent: &Extent,
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
+    if shared::is_owned_alone(space, extent, index)? {
+        let key = keys::extent(id, extent.index);
+        let (place, _) = space.tree.find(&space.pages, &key)?.expect("it was just found");
+        let offset = sum_offset(index - extent.index);
+        space.tree.patch(&mut space.pages, (&key, place), offset, &LOST_SUM.to_le_bytes());
+    } else {
+        let first = space.pages.allocate_unwritten();
+        cut_first(space, id, index..index + 1, step)?;
+        insert(space, id, Extent { index, first, shared: false, sums: vec![LOST_SUM] })?;
+    }
+    Ok(note_loss(space, id, step)?)
+}
+
+/// Notes that an object has lost a page.
+fn note_loss(space: &mut Space, id: ObjectId, step: &StepUnderWay) -> Result<(), Missing> {
+    let Some(note) = step.losses.note_of(id) else { return Ok(()) };
+    let (key, value) = note.parts();
+    let mut buffer = keys::KeyBuffer::default();
+    let cell = buffer.user(key);
+    match space.tree.get(&space.pages, cell)? {
+        Some(_) => Ok(()),
+        None => put(space, cell, &kv::whole_cell(value)),
+    }
 }
 
 /// Whether an object's page can be looked at. If not it must be read, unless all of it is overwritten.

@@ -4,6 +4,7 @@
 //! or clones has many extents, goes in several. Between two of them is a *mark*: a moment at which the tree is sound and the
 //! rest of the transaction, from its [`Carried`] on, leads to the same end. Each kind of change says where its marks are.
 
+use super::losses::ReplayLosses;
 use crate::paged::api::ObjectId;
 use crate::paged::codec::Reader;
 use crate::paged::ids::{Child, PageNo};
@@ -61,6 +62,8 @@ pub struct StepUnderWay {
     /// Where it ends is noted down in the tree.
     is_noted: bool,
     misses: Vec<Miss>,
+    /// Pages of data that it cannot have, and goes past.
+    pub(super) losses: ReplayLosses,
     /// Keys that were removed, to be settled at its end.
     pub(super) removed: Vec<Vec<u8>>,
 }
@@ -85,7 +88,7 @@ impl StepUnderWay {
     /// A step from here on, or the first one of its transaction. It ends at the last mark with at most `pages_max` pages drafted, and not
     /// behind that of number `marks_max`.
     pub fn new(from: Option<Carried>, pages_max: usize, marks_max: u32) -> StepUnderWay {
-        let (misses, removed, is_over) = Default::default();
+        let (misses, losses, removed, is_over) = Default::default();
         StepUnderWay {
             progress: from.unwrap_or_default(),
             is_begun: from.is_some(),
@@ -95,6 +98,7 @@ impl StepUnderWay {
             is_over,
             is_noted: true,
             misses,
+            losses,
             removed,
         }
     }
@@ -102,6 +106,11 @@ impl StepUnderWay {
     /// The same step, of a transaction that is begun anew if it does not come to its end.
     pub fn without_note(self) -> StepUnderWay {
         StepUnderWay { is_noted: false, ..self }
+    }
+
+    /// The same step, going past pages that are lost.
+    pub fn past(self, losses: &ReplayLosses) -> StepUnderWay {
+        StepUnderWay { losses: losses.clone(), ..self }
     }
 
     pub(super) fn is_noted(&self) -> bool {

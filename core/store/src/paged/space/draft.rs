@@ -169,7 +169,14 @@ impl Pages {
     }
 
     pub(super) fn allocate_draft(&mut self) -> PageNo {
-        let number = match self.allocator.take(1) {
+        let number = self.allocate_unwritten();
+        self.add_new(number);
+        number
+    }
+
+    /// Takes a page of the device for which nothing is to be written. It is not resident.
+    pub fn allocate_unwritten(&mut self) -> PageNo {
+        match self.allocator.take(1) {
             Some(run) => {
                 self.mark_used(run);
                 self.draft.taken.push(run.first);
@@ -179,9 +186,7 @@ impl Pages {
                 self.draft.lacking += 1;
                 PageNo(NOWHERE - self.draft.lacking)
             }
-        };
-        self.add_new(number);
-        number
+        }
     }
 
     /// Gives `number`, which holds nothing worth reading, a place in the draft. It is not resident.

@@ -95,7 +95,7 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         if let Some(restart) = &mut self.restart
-            && restart.loaded(number, verdict.as_ref().err())
+            && restart.loaded(load.wanted, verdict.as_ref().err())
         {
             self.space.pages.pin(number);
         }

@@ -29,6 +29,7 @@ use super::api::{
     Stages,
 };
 use super::bounds::{Room, StoreLimits, limits};
+use super::contents::NoteOfLoss;
 use super::ids::{Child, StoreId};
 use super::layout::Layout;
 use super::metrics::Metrics;
@@ -78,6 +79,14 @@ impl<T: Copy> PagedStore<T> {
         store.begin_restart(data_bytes, log_device_bytes);
         store.hand_over(out);
         store
+    }
+
+    /// There are other copies of what this store has: where its restart loses a page of an object that its log needs, this is noted. To be said right
+    /// after [`open`](Self::open).
+    pub fn note_losses(&mut self, note: NoteOfLoss) {
+        if let Some(restart) = &mut self.restart {
+            restart.losses.note_by(note);
+        }
     }
 
     /// A store of which nothing is known yet.

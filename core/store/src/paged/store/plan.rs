@@ -92,12 +92,11 @@ impl<T: Copy> PagedStore<T> {
         let (pages_max, pins_max) =
             (self.memory.room().step_max() as usize, self.memory.room().pins_max() as usize);
         let mut marks_max = u32::MAX;
-        let is_noted = !self.restart.as_ref().is_some_and(|restart| restart.is_in_batch());
         loop {
             self.space.begin_draft(pages_max);
             let mut step = StepUnderWay::new(from, pages_max, marks_max);
-            if !is_noted {
-                step = step.without_note();
+            if let Some(restart) = &self.restart {
+                step = restart.of_replay(step);
             }
             let is_whole = contents::draft(&mut self.space, changes, &mut step);
             let misses = step.misses();

@@ -19,7 +19,7 @@ mod superblock;
 use super::requests::{RequestPurpose, RestartRequest};
 use super::{Fault, PagedStore};
 use crate::paged::api::{IoDone, StoreDevice};
-use crate::paged::contents::Miss;
+use crate::paged::contents::{Miss, ReplayLosses};
 use crate::paged::ids::{Child, Lsn};
 use crate::paged::layout::{LOG_HEADER, SUPERBLOCK, superblock_offsets};
 use crate::paged::log::witness;
@@ -54,6 +54,7 @@ impl<T: Copy> PagedStore<T> {
             in_batch: false,
             pins: Vec::new(),
             ahead: BTreeSet::new(),
+            losses: ReplayLosses::default(),
             failed_load: None,
             loads_done: 0,
         }));

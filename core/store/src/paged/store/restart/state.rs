@@ -4,6 +4,7 @@ use super::fault::{RestartFault, RestartProgress};
 use super::physical::Physical;
 use super::replay::Replay;
 use crate::paged::api::OpError;
+use crate::paged::contents::{Miss, ReplayLosses, StepUnderWay};
 use crate::paged::ids::{Lsn, PageNo};
 use std::collections::BTreeSet;
 
@@ -53,13 +54,17 @@ pub(in crate::paged::store) struct Restart {
     /// Pages that are on their way for transactions whose turn has not come. Those before them may do away with what such a page holds, so one
     /// that does not come is nobody's loss until it is asked for again.
     pub(super) ahead: BTreeSet<PageNo>,
+    /// Pages of data that the transaction in hand cannot have.
+    pub(in crate::paged::store) losses: ReplayLosses,
     pub(super) failed_load: Option<RestartFault>,
     pub(super) loads_done: u64,
 }
 
 impl Restart {
-    pub(in crate::paged::store) fn is_in_batch(&self) -> bool {
-        self.in_batch
+    /// A step that carries a transaction out again.
+    pub(in crate::paged::store) fn of_replay(&self, step: StepUnderWay) -> StepUnderWay {
+        let step = step.past(&self.losses);
+        if self.in_batch { step.without_note() } else { step }
     }
 
     pub(in crate::paged::store) fn replayed(&self) -> (Lsn, u32) {
@@ -70,18 +75,24 @@ impl Restart {
     /// a transaction's pages stay until it is applied, or a small cache would never hold them all at once.
     pub(in crate::paged::store) fn loaded(
         &mut self,
-        page: PageNo,
+        wanted: Miss,
         error: Option<&OpError>,
     ) -> bool {
+        let page = wanted.page();
         let is_ahead = self.ahead.remove(&page);
         if let Some(error) = error {
-            if is_ahead {
-                return false;
+            let is_damaged = *error != OpError::Unreadable;
+            let goes_on = match wanted {
+                _ if is_ahead => true,
+                Miss::Data(data) => self.losses.came_bad((data.number, data.sum), is_damaged),
+                Miss::Structure(_) => false,
+            };
+            if !goes_on {
+                self.failed_load.get_or_insert(match is_damaged {
+                    true => RestartFault::Page(page),
+                    false => RestartFault::UnreadablePage(page),
+                });
             }
-            self.failed_load.get_or_insert(match error {
-                OpError::Unreadable => RestartFault::UnreadablePage(page),
-                _ => RestartFault::Page(page),
-            });
             return false;
         }
         self.loads_done += 1;

@@ -339,6 +339,7 @@ impl<T: Copy> PagedStore<T> {
     /// Nothing that was read for transactions need stay. At the end of the log that is what was read ahead for one that had
     /// been carried out when it came.
     pub(super) fn let_pages_go(&mut self) {
+        self.restarting().losses.end_step();
         for page in std::mem::take(&mut self.restarting().pins) {
             self.space.pages.unpin(page);
         }
