@@ -15,6 +15,7 @@ mod placed;
 mod restart_memory;
 mod room;
 mod sample;
+mod shared_pages;
 mod store;
 mod together;
 mod upgrade;

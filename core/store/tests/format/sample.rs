@@ -7,7 +7,7 @@ use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{
     Answer, Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, OpError, OpLane, Options, Outbox,
-    PagedStore, Payload, Protection, RoomClaim, StoreDevice, format,
+    PagedStore, PastDamage, Payload, Protection, RoomClaim, StoreDevice, format,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::collections::BTreeMap;
@@ -239,6 +239,11 @@ impl Sample {
         let lane = Some(OpLane(token as u32));
         let op = Op { ask: Ask::Transaction(edits), lane, class: ClassTag(1), token };
         self.store.submit_claiming(self.now, op, (claim, None), &mut self.out);
+    }
+
+    /// Asks for a transaction that goes past damage.
+    pub(crate) fn submit_past(&mut self, op: Op<u64>, past: PastDamage) {
+        self.store.submit_past_damage(self.now, op, past, &mut self.out);
     }
 
     /// Lets everything happen that may without another op: all requests are answered, and all is done that is due. The results of those

@@ -30,16 +30,17 @@ impl<T: Copy> PagedStore<T> {
             return self.park(running, Wait::Frames, true);
         }
         let class = running.class;
-        let begun: Vec<PageNo> =
-            misses.iter().filter_map(|miss| self.begin_load(*miss, class)).collect();
+        let mut begun = misses.to_vec();
+        begun.retain(|miss| self.begin_load(*miss, class).is_some());
         if begun.is_empty() {
             return self.park(running, Wait::Frames, true);
         }
         running.wait = Wait::Pages;
         running.journey().left = begun.len() as u32;
         let slot = self.ops.suspend(running);
-        for page in begun {
-            self.memory.loads.get_mut(&page).expect("it was begun").waiters.push(slot);
+        for miss in begun {
+            let load = self.memory.loads.get_mut(&miss.page()).expect("it was begun");
+            load.waiters.push((slot, miss));
         }
     }
 
@@ -79,9 +80,10 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         let mut is_kept = false;
+        let page_bytes = self.superblock.layout.page.bytes() as u64;
         let mut bytes = done.data;
         let mut waiters = load.waiters.into_iter();
-        while let Some(slot) = waiters.next() {
+        while let Some((slot, own)) = waiters.next() {
             match self.awaited_of(slot, load.wanted) {
                 Some(awaited) if verdict.is_ok() => {
                     let is_last = waiters.len() == 0;
@@ -90,7 +92,11 @@ impl<T: Copy> PagedStore<T> {
                 }
                 _ => {
                     is_kept = true;
-                    self.load_answered(slot, load.wanted, verdict.as_ref().err());
+                    let error = verdict.as_ref().err().map(|error| match error {
+                        OpError::Damaged(_) => OpError::Damaged(damage(own, page_bytes)),
+                        other => other.clone(),
+                    });
+                    self.load_answered(slot, own, error);
                 }
             }
         }
@@ -112,7 +118,10 @@ impl<T: Copy> PagedStore<T> {
     /// What of this page a read awaits, where it needs nothing else. One that knows the page with another checksum has seen another state of the store.
     fn awaited_of(&mut self, slot: SlotId, wanted: Miss) -> Option<AwaitedBytes> {
         let journey = self.ops.suspended(slot).journey.as_ref()?;
-        journey.awaited.filter(|awaited| Miss::Data(awaited.page) == wanted)
+        journey.awaited.filter(|awaited| match wanted {
+            Miss::Data(read) => (read.number, read.sum) == (awaited.page.number, awaited.page.sum),
+            Miss::Structure(_) => false,
+        })
     }
 
     /// The bytes that a read awaits have come, and are its answer. The page counts as used by it.
@@ -124,7 +133,7 @@ impl<T: Copy> PagedStore<T> {
         self.finish(running, Ok(Answer::Bytes(Some(bytes))));
     }
 
-    fn load_answered(&mut self, slot: SlotId, wanted: Miss, error: Option<&OpError>) {
+    fn load_answered(&mut self, slot: SlotId, wanted: Miss, error: Option<OpError>) {
         let number = wanted.page();
         let running = self.ops.suspended(slot);
         let rereads = matches!(running.work, OpWork::Rereading(_));
@@ -143,9 +152,9 @@ impl<T: Copy> PagedStore<T> {
                 if is_over && rereads {
                     journey.retries = 0;
                 } else if is_over {
-                    journey.failed = Some(error.clone());
+                    let is_damaged = matches!(error, OpError::Damaged(_));
+                    journey.failed = Some(error);
                     if let Miss::Data(page) = wanted {
-                        let is_damaged = matches!(error, OpError::Damaged(_));
                         journey.bad_pages.push(BadPage { page, is_damaged });
                     }
                 }

@@ -41,5 +41,6 @@ impl Memory {
 pub(super) struct LoadUnderWay {
     /// What must be on it.
     pub wanted: Miss,
-    pub waiters: Vec<SlotId>,
+    /// Who waits for it, each with what the page is to it: several objects may own it.
+    pub waiters: Vec<(SlotId, Miss)>,
 }
