@@ -290,7 +290,7 @@ fn is_as_good(fault: DiskFault) -> bool {
 
 /// Whether opening the disk once more may find it good, or else says what is damaged.
 fn may_pass(fault: DiskFault) -> bool {
-    let at_start = matches!(fault, DiskFault::Store(Fault::Restart(RestartFault::Unreadable(_))));
+    let at_start = matches!(fault, DiskFault::Store(Fault::Restart(RestartFault::Unreadable(..))));
     at_start || is_damage_if_it_stays(fault)
 }
 

@@ -1,6 +1,7 @@
 //! The disk format from outside: what the document says of it, what the checker says of stores, and parsers that are given
 //! anything.
 
+mod bad_sectors;
 mod check;
 mod disk_format;
 mod earlier_lives;

@@ -252,7 +252,7 @@ impl SwarmRun {
         let excuses = life.ledger.excuses;
         let unreadable = matches!(
             fault,
-            Fault::Restart(RestartFault::Unreadable(_) | RestartFault::UnreadablePage(_))
+            Fault::Restart(RestartFault::Unreadable(..) | RestartFault::UnreadablePage(_))
         );
         let excused = match fault {
             Fault::Restart(RestartFault::Unwritable) => excuses.stop,

@@ -24,8 +24,8 @@ pub enum RestartFault {
     LogDevice,
     /// The log device belongs to another store.
     ForeignLog,
-    /// A read failed.
-    Unreadable(StoreDevice),
+    /// A read of what is needed failed: of the data, or of the log, whatever device that is on; and at which byte of its device.
+    Unreadable(StoreDevice, u64),
     /// A write failed.
     Unwritable,
     /// The cache is smaller than a store with this layout needs ([`cache_least`](crate::paged::bounds::cache_least)).
@@ -73,7 +73,7 @@ impl RestartFault {
             RestartFault::Size { .. }
             | RestartFault::LogDevice
             | RestartFault::ForeignLog
-            | RestartFault::Unreadable(_)
+            | RestartFault::Unreadable(..)
             | RestartFault::UnreadablePage(_)
             | RestartFault::Unwritable
             | RestartFault::CacheTooSmall { .. }
@@ -131,8 +131,12 @@ impl fmt::Display for RestartFault {
                 f.write_str("the store has its log on a device of its own, or the other way round")
             }
             RestartFault::ForeignLog => f.write_str("the log device belongs to another store"),
-            RestartFault::Unreadable(StoreDevice::Data) => f.write_str("the data device cannot be read"),
-            RestartFault::Unreadable(StoreDevice::Log) => f.write_str("the log cannot be read"),
+            RestartFault::Unreadable(StoreDevice::Data, at) => {
+                write!(f, "the data device cannot be read at byte {at}")
+            }
+            RestartFault::Unreadable(StoreDevice::Log, at) => {
+                write!(f, "the log cannot be read at byte {at} of its device")
+            }
             RestartFault::Unwritable => f.write_str("the device cannot be written"),
             RestartFault::CacheTooSmall { least, found } => {
                 write!(f, "the cache is {found} and this store needs at least {least}")

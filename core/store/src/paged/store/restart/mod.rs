@@ -95,7 +95,8 @@ impl<T: Copy> PagedStore<T> {
                 self.stop(Fault::Flush(device));
             }
             (RestartPhase::Replay(replay), request) => {
-                if let Err(fault) = replay.answered(request, done) {
+                let page = self.superblock.layout.page;
+                if let Err(fault) = replay.answered(request, done, page) {
                     self.give_up(fault);
                 }
             }

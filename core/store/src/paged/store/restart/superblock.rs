@@ -102,7 +102,7 @@ fn check_devices(
             Err(RestartFault::Size { formatted: LOG_HEADER + layout.log_bytes, found: bytes })
         }
         (StoreDevice::Log, Some(_)) => match log_header {
-            None => Err(RestartFault::Unreadable(StoreDevice::Log)),
+            None => Err(RestartFault::Unreadable(StoreDevice::Log, 0)),
             Some(header) if superblock.owns_log(header) => Ok(()),
             Some(_) => Err(RestartFault::ForeignLog),
         },

@@ -117,10 +117,7 @@ impl Physical {
         match (request, &mut self.stage) {
             (RestartRequest::Stream(number, position), PhysicalStage::Log(stream)) => {
                 self.done += done.data.len() as u64;
-                let target = self.layout.log_target;
-                if !stream.answered(number, position, done) {
-                    return Err(RestartFault::Unreadable(target));
-                }
+                stream.answered(number, position, done);
             }
             (RestartRequest::Stream(..), _) => {}
             (RestartRequest::Area(offset), _) => {
@@ -128,7 +125,8 @@ impl Physical {
                 self.done += done.data.len() as u64;
                 self.arrived.insert(offset, done.data);
                 if !good {
-                    return Err(RestartFault::Unreadable(StoreDevice::Data));
+                    let at = self.layout.recovery_offset + offset;
+                    return Err(RestartFault::Unreadable(StoreDevice::Data, at));
                 }
             }
             _ => {
@@ -249,13 +247,17 @@ impl Physical {
             inside
         });
         let position = stream.scan().position();
+        let unreadable = stream.unreadable();
         if let PhysicalStage::Log(place) = &mut self.stage {
             *place = stream;
         }
         result?;
         match progress {
             _ if reached => Ok(true),
-            Some(StreamProgress::Wait) => Ok(false),
+            Some(StreamProgress::Wait) => match unreadable {
+                Some(at) => Err(RestartFault::Unreadable(StoreDevice::Log, at)),
+                None => Ok(false),
+            },
             Some(StreamProgress::End) | None => Err(RestartFault::LogEnds(position)),
         }
     }

@@ -26,7 +26,7 @@ use super::stream::Stream;
 use crate::paged::api::{IoDone, StoreDevice};
 use crate::paged::bounds::TAIL_PIECE;
 use crate::paged::contents::Carried;
-use crate::paged::ids::Lsn;
+use crate::paged::ids::{Lsn, PageSize};
 use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind, Scan};
 use crate::paged::store::requests::RestartRequest;
 use batch::ReplayBatch;
@@ -166,18 +166,20 @@ impl Replay {
         &mut self,
         request: RestartRequest,
         done: IoDone,
+        page: PageSize,
     ) -> Result<(), RestartFault> {
         let good = done.outcome == Outcome::Done;
         match request {
             RestartRequest::Stream(number, position) => {
-                if !self.stream.answered(number, position, done) {
-                    return Err(RestartFault::Unreadable(StoreDevice::Log));
-                }
+                self.stream.answered(number, position, done);
             }
             RestartRequest::Own(at) => {
                 self.in_flight -= 1;
                 if !good {
-                    return Err(RestartFault::Unreadable(StoreDevice::Data));
+                    return Err(RestartFault::Unreadable(
+                        StoreDevice::Data,
+                        self.own_place(at, page),
+                    ));
                 }
                 self.own_data_read(at, done.data);
             }

@@ -2,6 +2,7 @@
 
 use super::own_data::Places;
 use super::{Replay, ReplayStage};
+use crate::paged::api::StoreDevice;
 use crate::paged::contents;
 use crate::paged::ids::Lsn;
 use crate::paged::log::{LogRing, ProofSearch};
@@ -26,6 +27,14 @@ impl<T: Copy> PagedStore<T> {
         match &mut self.restarting().phase {
             RestartPhase::Replay(replay) => replay,
             _ => unreachable!("the replay runs"),
+        }
+    }
+
+    /// The byte of the log's device that the replay needs and cannot have.
+    fn replay_unreadable(&self) -> Option<u64> {
+        match &self.restart.as_ref()?.phase {
+            RestartPhase::Replay(replay) => replay.stream.unreadable(),
+            _ => None,
         }
     }
 
@@ -54,6 +63,9 @@ impl<T: Copy> PagedStore<T> {
                     return true;
                 }
             };
+            if let Some(at) = self.replay_unreadable() {
+                return self.replay_failed(RestartFault::Unreadable(StoreDevice::Log, at));
+            }
             if !went_on || self.fault.is_some() {
                 return false;
             }

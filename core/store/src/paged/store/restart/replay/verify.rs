@@ -7,6 +7,7 @@ use super::own_data::{Compared, OwnData, each_run};
 use super::{Replay, ReplayStage};
 use crate::paged::api::StoreDevice;
 use crate::paged::bounds::RUNS_COMPARED;
+use crate::paged::ids::PageSize;
 use crate::paged::store::PagedStore;
 use crate::paged::store::requests::{RequestPurpose, RestartRequest};
 use crate::paged::store::restart::RestartFault;
@@ -156,6 +157,11 @@ impl Replay {
             }
             true
         })
+    }
+
+    /// Where a run stands on its device that was asked for.
+    pub(super) fn own_place(&self, at: usize, page: PageSize) -> u64 {
+        self.own_data.reads[at].as_ref().map_or(0, |compared| page.offset(compared.run.first))
     }
 
     /// Data that stands beside the log: it is all there, or the log ends before the record that speaks of it.
