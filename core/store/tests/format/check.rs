@@ -1,15 +1,18 @@
 //! The checker finds nothing in sound stores, and names every damage that is done to one.
 
 use super::feed::SEED;
-use super::sample::{Disks, Sample, crashed};
-use loadline_base::Rng;
+use super::sample::{Disks, Sample, crashed, object};
+use loadline_base::{Bytes, Rng};
+use loadline_store::Version;
 use loadline_store::paged::check::{CellFault, CheckReport, Finding, RecordFault, check, slots};
 use loadline_store::paged::edit::PageEdit;
-use loadline_store::paged::ids::{Lsn, PageNo};
+use loadline_store::paged::ids::{Lsn, PageNo, PageSize};
 use loadline_store::paged::node::TreeNode;
 use loadline_store::paged::page::{self, PageKind};
 use loadline_store::paged::superblock::Superblock;
-use loadline_store::paged::{Ask, Fault, Protection, RestartFault};
+use loadline_store::paged::{
+    Ask, Edit, Fault, Format, Options, Payload, Protection, RestartFault, bounds,
+};
 
 fn assert_clean(report: &CheckReport, when: &str) {
     let sentences: Vec<String> = report.findings.iter().map(|f| f.to_string()).collect();
@@ -284,4 +287,50 @@ fn a_log_that_ends_before_its_witness_is_damaged() {
         assert_clean(&check(&disks.bytes()), "without a witness");
         Sample::open(disks, Protection::Checkpoint);
     }
+}
+
+/// A restart dies between two steps of a transaction, behind a checkpoint that has taken the first ones home. (The checker, which did not ask how far
+/// the tree says that transaction is, called the pages that it had placed by then used twice.)
+#[test]
+fn a_store_whose_restart_was_cut_inside_a_transaction_is_sound() {
+    const PAGE: u64 = 1024;
+    let shape = Format {
+        store_id: 79,
+        data_bytes: Bytes::from_mib(32),
+        log_device_bytes: None,
+        log_bytes: Bytes::from_mib(8),
+        segment_bytes: Bytes::from_kib(128),
+        block_bytes: 512,
+        recovery_bytes: Bytes::from_mib(4),
+        page: PageSize::new(PAGE as u32).expect("legal"),
+    };
+    let options = |cache| {
+        let direct_write = Bytes::new(PAGE);
+        Options { cache, direct_write, ..Sample::options(Protection::Checkpoint) }
+    };
+    let write = |index: u64, pages: u64| Edit::Write {
+        object: object(2),
+        offset: index * PAGE,
+        data: Payload::Pattern { seed: index, offset: 0, length: pages * PAGE },
+        version: Version(1),
+    };
+    let disks = Disks::made(&shape, Protection::Checkpoint);
+    let mut sample = Sample::begin_with(disks, options(Bytes::from_mib(16))).opened();
+    (0..64).for_each(|at| sample.ask(Ask::Transaction(vec![write(at * 64, 64)])));
+    sample.ask(Ask::Checkpoint);
+    sample.store.hold_checkpoints();
+    sample.ask(Ask::Transaction((0..1000).map(|at| write(at * 4 + 1, 1)).collect()));
+    let layout = shape.layout().expect("it fits");
+    let mut restart = Sample::begin_with(sample.disks, options(bounds::cache_least(&layout)));
+    let mut cuts = 0;
+    while !restart.store.is_open() {
+        assert_eq!(restart.store.fault(), None, "it opens");
+        restart.step();
+        let checkpoints = restart.store.metrics().totals.checkpoints;
+        if checkpoints > cuts {
+            cuts = checkpoints;
+            assert_eq!(check(&restart.disks.bytes()).findings, [], "behind checkpoint {cuts}");
+        }
+    }
+    assert!(cuts > 0, "it makes a checkpoint inside of it");
 }

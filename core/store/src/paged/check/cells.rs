@@ -32,8 +32,8 @@ pub(super) struct Cells<'a> {
     objects: ObjectsSeen<'a>,
     runs: Vec<OwnedRun>,
     ranges: Vec<Range>,
-    /// A transaction is carried out in part.
-    is_under_way: bool,
+    /// How far the transaction is that is carried out in part, if one is.
+    under_way: Option<Carried>,
 }
 
 impl<'a> Cells<'a> {
@@ -44,7 +44,7 @@ impl<'a> Cells<'a> {
             objects: ObjectsSeen::new(devices, layout),
             runs: Vec::new(),
             ranges: Vec::new(),
-            is_under_way: false,
+            under_way: None,
         }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Cells<'a> {
         let verdict = match key.first() {
             Some(&keys::USER) => self.values.add_key(&key[1..], value, report),
             // They come behind the cell that says so: while a transaction is under way a value may be there in part.
-            Some(&keys::PIECE) if self.is_under_way => Ok(()),
+            Some(&keys::PIECE) if self.under_way.is_some() => Ok(()),
             Some(&keys::PIECE) => self.values.add_piece(&key[1..], value),
             Some(&keys::OBJECTS) => self.objects.add_object(key, value, report),
             Some(&keys::ATTRIBUTE) => self.objects.add_attribute(key, report),
@@ -72,8 +72,8 @@ impl<'a> Cells<'a> {
                 self.objects.add_extent(key, value, report).map(|run| self.runs.push(run))
             }
             Some(_) if key == keys::PROGRESS => {
-                self.is_under_way = true;
-                Carried::decode(value).map(drop).ok_or(CellFault::Value)
+                self.under_way = Carried::decode(value);
+                self.under_way.map(drop).ok_or(CellFault::Value)
             }
             Some(&keys::SHARED) => self.add_range(key, value),
             _ => Err(CellFault::Namespace),
@@ -104,6 +104,11 @@ impl<'a> Cells<'a> {
         Ok(())
     }
 
+    /// How far the transaction is that is carried out in part, if one is.
+    pub(super) fn under_way(&self) -> Option<Carried> {
+        self.under_way
+    }
+
     /// There are no more. Of a tree that was not walked whole nothing is said to be missing.
     pub(super) fn finish(
         self,
@@ -111,7 +116,7 @@ impl<'a> Cells<'a> {
         report: &mut CheckReport,
     ) -> (Vec<OwnedRun>, Vec<Range>) {
         if is_whole {
-            if !self.is_under_way {
+            if self.under_way.is_none() {
                 self.values.finish(report);
             }
             self.objects.finish(report);

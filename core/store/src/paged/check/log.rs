@@ -8,6 +8,7 @@ use super::{CheckReport, ReadAt};
 use crate::paged::api::StoreDevice;
 use crate::paged::change::{Change, FilledRun, decode_all};
 use crate::paged::codec::Reader;
+use crate::paged::contents::{Carried, each_run};
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::image::{ImageForm, Restorer};
@@ -16,15 +17,16 @@ use crate::paged::log::{Record, RecordKind};
 use crate::paged::superblock::Superblock;
 use std::ops::Range;
 
-/// Reads the log from the last completed checkpoint on. `used` are the pages in use as of that checkpoint, in order.
+/// Reads the log from the last completed checkpoint on. `used` are the pages in use as of that checkpoint, in order, and `carried` says how far it holds
+/// the first transaction behind it, if it does in part.
 pub(super) fn check(
     devices: &dyn ReadAt,
     superblock: &Superblock,
-    used: &[Range<u64>],
+    (used, carried): (&[Range<u64>], Option<Carried>),
     report: &mut CheckReport,
 ) {
     let mut reader = LogReader::new(devices, superblock);
-    let mut records = RecordsSeen::new(superblock, reader.witnessed());
+    let mut records = RecordsSeen::new(superblock, reader.witnessed(), carried);
     let mut faults = Vec::new();
     let end = reader.read(|record| {
         if let Err(fault) = records.add(record, report) {
@@ -59,18 +61,23 @@ struct RecordsSeen {
     layout: Layout,
     /// The last position of which the log or its witness says that it is durable, with the data beside the log.
     durable: Lsn,
-    /// Runs that transactions placed, by the record's position.
+    /// The first transaction, and whether it stands there again; and how far the tree holds it.
+    first: Option<(Lsn, bool)>,
+    carried: Option<Carried>,
+    /// Runs that transactions placed and that the tree does not hold, by the record's position.
     placed: Vec<(Lsn, FilledRun)>,
     restorer: Restorer,
     page: Vec<u8>,
 }
 
 impl RecordsSeen {
-    fn new(superblock: &Superblock, witnessed: Lsn) -> RecordsSeen {
+    fn new(superblock: &Superblock, witnessed: Lsn, carried: Option<Carried>) -> RecordsSeen {
         let layout = superblock.layout;
         RecordsSeen {
             layout,
             durable: superblock.completed.position.max(witnessed),
+            first: None,
+            carried,
             placed: Vec::new(),
             restorer: Restorer::new(),
             page: vec![0; layout.page.bytes()],
@@ -84,8 +91,7 @@ impl RecordsSeen {
                 report.totals.log_transactions += 1;
                 self.add_transaction(record)
             }
-            // What it places may have been written over since.
-            RecordKind::Again => decode_all(record.body).map(drop).ok_or(RecordFault::Body),
+            RecordKind::Again => self.add_transaction(record),
             RecordKind::Image => self.add_image(record),
             RecordKind::Edits => edits(record.body, |page, _| self.is_known(page)),
             RecordKind::Durable => {
@@ -99,13 +105,17 @@ impl RecordsSeen {
     }
 
     fn add_transaction(&mut self, record: Record<'_>) -> Result<(), RecordFault> {
-        for change in decode_all(record.body).ok_or(RecordFault::Body)? {
-            let Change::Place { runs, .. } = change else { continue };
-            if !runs.iter().all(|run| self.layout.is_run(run.first, run.sums.len() as u64)) {
-                return Err(RecordFault::Outside);
-            }
-            self.placed.extend(runs.into_iter().map(|run| (record.position, run)));
+        let changes = decode_all(record.body).ok_or(RecordFault::Body)?;
+        let runs = |change: &Change<'_>| match change {
+            Change::Place { runs, .. } => runs.iter().all(|run| self.is_run(run)),
+            _ => true,
+        };
+        if !changes.iter().all(runs) {
+            return Err(RecordFault::Outside);
         }
+        let first = *self.first.get_or_insert((record.position, record.kind == RecordKind::Again));
+        let placed = &mut self.placed;
+        each_run(Some(first), self.carried, &record, |_, run| placed.push((record.position, run)));
         Ok(())
     }
 
@@ -120,6 +130,10 @@ impl RecordsSeen {
             Ok(()) => Err(RecordFault::Outside),
             Err(_) => Err(RecordFault::Body),
         }
+    }
+
+    fn is_run(&self, run: &FilledRun) -> bool {
+        self.layout.is_run(run.first, run.sums.len() as u64)
     }
 
     fn is_known(&self, page: PageNo) -> bool {

@@ -29,6 +29,7 @@ pub use read_at::{InMemory, ReadAt};
 pub use report::{CheckReport, ContentTotals};
 pub use superblocks::{SuperblockSlot, newest, slots};
 
+use super::contents::Carried;
 use super::superblock::Superblock;
 use std::ops::Range;
 
@@ -58,21 +59,23 @@ pub fn check_pages(devices: &dyn ReadAt) -> CheckReport {
 }
 
 fn check_contents(devices: &dyn ReadAt, superblock: &Superblock, report: &mut CheckReport) {
-    let used = check_tree(devices, superblock, report);
-    log::check(devices, superblock, &used, report);
+    let (used, carried) = check_tree(devices, superblock, report);
+    log::check(devices, superblock, (&used, carried), report);
 }
 
-/// Every page that the tree and its objects have, and the free map. Answers which pages are used.
+/// Every page that the tree and its objects have, and the free map. Answers which pages are used, and how far the tree holds the first transaction
+/// of the log, if it does in part.
 fn check_tree(
     devices: &dyn ReadAt,
     superblock: &Superblock,
     report: &mut CheckReport,
-) -> Vec<Range<u64>> {
+) -> (Vec<Range<u64>>, Option<Carried>) {
     let mut cells = cells::Cells::new(devices, superblock.layout);
     // Below a damaged node everything would be called missing or leaked.
     let is_whole = tree::check(devices, superblock, &mut cells, report);
+    let carried = cells.under_way();
     let (runs, ranges) = cells.finish(is_whole, report);
     let used = ownership::check(runs, ranges, report);
     free_map::check(devices, superblock, &used, is_whole, report);
-    used
+    (used, carried)
 }

@@ -7,6 +7,7 @@ mod cells;
 mod kv;
 mod losses;
 mod object;
+mod placed;
 mod read;
 mod shared;
 mod step;
@@ -15,6 +16,7 @@ mod survey;
 pub use cells::meta;
 pub use kv::{KeyChange, get_together, place_for, places_together, run_of};
 pub use losses::{NoteOfLoss, ReplayLosses};
+pub use placed::each_run;
 pub use read::{
     QueryFindings, attributes, digest_attributes, list, page_inside, read_plan, scan, scan_back,
     sparse_plan, value,

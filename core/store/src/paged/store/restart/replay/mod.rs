@@ -25,13 +25,13 @@ use super::fault::{RestartFault, RestartProgress};
 use super::stream::Stream;
 use crate::paged::api::{IoDone, StoreDevice};
 use crate::paged::bounds::TAIL_PIECE;
-use crate::paged::contents::Carried;
+use crate::paged::contents::{Carried, each_run};
 use crate::paged::ids::{Lsn, PageSize};
 use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind, Scan};
 use crate::paged::store::requests::RestartRequest;
 use batch::ReplayBatch;
 use loadline_device::Outcome;
-use own_data::{OwnData, Places, each_run};
+use own_data::{OwnData, Places};
 use std::collections::VecDeque;
 
 /// Transactions that wait for pages, so that their pages are read at the same time.

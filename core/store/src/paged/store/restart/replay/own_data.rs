@@ -1,11 +1,10 @@
 //! What the log's records have placed beside it.
 
 use crate::paged::bounds::RUNS_COMPARED;
-use crate::paged::change::{Change, FilledRun, decode_each};
+use crate::paged::change::FilledRun;
 use crate::paged::contents::Carried;
 use crate::paged::ids::Lsn;
 use crate::paged::layout::Layout;
-use crate::paged::log::{Record, RecordKind};
 use crate::paged::space::Allocator;
 use std::collections::VecDeque;
 
@@ -41,33 +40,4 @@ impl OwnData {
 pub(super) struct Places<'a> {
     pub(super) layout: &'a Layout,
     pub(super) allocator: &'a mut Allocator,
-}
-
-/// The runs that a record's transaction has placed, and how far it is before each, but for those that the pages of the tree hold already: where it is the first one, and the checkpoint that wrote them began
-/// while it was carried out. False if it is no transaction.
-pub(super) fn each_run(
-    first: Option<(Lsn, bool)>,
-    progress: Option<Carried>,
-    record: &Record<'_>,
-    mut f: impl FnMut(Carried, FilledRun),
-) -> bool {
-    let is_again = record.kind == RecordKind::Again;
-    let is_first = first.is_some_and(|(position, _)| position == record.position);
-    if !matches!(record.kind, RecordKind::Transaction | RecordKind::Again) || is_again && !is_first
-    {
-        return true;
-    }
-    let is_done = |at: Carried| is_first && progress.map_or(is_again, |progress| at < progress);
-    for (change, number) in decode_each(record.body).zip(0..) {
-        let Some(change) = change else { return false };
-        if let Change::Place { runs, .. } = change {
-            for (run, inside) in runs.into_iter().zip(0..) {
-                let at = Carried { change: number, inside };
-                if !is_done(at) {
-                    f(at, run);
-                }
-            }
-        }
-    }
-    true
 }

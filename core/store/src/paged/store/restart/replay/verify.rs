@@ -3,10 +3,11 @@
 //! The log's tail is read once more for it, a record at a time, with a few runs on their way, so nothing depends on how much of it there is. What the first reading has
 //! taken for records behind the end that is found here is given back by reading on.
 
-use super::own_data::{Compared, OwnData, each_run};
+use super::own_data::{Compared, OwnData};
 use super::{Replay, ReplayStage};
 use crate::paged::api::StoreDevice;
 use crate::paged::bounds::RUNS_COMPARED;
+use crate::paged::contents::each_run;
 use crate::paged::ids::PageSize;
 use crate::paged::store::PagedStore;
 use crate::paged::store::requests::{RequestPurpose, RestartRequest};
