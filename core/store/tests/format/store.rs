@@ -1,9 +1,14 @@
 //! The paged store on devices that answer at once: it passes the contract of every store, and waits for room in its log.
 
 use crate::sample::{Disks, Sample};
+use loadline_base::Bytes;
 use loadline_device::ClassTag;
 use loadline_store::contract::{ContractWorld, check};
-use loadline_store::paged::{Answer, Ask, Edit, Op, OpError, Protection, StoreDevice, Wait};
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::{
+    Answer, Ask, Edit, Fault, Format, Op, OpError, Options, Protection, RestartFault, StoreDevice,
+    Wait,
+};
 
 struct Instant {
     sample: Sample,
@@ -80,4 +85,30 @@ fn who_finds_no_room_in_the_log_waits_for_it() {
         let found = again.answer(Ask::Get(key(at)));
         assert!(found == Ok(Answer::Value(Some(vec![at as u8; 8000]))), "put {at}");
     }
+}
+
+/// A cache that the machine does not have ended the process: `loadline kv get --cache 1TiB` in the middle of a start.
+#[test]
+fn a_cache_that_cannot_be_had_is_named() {
+    let shape = Format {
+        store_id: 80,
+        data_bytes: Bytes::from_mib(16),
+        log_device_bytes: None,
+        log_bytes: Bytes::from_mib(4),
+        segment_bytes: Bytes::from_kib(64),
+        block_bytes: 512,
+        recovery_bytes: Bytes::from_mib(2),
+        page: PageSize::new(16384).expect("legal"),
+    };
+    // Together more than a process has addresses for, whatever the machine.
+    let cache = Bytes::new(u64::from(u32::MAX) * 16384);
+    let options = Options { cache, old_versions: cache, ..Sample::options(Protection::Checkpoint) };
+    let mut sample = Sample::begin_with(Disks::made(&shape, Protection::Checkpoint), options);
+    while !sample.store.is_open() && sample.store.fault().is_none() {
+        sample.step();
+    }
+    let Some(Fault::Restart(fault)) = sample.store.fault() else { panic!("it cannot open") };
+    assert_eq!(fault, RestartFault::NoMemory { asked: cache });
+    assert!(!fault.is_damage());
+    Sample::open(sample.disks, Protection::Checkpoint);
 }

@@ -2,6 +2,7 @@
 
 use super::table::PageTable;
 use crate::paged::ids::PageNo;
+use crate::paged::memory::{NoMemory, reserved};
 
 /// A ring of page numbers with an index. A number that is taken leaves a hole, which the ring overwrites in its turn.
 pub(super) struct Ghost {
@@ -14,13 +15,9 @@ pub(super) struct Ghost {
 
 impl Ghost {
     /// Room for `capacity` numbers.
-    pub(super) fn new(capacity: u32) -> Ghost {
-        Ghost {
-            ring: Vec::with_capacity(capacity as usize),
-            capacity,
-            next: 0,
-            places: PageTable::new(capacity),
-        }
+    pub(super) fn new(capacity: u32) -> Result<Ghost, NoMemory> {
+        let (ring, places) = (reserved(capacity as usize)?, PageTable::new(capacity)?);
+        Ok(Ghost { ring, capacity, next: 0, places })
     }
 
     /// Remembers `page`, and forgets the oldest if the ring is full.

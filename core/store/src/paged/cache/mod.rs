@@ -20,7 +20,7 @@ mod table;
 mod tests;
 
 use super::ids::{PageNo, PageSize};
-use super::memory::AnonymousMemory;
+use super::memory::{AnonymousMemory, NoMemory, collected};
 use ghost::Ghost;
 use loadline_base::{IdVec, define_id};
 use queue::{Frame, FrameQueue, Home};
@@ -54,21 +54,22 @@ pub struct Cache {
 
 impl Cache {
     /// An empty cache of `frames` pages. The memory is only touched as frames are taken.
-    pub fn new(frames: u32, page_size: PageSize) -> Cache {
+    pub fn new(frames: u32, page_size: PageSize) -> Result<Cache, NoMemory> {
         assert!(frames > 0, "a cache has at least one frame");
         let small_target = (frames / 10).max(1);
-        Cache {
-            memory: AnonymousMemory::zeroed(frames as usize * page_size.bytes()),
+        let each = 0..frames as usize;
+        Ok(Cache {
+            memory: AnonymousMemory::zeroed(frames as usize * page_size.bytes())?,
             page_size,
-            frames: (0..frames).map(|_| Frame::new()).collect(),
-            table: PageTable::new(frames),
-            free: (0..frames).rev().map(FrameId::new).collect(),
+            frames: collected(each.clone().map(|_| Frame::new()))?.into_iter().collect(),
+            table: PageTable::new(frames)?,
+            free: collected(each.rev().map(FrameId::from))?,
             small: FrameQueue::new(),
             main: FrameQueue::new(),
-            ghost: Ghost::new((frames - small_target).max(1)),
+            ghost: Ghost::new((frames - small_target).max(1))?,
             small_target,
             pinned: 0,
-        }
+        })
     }
 
     /// The frame of `page`, if it has one, hidden or not. It does not count as a use.

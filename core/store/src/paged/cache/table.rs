@@ -4,6 +4,7 @@
 //! after a year as on its first day.
 
 use crate::paged::ids::PageNo;
+use crate::paged::memory::{NoMemory, collected};
 
 /// Marks an empty slot; no device has so many pages.
 const EMPTY: PageNo = PageNo(u64::MAX);
@@ -23,10 +24,11 @@ pub(super) struct PageTable {
 
 impl PageTable {
     /// Room for `capacity` pages.
-    pub(super) fn new(capacity: u32) -> PageTable {
+    pub(super) fn new(capacity: u32) -> Result<PageTable, NoMemory> {
         let slots = (u64::from(capacity) * 3 / 2 + 1).next_power_of_two().max(2);
         let shift = 64 - slots.trailing_zeros();
-        PageTable { slots: vec![(EMPTY, 0); slots as usize], shift, len: 0, capacity }
+        let slots = collected((0..slots as usize).map(|_| (EMPTY, 0)))?;
+        Ok(PageTable { slots, shift, len: 0, capacity })
     }
 
     /// The number of `page`.
@@ -130,7 +132,7 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_map(steps in steps()) {
-            let mut table = PageTable::new(20);
+            let mut table = PageTable::new(20).expect("it is small");
             let mut model = BTreeMap::new();
             for step in steps {
                 match step {

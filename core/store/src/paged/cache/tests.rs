@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 fn cache(frames: u32) -> Cache {
-    Cache::new(frames, PageSize::new(1024).expect("1 KiB is allowed"))
+    Cache::new(frames, PageSize::new(1024).expect("1 KiB is allowed")).expect("it is small")
 }
 
 /// A use by an op of its own, if the page is there.

@@ -1,7 +1,7 @@
 //! The bounded buffer of old versions: pages as of the running checkpoint's instant that were changed since.
 
 use crate::paged::ids::PageSize;
-use crate::paged::memory::AnonymousMemory;
+use crate::paged::memory::{AnonymousMemory, NoMemory, collected};
 
 /// Fixed slots of one page each.
 pub struct OldVersions {
@@ -12,14 +12,15 @@ pub struct OldVersions {
 }
 
 impl OldVersions {
-    /// A buffer of `slots` pages. Its memory is only touched as slots are taken.
-    pub fn new(slots: u32, page: PageSize) -> OldVersions {
-        OldVersions {
-            memory: AnonymousMemory::zeroed(slots as usize * page.bytes()),
-            page,
-            free: (0..slots).rev().collect(),
-            slots,
-        }
+    /// A buffer of `slots` pages in memory of that size, which is only touched as slots are taken.
+    pub(super) fn new(
+        memory: AnonymousMemory,
+        slots: u32,
+        page: PageSize,
+    ) -> Result<OldVersions, NoMemory> {
+        assert_eq!(memory.len(), slots as usize * page.bytes(), "each slot has its place");
+        let free = collected((0..slots as usize).rev().map(|slot| slot as u32))?;
+        Ok(OldVersions { memory, page, free, slots })
     }
 
     /// How many slots there are.

@@ -6,6 +6,7 @@ use crate::paged::cache::{Cache, FrameId};
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{CheckpointId, PageNo, PageVersion};
 use crate::paged::layout::Layout;
+use crate::paged::memory::{AnonymousMemory, NoMemory, collected};
 use crate::paged::page::{self, PageStamp};
 use crate::paged::seed::Seed;
 use crate::paged::tree::TreePages;
@@ -101,13 +102,22 @@ pub struct Pages {
 
 impl Pages {
     /// No page resident, none free.
-    pub fn new(layout: Layout, seed: Seed, cache_frames: u32, old_slots: u32) -> Pages {
-        Pages {
+    pub fn new(
+        layout: Layout,
+        seed: Seed,
+        cache_frames: u32,
+        old_slots: u32,
+    ) -> Result<Pages, NoMemory> {
+        // What is large is asked for before anything is touched.
+        let kept = AnonymousMemory::zeroed(old_slots as usize * layout.page.bytes())?;
+        let cache = Cache::new(cache_frames, layout.page)?;
+        let states = (0..cache_frames as usize).map(|_| FrameState::default());
+        Ok(Pages {
             sums: PageSums { seed, map: Vec::new() },
             coming: CheckpointId::FIRST,
-            cache: Cache::new(cache_frames, layout.page),
-            states: (0..cache_frames).map(|_| FrameState::default()).collect(),
-            old: OldVersions::new(old_slots, layout.page),
+            cache,
+            states: collected(states)?.into_iter().collect(),
+            old: OldVersions::new(kept, old_slots, layout.page)?,
             touched: TouchedPages::default(),
             counts: PageCounts::default(),
             op: 0,
@@ -115,7 +125,7 @@ impl Pages {
             allocator: Allocator::new(&layout),
             journal: Journal::default(),
             layout,
-        }
+        })
     }
 
     /// Where everything stands.

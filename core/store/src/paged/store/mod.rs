@@ -93,7 +93,8 @@ impl<T: Copy> PagedStore<T> {
     fn closed(now: Time, options: Options) -> PagedStore<T> {
         let layout = Layout::unknown();
         let tree = Tree { root: Child::default(), height: 1 };
-        let space = Space::new(Pages::new(layout, Seed::NONE, 1, 0), tree);
+        let pages = Pages::new(layout, Seed::NONE, 1, 0).expect("there is memory for one page");
+        let space = Space::new(pages, tree);
         let superblock = Superblock::unknown(layout);
         PagedStore {
             options,

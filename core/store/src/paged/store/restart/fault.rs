@@ -35,6 +35,11 @@ pub enum RestartFault {
         /// What it was given.
         found: Bytes,
     },
+    /// The system does not have the memory that its cache and what stands beside it take.
+    NoMemory {
+        /// So much, in one piece.
+        asked: Bytes,
+    },
     /// The images of the checkpoint that had begun cannot be used.
     Images(ImageSetFault),
     /// An image in the recovery area or in the log cannot be unpacked.
@@ -77,6 +82,7 @@ impl RestartFault {
             | RestartFault::UnreadablePage(_)
             | RestartFault::Unwritable
             | RestartFault::CacheTooSmall { .. }
+            | RestartFault::NoMemory { .. }
             | RestartFault::NoSpace(_)
             | RestartFault::Exceeds(..) => false,
         }
@@ -140,6 +146,9 @@ impl fmt::Display for RestartFault {
             RestartFault::Unwritable => f.write_str("the device cannot be written"),
             RestartFault::CacheTooSmall { least, found } => {
                 write!(f, "the cache is {found} and this store needs at least {least}")
+            }
+            RestartFault::NoMemory { asked } => {
+                write!(f, "the cache is too large for this machine: {asked} of memory cannot be had")
             }
             RestartFault::Images(fault) => {
                 write!(f, "the images of the checkpoint that was under way cannot be used: {fault}")

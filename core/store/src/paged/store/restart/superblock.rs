@@ -7,6 +7,7 @@ use crate::paged::bounds::{self, Room};
 use crate::paged::cache_frames;
 use crate::paged::ids::StoreId;
 use crate::paged::layout::LOG_HEADER;
+use crate::paged::memory::NoMemory;
 use crate::paged::space::{Pages, Space};
 use crate::paged::store::PagedStore;
 use crate::paged::store::checkpoint::marker_offsets;
@@ -78,7 +79,10 @@ impl<T: Copy> PagedStore<T> {
         self.memory = Memory::new(Room::new(&layout, frames));
         let slots = cache_frames(self.options.old_versions_bytes(), layout.page);
         let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
-        let mut pages = Pages::new(layout, superblock.seed(), frames, slots);
+        let mut pages = match Pages::new(layout, superblock.seed(), frames, slots) {
+            Ok(pages) => pages,
+            Err(NoMemory { asked }) => return self.give_up(RestartFault::NoMemory { asked }),
+        };
         pages.set_coming(superblock.completed.id.next());
         self.space = Space::new(pages, tree);
         self.superblock = superblock;
