@@ -3,6 +3,7 @@
 
 mod bad_sectors;
 mod check;
+mod cut_tails;
 mod disk_format;
 mod earlier_lives;
 mod feed;

@@ -1,8 +1,8 @@
 //! The log: a ring of segments, written in whole blocks, each record chained to the one before it.
 //!
 //! A record's position is inside it, so leftovers of the ring's earlier round are not records; its predecessor's checksum
-//! is inside it too, so leftovers of an earlier *life* are not either: after a restart has cut a torn tail, what lay
-//! behind the cut can never follow the new records. And the checksum begins with the store's id ([`Seed`]), so leftovers of
+//! is inside it too, and so is the life that wrote it, so leftovers of an earlier *life* are not either: after a restart has cut a torn tail, what lay
+//! behind the cut can never follow the new records, even where these say the same as those that were cut. And the checksum begins with the store's id ([`Seed`]), so leftovers of
 //! another store that was in the same place are not even leftovers. The first record that does not fit ends the log; that
 //! is how a log ends after every crash.
 //!
@@ -13,7 +13,7 @@
 //! | 8 | 8 | position of this record |
 //! | 16 | 4 | CRC of the record before it |
 //! | 20 | 1 | kind |
-//! | 21 | 3 | zero |
+//! | 21 | 3 | the life that wrote it: the low bits of the superblock's number with which it began |
 //! | 24 | | body |
 //!
 //! No record crosses the end of its segment, and each segment begins with a [`RecordKind::Segment`]. Where fewer than 24 bytes of

@@ -53,6 +53,8 @@ pub struct Log {
     written: Lsn,
     spare: Vec<Vec<u8>>,
     pace: AppendPace,
+    /// What every record says of who wrote it.
+    life: [u8; 3],
 }
 
 /// Where the log ends.
@@ -104,7 +106,15 @@ impl Log {
             written: head,
             spare: Vec::new(),
             pace: AppendPace { sent_to: head, taken_before: 0 },
+            life: [0; 3],
         }
+    }
+
+    /// The same, written by the life that began with the superblock of this number. Without it the first record of a life, which says how far the log is
+    /// durable, could be byte for byte the one that a power cut has taken from the life before, and what had followed that would follow again.
+    pub fn of_life(self, sequence: u64) -> Log {
+        let [low, middle, high, ..] = sequence.to_le_bytes();
+        Log { life: [low, middle, high], ..self }
     }
 
     /// Where the next record goes.
@@ -193,6 +203,7 @@ impl Log {
         header[8..16].copy_from_slice(&self.end.head.0.to_le_bytes());
         header[16..20].copy_from_slice(&self.end.chain.to_le_bytes());
         header[20] = kind as u8;
+        header[21..].copy_from_slice(&self.life);
         let crc = self.ring.sum(self.end.head.0, &header, body);
         header[..4].copy_from_slice(&crc.to_le_bytes());
         self.open.bytes.extend_from_slice(&header);

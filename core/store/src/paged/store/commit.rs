@@ -80,10 +80,13 @@ impl<T: Copy> CommitLog<T> {
     ) {
         let start = superblock.completed.position;
         self.target = superblock.layout.log_target;
-        self.log = Log::resume(LogRing::new(superblock), start, head, chain, prefix);
+        let log = Log::resume(LogRing::new(superblock), start, head, chain, prefix);
+        // The marker of that number is durable before anything is written here.
+        self.log = log.of_life(superblock.sequence + 1);
         self.group = CommitGroups::new(group_settings(options), head, last_commit);
         self.witness = Witness::new(superblock.layout.witness_offsets(), witness_lag(options));
-        // In mode none as well: what an earlier life has left behind `head` is never chained to what a checkpoint of this one names.
+        // In mode none as well: what an earlier life has left behind `head` is never chained to what a checkpoint of this one names, because no record of
+        // another life is the same.
         self.append_proof(now);
         self.witness.demand(head);
     }
