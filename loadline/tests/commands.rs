@@ -209,7 +209,11 @@ fn published_figures_stand_beside_the_published_load_alone() {
     };
     assert_eq!(run(&[]), (true, true));
     assert_eq!(run(&["--set", "depth=16"]), (false, false));
-    fs::write(folder.path().join("job.fio"), "[job]\nrw=randwrite\nbs=8k\niodepth=16\n").unwrap();
+    fs::write(
+        folder.path().join("job.fio"),
+        "[job]\nrw=randwrite\nbs=8k\nioengine=libaio\niodepth=16\n",
+    )
+    .unwrap();
     assert_eq!(run(&["--load", "job.fio"]), (false, false));
 }
 

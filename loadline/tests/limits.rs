@@ -12,7 +12,7 @@ fn loadline(folder: &Path, arguments: &[&str]) -> Output {
 #[test]
 fn a_job_file_is_the_client_of_a_study() {
     let folder = tempfile::tempdir().unwrap();
-    let job = "[reader]\nrw=randread\nbs=4k\niodepth=4\nruntime=20\nramp_time=2\n";
+    let job = "[reader]\nrw=randread\nbs=4k\nioengine=libaio\niodepth=4\nruntime=20\nramp_time=2\n";
     std::fs::write(folder.path().join("job.fio"), job).unwrap();
     let run = ["study", "run", "cdl-classes", "--load", "job.fio", "--out", "out", "--json"];
     let output = loadline(folder.path(), &run);

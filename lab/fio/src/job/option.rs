@@ -13,7 +13,8 @@ pub(super) struct JobOptions {
     /// Of reads, and of writes if they differ.
     bs: (u64, Option<u64>),
     bssplit: Option<Vec<(u64, u32)>>,
-    iodepth: u32,
+    /// What is asked for, and what the engine makes of it.
+    iodepth: (u32, EngineDepth),
     /// Of reads, and of writes.
     rate_iops: (Option<f64>, Option<f64>),
     poisson: bool,
@@ -23,6 +24,19 @@ pub(super) struct JobOptions {
     size: Option<JobSize>,
 }
 
+/// How many operations a job of an engine has in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EngineDepth {
+    /// One, whatever `iodepth` says.
+    One,
+    /// As many as `iodepth` says.
+    Asked,
+}
+
+/// Engines of fio whose operations end before the next begins.
+const SYNCHRONOUS: [&str; 9] =
+    ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "ftruncate", "libzbc"];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobDirection {
     Read,
@@ -31,8 +45,7 @@ enum JobDirection {
 }
 
 /// They say how fio reaches a target, prints or repeats itself; a load is the same with and without them.
-const NEUTRAL: [&str; 23] = [
-    "ioengine",
+const NEUTRAL: [&str; 22] = [
     "direct",
     "buffered",
     "filename",
@@ -95,7 +108,8 @@ impl Default for JobOptions {
             rwmixread: 50,
             bs: (4096, None),
             bssplit: None,
-            iodepth: 1,
+            // Its default engine is `psync`.
+            iodepth: (1, EngineDepth::One),
             rate_iops: (None, None),
             poisson: false,
             numjobs: 1,
@@ -126,7 +140,13 @@ impl JobOptions {
             "rwmixwrite" => self.rwmixread = 100 - percent(text).ok_or_else(|| wrong(PERCENT))?,
             "bs" | "blocksize" => self.bs = pair(text, block).ok_or_else(|| wrong(BLOCK))?,
             "bssplit" => self.bssplit = Some(split(text).ok_or_else(|| wrong(SPLIT))?),
-            "iodepth" => self.iodepth = positive(text).ok_or_else(|| wrong(COUNT))?,
+            "iodepth" => self.iodepth.0 = positive(text).ok_or_else(|| wrong(COUNT))?,
+            "ioengine" => {
+                self.iodepth.1 = match SYNCHRONOUS.contains(&text) {
+                    true => EngineDepth::One,
+                    false => EngineDepth::Asked,
+                };
+            }
             "numjobs" => self.numjobs = positive(text).ok_or_else(|| wrong(COUNT))?,
             "rate_iops" => {
                 let (reads, writes) = pair(text, rate).ok_or_else(|| wrong(RATE))?;
@@ -168,6 +188,10 @@ impl JobOptions {
         if self.numjobs > 1 && !self.random {
             return unsupported("numjobs", "several sequential jobs read the same bytes: take one");
         }
+        if self.iodepth.0 > 1 && self.iodepth.1 == EngineDepth::One {
+            let instead = "fio would keep 1 with this `ioengine` (its default is psync): say libaio or io_uring, or leave it out";
+            return unsupported("iodepth", instead);
+        }
         let (of_reads, of_writes) = (self.bs.0, self.bs.1.unwrap_or(self.bs.0));
         if self.bssplit.is_none() && self.direction == JobDirection::Mixed && of_reads != of_writes
         {
@@ -185,7 +209,7 @@ impl JobOptions {
             random: self.random,
             reads,
             blocks: self.bssplit.clone().unwrap_or_else(|| vec![(bs, 100)]),
-            iodepth: self.iodepth,
+            iodepth: self.iodepth.0,
             rate_iops: self.rate(),
             poisson: self.poisson,
             numjobs: self.numjobs,

@@ -52,7 +52,8 @@ fn options_say_what_is_sent_when() {
 #[test]
 fn global_sections_hold_for_the_jobs_after_them() {
     let jobs =
-        parse_jobs("[global]\nbs=8k\n[a]\n[global]\niodepth=4\n[b]\nbs=16k").expect("two jobs");
+        parse_jobs("[global]\nbs=8k\n[a]\n[global]\nioengine=io_uring\niodepth=4\n[b]\nbs=16k")
+            .expect("two jobs");
     let seen: Vec<_> = jobs.iter().map(|job| (job.blocks[0].0, job.iodepth)).collect();
     assert_eq!(seen, [(8192, 1), (16384, 4)]);
 }
@@ -94,11 +95,26 @@ fn what_cannot_be_followed_is_named_with_its_line() {
         &format!("`bssplit` cannot be `4k/60:8k/30`: it takes {split}"),
     );
     check("[a]\niodepth", 2, "`iodepth` cannot be ``: it takes a whole number of at least 1");
+    let synchronous = "`iodepth` cannot be followed here: fio would keep 1 with this `ioengine` (its default is psync): say \
+                       libaio or io_uring, or leave it out";
+    check("[a]\nrw=randread\niodepth=32\nnumjobs=16", 1, synchronous);
+    check("[global]\nioengine=pvsync2\n[a]\niodepth=2", 3, synchronous);
     check(
         "[a]\nrw=rw\nbs=4k,8k",
         1,
         "`bs` cannot be followed here: reads and writes of one load have the same sizes: give one",
     );
+}
+
+/// Sixteen jobs of a synchronous engine have sixteen operations in flight, whatever their `iodepth`: a study ran with 512.
+#[test]
+fn a_synchronous_engine_keeps_one() {
+    let depth = |text: &str| one(text).iodepth;
+    assert_eq!(depth("[a]\nrw=randread\niodepth=1\nnumjobs=16"), 1);
+    assert_eq!(depth("[a]\nioengine=psync\niodepth=1"), 1);
+    assert_eq!(depth("[a]\niodepth=32\nioengine=libaio"), 32);
+    assert_eq!(depth("[global]\nioengine=sync\n[a]\nioengine=io_uring\niodepth=8"), 8);
+    assert_eq!(depth("[a]\nioengine=nbd\niodepth=8"), 8);
 }
 
 #[test]

@@ -55,6 +55,7 @@ fn written(job: &LoadJob) -> String {
     };
     let block = |(bytes, percent): &(u64, u32)| format!("{bytes}/{percent}");
     line("bssplit", job.blocks.iter().map(block).collect::<Vec<_>>().join(":"));
+    line("ioengine", "libaio".to_owned());
     line("iodepth", job.iodepth.to_string());
     line("numjobs", job.numjobs.to_string());
     line("rate_process", if job.poisson { "poisson" } else { "linear" }.to_owned());
