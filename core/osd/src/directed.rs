@@ -69,20 +69,29 @@ impl Osd {
         }
     }
 
-    /// A copy that recovers beside the writes is given objects as they are, and hears of the writes that made them so later. What it was given before its log
-    /// tells of it may be undone with the one disk that had it, and no comparison of logs would show that: such an object counts as lacking.
+    /// A copy that recovers beside the writes is given objects as they are, and what it was given may have writes that its log does not tell of: they were
+    /// not sent to it. They may be undone with the one disk that had them, and no comparison of logs would show that, whatever the log tells of later ones: such an
+    /// object counts as lacking, unless its primary says that all is recovered. So does one that was given as an absence, which has no version.
     fn lack_what_is_ahead(&mut self, id: PgId) {
-        let Some(head) = self.pg(id).filter(|here| here.gaps).map(|here| here.log.head()) else {
-            return;
-        };
-        let all = self.store.objects(id).list_range(None, None).into_iter();
-        let ahead = all.filter(|(_, meta)| meta.version > head).map(|(object, _)| object);
-        self.pg_mut(id).expect("it has gaps").lacks.extend(ahead);
+        let given = self.pg_mut(id).and_then(|here| here.gaps.as_mut()).map(std::mem::take);
+        let mut ahead = given.unwrap_or_default();
+        ahead.retain(|object| {
+            let version = self.store.objects(id).meta(*object).map(|meta| meta.version);
+            let here = self.pg(id).expect("it has gaps");
+            !here.lacks.contains(object) && version.is_none_or(|it| !here.log.reaches(it))
+        });
+        if let Some(here) = self.pg_mut(id).filter(|_| !ahead.is_empty()) {
+            here.lacks.extend(&ahead);
+            here.gaps = Some(ahead);
+        }
     }
 
     /// Tells the copy as it stands still since this question.
     pub(crate) fn tell_copy(&self, id: PgId, number: u32, recovered: bool, fx: &mut Effects) {
-        let report = self.copy(id).map(|state| Box::new(CopyReport::of(state, recovered)));
+        let report = self.copy(id).map(|state| {
+            let ahead = self.pg(id).and_then(|here| here.gaps.clone());
+            Box::new(CopyReport::of(state, recovered).with_ahead(ahead.unwrap_or_default()))
+        });
         fx.owner.push(Notice::Copy(id, number, report));
     }
 

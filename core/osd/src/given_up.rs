@@ -10,7 +10,7 @@ impl Osd {
     pub(crate) fn take_as_whole(&mut self, id: PgId, interval: IntervalId) {
         let pg = self.pg_mut(id).expect("there is a copy");
         pg.log.append_forgotten(interval.epoch, 1);
-        (pg.active_in, pg.gaps, pg.filling) = (interval, false, false);
+        (pg.active_in, pg.gaps, pg.filling) = (interval, None, false);
         for object in std::mem::take(&mut pg.lacks) {
             pg.disk.damage.end_stray(object);
         }

@@ -345,7 +345,8 @@ impl Osd {
     /// What the owner needs to know of a copy to begin a new interval; `None` if there is none, or not for long.
     pub fn copy(&self, id: PgId) -> Option<CopyState<'_>> {
         let pg = self.pg(id).filter(|pg| pg.leaving.is_none())?;
-        let Pg { ref log, ref lacks, gaps, filling, active_in, .. } = *pg;
+        let Pg { ref log, ref lacks, ref gaps, filling, active_in, .. } = *pg;
+        let gaps = gaps.is_some();
         let damaged = pg.disk.damage.objects();
         let asynchronous_above = self.options.asynchronous_above;
         Some(CopyState { log, lacks, damaged, gaps, filling, active_in, asynchronous_above })

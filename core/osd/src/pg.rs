@@ -29,9 +29,9 @@ pub(crate) struct Pg {
     /// Objects that should be here and were found bad in this interval. What is also named in `lacks` must come from
     /// elsewhere; the rest is as it was, and may be tried again in the next interval.
     pub unreadable: BTreeSet<ObjectNo>,
-    /// Whether writes may be missing from the middle of the log: while recovered beside the writes, those to objects
-    /// that this copy lacked were not sent to it.
-    pub gaps: bool,
+    /// Something, if writes may be missing from the middle of the log: while recovered beside the writes, those to objects that this copy lacked were not
+    /// sent to it. Then it is the objects that it was given meanwhile as they are; when the interval has ended, those of them that are ahead of the log.
+    pub gaps: Option<BTreeSet<ObjectNo>>,
     /// Whether only a comparison object by object can tell what is here: a new copy, until it is filled.
     pub filling: bool,
     pub leaving: Option<Leaving>,
@@ -74,7 +74,7 @@ impl Pg {
             log: PgLog::default(),
             lacks: BTreeSet::new(),
             unreadable: BTreeSet::new(),
-            gaps: false,
+            gaps: None,
             filling: true,
             leaving: None,
             kept: ObjectHistories::default(),
@@ -94,7 +94,7 @@ impl Pg {
             log: PgLog::loaded(record.tail, entries),
             lacks,
             kept,
-            gaps: record.gaps,
+            gaps: record.gaps.then(BTreeSet::new),
             filling: record.filling,
             ..Pg::new(shard)
         }
@@ -117,7 +117,7 @@ impl Pg {
             self.disk.damage.forget(*object);
         }
         self.unreadable.clear();
-        self.gaps = activation.asynchronous.contains(this);
+        self.gaps = activation.asynchronous.contains(this).then(BTreeSet::new);
         self.filling = activation.backfill.contains(&this);
         if !self.filling {
             self.disk.damage.end_strays_but(&self.lacks);
@@ -163,6 +163,8 @@ pub struct CopyReport {
     active_in: IntervalId,
     asynchronous_above: u64,
     recovered: bool,
+    /// Those that it lacks only if its primary has not recovered everything: they are ahead of its own log.
+    ahead: BTreeSet<ObjectNo>,
 }
 
 impl CopyReport {
@@ -170,7 +172,23 @@ impl CopyReport {
         let CopyState { log, lacks, damaged, gaps, filling, active_in, .. } = state;
         let (log, lacks, damaged) = (Arc::new(log.clone()), lacks.clone(), damaged.clone());
         let asynchronous_above = state.asynchronous_above;
-        CopyReport { log, lacks, damaged, gaps, filling, active_in, asynchronous_above, recovered }
+        let ahead = BTreeSet::new();
+        CopyReport {
+            log,
+            lacks,
+            damaged,
+            gaps,
+            filling,
+            active_in,
+            asynchronous_above,
+            recovered,
+            ahead,
+        }
+    }
+
+    /// The same of a copy that has these objects from its primary, ahead of its log.
+    pub(crate) fn with_ahead(self, ahead: BTreeSet<ObjectNo>) -> CopyReport {
+        CopyReport { ahead, ..self }
     }
 
     /// The state that it tells.
@@ -199,6 +217,9 @@ impl CopyReport {
     /// The copy was made equal to its primary's, whose log it takes. It still lacks what it has missed of the last writes.
     pub fn complete(&mut self, log: &Arc<PgLog>) {
         (self.log, self.gaps, self.filling) = (log.clone(), false, false);
+        for object in std::mem::take(&mut self.ahead) {
+            self.lacks.remove(&object);
+        }
     }
 }
 

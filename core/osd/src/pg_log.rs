@@ -302,6 +302,12 @@ impl PgLog {
         undone
     }
 
+    /// Whether a comparison with this log shows it, if the write with this version is undone: it tells of the write, or forgets it no sooner than
+    /// that anything can be compared with it.
+    pub(crate) fn reaches(&self, version: Version) -> bool {
+        version <= self.tail || self.versions.place_of(version).is_some()
+    }
+
     /// Whether this log knows for certain that `version` is part of its history.
     fn contains(&self, version: Version) -> bool {
         version == self.tail || self.versions.place_of(version).is_some()

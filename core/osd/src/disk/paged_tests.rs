@@ -395,11 +395,11 @@ fn a_copy_counts_as_whole_when_all_of_its_log_is_there() {
     let mut rig = Rig::new(16);
     let bytes_max = rig.transaction_bytes();
     let mut pg = Pg::new(ShardId::new(0));
-    pg.gaps = true;
+    pg.gaps = Some(BTreeSet::new());
     rig.keep(pg.save(PG, bytes_max));
     pg.log.set_degraded(true);
     log_of(&mut pg, 1, 0..10_000);
-    (pg.filling, pg.gaps) = (false, false);
+    (pg.filling, pg.gaps) = (false, None);
     let told = rig.keep(pg.save(PG, bytes_max));
     let flags = told.into_iter().flatten().map(|group| (group.record.filling, group.record.gaps));
     let flags: Vec<_> = flags.collect();

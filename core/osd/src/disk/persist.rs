@@ -72,7 +72,7 @@ impl Pg {
     fn record(&self) -> GroupRecord {
         GroupRecord {
             active_in: self.active_in,
-            gaps: self.gaps,
+            gaps: self.gaps.is_some(),
             filling: self.filling,
             tail: self.log.tail(),
         }

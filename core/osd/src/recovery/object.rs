@@ -191,7 +191,8 @@ impl Osd {
         // What is there goes before what comes is there.
         let first: Vec<Edit> = self.admit_lack(pg, push.object).into_iter().collect();
         let here = self.pg_mut(pg).expect("the interval was looked up");
-        if !first.is_empty() {
+        // Where the log has gaps, what comes may be ahead of it: the disk goes on saying that it is lacked until the interval has ended.
+        if !first.is_empty() && here.gaps.is_none() {
             edits.push(here.save_arrival(pg, push.object));
         }
         edits.extend(here.save_whole(pg, push.object));
@@ -238,6 +239,9 @@ impl Osd {
         let here = self.pg_mut(pg).filter(|here| here.interval == asker.interval);
         let Some(here) = here else { return };
         here.lacks.remove(&push.object);
+        if let Some(given) = &mut here.gaps {
+            given.insert(push.object);
+        }
         here.disk.damage.end_stray(push.object);
         let is_repaired = here.unreadable.remove(&push.object);
         if here.kept.get(push.object).is_some() {

@@ -128,6 +128,37 @@ fn a_copy_recovered_beside_the_writes_does_not_hold_them_up() {
     assert!(copy.state().is_complete());
 }
 
+/// A copy that recovers beside the writes is given an object with a write that it was not sent, and then gets a later write of another one. The disk that had
+/// both loses them: what is left of its log differs from this copy's by the later write alone. (The copy kept what was undone of the first object, because its log's
+/// head was behind that write.)
+#[test]
+fn what_a_copy_was_given_behind_a_hole_of_its_log_counts_as_lacking_until_all_is_recovered() {
+    for kind in [OpKind::Write, OpKind::Remove] {
+        let mut bench = two([&[1, 2, 3, 4], &[1, 3, 4]], options());
+        bench.hold(
+            |effect| matches!(effect, Effect::Send(e) if e.message == Message::ReserveGranted),
+        );
+        bench.activate(PG, asynchronous(missing(interval(2, &[0, 1]), 1, &[2, 3]), 1));
+        bench.op(7, kind, 2, 2);
+        bench.run();
+        bench.release();
+        bench.hold(|effect| match effect {
+            Effect::Send(envelope) => envelope.message == Message::PushReply(ObjectNo(3)),
+            _ => false,
+        });
+        bench.run();
+        bench.op(8, OpKind::Write, 4, 2);
+        let seen = bench.run();
+        assert!(seen.contains(&"osd.0 to osd.1: write 4".to_owned()), "{seen:?}");
+        let [mut copy, led] = [1, 0].map(|osd| bench.ask_for_copy(osd, PG));
+        assert!(!led.has_recovered(), "an object is still on its way");
+        let lacks: Vec<u64> = copy.state().lacks.iter().map(|object| object.0).collect();
+        assert_eq!(lacks, [2], "{kind:?}: what its log tells of it has");
+        copy.complete(led.log());
+        assert!(copy.state().is_complete(), "its log is one that tells of the write");
+    }
+}
+
 /// Ops recovered the last missing object before the group had its slots, and nobody said that it was whole.
 #[test]
 fn a_group_that_its_ops_made_whole_needs_no_slots() {
