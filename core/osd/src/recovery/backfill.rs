@@ -7,7 +7,7 @@ use crate::message::{Data, Message, ScanRange, ScanReply};
 use crate::osd::Osd;
 use crate::pg::Backfill;
 use loadline_base::Time;
-use loadline_store::{ObjectMeta, ObjectNo};
+use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::BTreeMap;
 
 /// The objects of a range.
@@ -61,11 +61,13 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let mut objects = self.list_range(pg, range.after, range.last);
-        // What has lost pages comes anew, and so does what may be in no version that it ever had.
-        let here = self.pg(pg).expect("the interval was looked up");
-        objects.retain(|(object, _)| {
-            !here.disk.damage.has(*object) && here.disk.damage.astray(*object).is_none()
-        });
+        // What has lost pages comes anew, and so does what may be in no version that it ever had; or goes, if nobody has it any more.
+        let damage = &self.pg(pg).expect("the interval was looked up").disk.damage;
+        for (object, meta) in &mut objects {
+            if damage.has(*object) || damage.astray(*object).is_some() {
+                meta.version = Version::default();
+            }
+        }
         let reply = Box::new(ScanReply { range, objects });
         let reply = (Message::ScanReply(reply), Data::NONE);
         self.send_as(asker.urgency, asker.osd, pg, reply, fx);

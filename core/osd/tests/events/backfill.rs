@@ -1,7 +1,7 @@
 //! What a backfill says is left, while clients write, and what a read of an earlier interval may still do.
 
-use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
-use loadline_osd::{Effect, Message, OpKind};
+use crate::bench::{Bench, PG, filling, interval, missing, options, plan, write_of};
+use loadline_osd::{Activation, ClientOp, Effect, Message, OpKind};
 use loadline_qos::SchedulerKind;
 
 fn is_push(effect: &Effect) -> bool {
@@ -103,4 +103,33 @@ fn what_an_earlier_interval_has_pulled_is_not_pushed() {
     let pushes = seen.iter().filter(|line| *line == "osd.1 to osd.0: push 2").count();
     assert_eq!(pushes, 1, "{seen:?}");
     bench.check_copies(&[0, 1], &[1, 2]);
+}
+
+/// A copy carried out a write that the others went on without, and was away again before the object came; meanwhile the object was removed. (It was not listed, so
+/// that it would come anew, and nobody had it: it stayed, and counted as part of a whole copy from then on.)
+#[test]
+fn what_is_none_of_an_object_s_states_goes_where_the_object_was_removed() {
+    let mut bench = Bench::new(2, plan("quincy", SchedulerKind::Wpq), options());
+    (0..2).for_each(|osd| bench.fill(osd, &[1, 2]));
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    bench.hold(
+        |effect| matches!(effect, Effect::Send(sent) if matches!(sent.message, Message::Write(_))),
+    );
+    bench.op(7, OpKind::Write, 1, 2);
+    bench.run();
+    bench.drop_held(1);
+    bench.hold(is_push);
+    let log = bench.ask_for_copy(1, PG).log().clone();
+    let undone = Activation { log: Some(log), ..missing(interval(3, &[1, 0]), 0, &[1]) };
+    bench.activate(PG, undone);
+    bench.run();
+    bench.activate(PG, interval(4, &[1]));
+    let removal = ClientOp { kind: OpKind::Remove, ..write_of(8, 1) };
+    bench.message(None, 1, PG, 4, Message::Op(removal));
+    assert!(bench.run().contains(&"reply 8".to_owned()));
+    bench.release();
+    bench.activate(PG, filling(interval(5, &[1]), 0));
+    bench.run();
+    bench.check_copies(&[1, 0], &[2]);
 }
