@@ -162,6 +162,7 @@ impl Cluster {
             recovery_priority: spec.recovery_priority,
             index_in_pool: self.map.index_in_pool(pg),
             log,
+            before: self.map.pg(pg).active_in,
         });
         if activation.acting.is_empty() {
             return;

@@ -107,9 +107,10 @@ impl Osd {
             self.take_log(id, log);
         }
         let reach = self.options.log_reach;
-        self.pg_mut(id).expect("it was placed").begin(this, reach, activation);
+        let here = self.pg_mut(id).expect("it was placed");
+        let was_away = here.active_in < activation.before;
+        here.begin(this, reach, activation);
         self.keep_activation(now, id, activation.interval);
-        let was_away = activation.missing.iter().any(|(osd, _)| *osd == this);
         if was_away || !activation.backfill.is_empty() {
             self.compare_anew(now, id);
         }

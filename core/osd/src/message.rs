@@ -529,6 +529,8 @@ pub struct Activation {
     pub index_in_pool: u32,
     /// What the last writes were. All acting OSDs take this log; `None` if there is nothing to take over.
     pub log: Option<Arc<PgLog>>,
+    /// The last interval before this one in which somebody served the placement group.
+    pub before: IntervalId,
 }
 
 impl Activation {

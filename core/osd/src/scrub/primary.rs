@@ -647,7 +647,8 @@ impl Osd {
     }
 
     /// A copy of a group is being filled, perhaps on another disk than before: what its scrub has compared is not what will be there. All who
-    /// take part forget how far they had come, because each may lead when it is filled; and so does one that was away, as one may have been filled meanwhile.
+    /// take part forget how far they had come, because each may lead when it is filled; and so does one that was away while others served, lacking something or not,
+    /// as one may have been filled meanwhile.
     pub(crate) fn compare_anew(&mut self, now: Time, pg: PgId) {
         let record = self.scrub.records.get_mut(&pg);
         let Some(progress) = record.and_then(|record| record.under_way.as_mut()) else { return };

@@ -4,8 +4,8 @@ use loadline_base::{Bytes, SlotId, Span, Time, WallClock};
 use loadline_device::{Medium, Outcome, Request, RequestKind};
 use loadline_osd::{
     Activation, Aside, ChunkBounds, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive,
-    Effect, Effects, Envelope, Event, HistoryPush, LogReach, Message, Notice, OpId, OpKind, Osd,
-    OsdId, OsdOptions, OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading,
+    Effect, Effects, Envelope, Event, HistoryPush, IntervalId, LogReach, Message, Notice, OpId,
+    OpKind, Osd, OsdId, OsdOptions, OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading,
     ScrubSchedule, ScrubSlots, ScrubWindow, TrimOptions, Windowed, WorkerRun, WriteTag,
 };
 use loadline_qos::{
@@ -522,6 +522,7 @@ pub(crate) fn interval(number: u32, acting: &[u32]) -> Activation {
         recovery_priority: 0,
         index_in_pool: 0,
         log: None,
+        before: IntervalId::NEVER,
     }
 }
 
