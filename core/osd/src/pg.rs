@@ -123,8 +123,7 @@ impl Pg {
             self.disk.damage.end_strays_but(&self.lacks);
         }
         self.stay();
-        self.log.set_degraded(activation.is_degraded());
-        self.log.set_reach(reach);
+        self.log.keep_from_now_on(reach, activation.is_degraded());
     }
 
     /// The copy leaves no more.

@@ -139,13 +139,13 @@ pub struct PgLog {
 impl PgLog {
     /// Sets how much is kept from now on.
     pub(crate) fn set_reach(&mut self, reach: LogReach) {
-        self.reach = reach;
-        self.trim();
+        self.keep_from_now_on(reach, self.degraded);
     }
 
-    /// Sets whether some copy lacks something: then more is kept from now on.
-    pub(crate) fn set_degraded(&mut self, degraded: bool) {
-        self.degraded = degraded;
+    /// Sets how much is kept from now on, and whether some copy lacks something, so that it is the more of it. Both at once: a log that was read back or
+    /// is another OSD's has not reached so far by what it knows itself.
+    pub(crate) fn keep_from_now_on(&mut self, reach: LogReach, degraded: bool) {
+        (self.reach, self.degraded) = (reach, degraded);
         self.trim();
     }
 
@@ -402,7 +402,7 @@ mod tests {
     fn the_log_reaches_back_as_far_as_it_is_long() {
         let behind = log(&[1]);
         let mut authority = log(&[1, 2]);
-        authority.set_reach(LogReach { clean: 4, degraded: 6 });
+        authority.keep_from_now_on(LogReach { clean: 4, degraded: 6 }, false);
         extend(&mut authority, 1, &[3; 3]);
         check(&authority, &behind, Some(&[2, 3]));
         extend(&mut authority, 1, &[3]);
@@ -413,8 +413,7 @@ mod tests {
     fn a_degraded_group_remembers_more_and_a_forgotten_write_ends_the_memory() {
         let behind = log(&[1]);
         let mut authority = log(&[1]);
-        authority.set_reach(LogReach { clean: 4, degraded: 6 });
-        authority.set_degraded(true);
+        authority.keep_from_now_on(LogReach { clean: 4, degraded: 6 }, true);
         extend(&mut authority, 1, &[2; 6]);
         check(&authority, &behind, Some(&[2]));
         authority.append_forgotten(1, 1);

@@ -6,9 +6,10 @@ use crate::commit::RecoverySender;
 use crate::damage::Astray;
 use crate::disk::keys::{GroupRecord, HAS_LOST_PAGES, lack_key};
 use crate::disk::{LoadNext, LoadedGroup, Whole, transactions};
-use crate::ids::{IntervalId, OpId, OsdId, ShardId};
+use crate::ids::{IntervalId, OpId, OsdId, OsdSet, ShardId};
+use crate::message::Activation;
 use crate::pg::Pg;
-use crate::pg_log::{ChangedBytes, Divergence, LogEntry, PgLog};
+use crate::pg_log::{ChangedBytes, Divergence, LogEntry, LogReach, PgLog};
 use loadline_base::SlotId;
 use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
@@ -333,7 +334,7 @@ fn a_full_log_and_many_lacks_are_kept_on_a_small_disk() {
     let mut rig = Rig::new(16);
     let mut pg = Pg::new(ShardId::new(0));
     (pg.filling, pg.active_in) = (false, IntervalId { term: 1, epoch: 1 });
-    pg.log.set_degraded(true);
+    pg.log.keep_from_now_on(LogReach::default(), true);
     log_of(&mut pg, 1, 0..200);
     let common = pg.log.clone();
     // Writes that nobody else has.
@@ -382,7 +383,7 @@ fn a_full_log_and_many_lacks_are_kept_on_a_small_disk() {
     // A life on: the copy has everything, and its log is a short one.
     let mut pg = Pg::loaded(ShardId::new(0), rig.load().expect("it is there"));
     pg.lacks.clear();
-    pg.log.set_degraded(false);
+    pg.log.keep_from_now_on(LogReach::default(), false);
     rig.keep(pg.save(PG, bytes_max));
     let group = rig.load().expect("it is there");
     assert_eq!((group.entries.len(), group.lacks.len()), (250, 0));
@@ -397,7 +398,7 @@ fn a_copy_counts_as_whole_when_all_of_its_log_is_there() {
     let mut pg = Pg::new(ShardId::new(0));
     pg.gaps = Some(BTreeSet::new());
     rig.keep(pg.save(PG, bytes_max));
-    pg.log.set_degraded(true);
+    pg.log.keep_from_now_on(LogReach::default(), true);
     log_of(&mut pg, 1, 0..10_000);
     (pg.filling, pg.gaps) = (false, None);
     let told = rig.keep(pg.save(PG, bytes_max));
@@ -413,7 +414,7 @@ fn a_copy_counts_as_whole_when_all_of_its_log_is_there() {
 fn what_is_known_of_a_full_log_goes_and_comes_in_several_transactions() {
     let mut rig = Rig::new(16);
     let mut pg = Pg::new(ShardId::new(0));
-    pg.log.set_degraded(true);
+    pg.log.keep_from_now_on(LogReach::default(), true);
     for _ in 0..10_000 {
         log_of(&mut pg, 1, 7..8);
     }
@@ -571,6 +572,37 @@ fn what_is_here_as_the_log_tells_is_not_lacked() {
     };
     assert_eq!(group(false).lacks_indeed(), [OTHER, missed].into());
     assert_eq!(group(true).lacks_indeed(), [OBJECT, OTHER, missed].into());
+}
+
+/// An OSD whose log reaches further than is usual is opened again. (The first interval cut its log as far as logs reach where nobody has said anything,
+/// before it was told how far this one does.)
+#[test]
+fn a_log_that_reaches_further_than_is_usual_still_does_after_a_restart() {
+    let mut rig = Rig::new(16);
+    let reach = LogReach { clean: 2_000, degraded: 20_000 };
+    let mut pg = Pg::new(ShardId::new(0));
+    let osd = OsdId::new(0);
+    let interval = |interval| Activation {
+        interval,
+        term: 1,
+        acting: vec![osd],
+        copies: 1,
+        missing: Vec::new(),
+        damaged: Vec::new(),
+        asynchronous: OsdSet::EMPTY,
+        backfill: Vec::new(),
+        object_bytes: LENGTH,
+        recovery_priority: 0,
+        index_in_pool: 0,
+        log: None,
+        before: IntervalId::NEVER,
+    };
+    pg.begin(osd, reach, &interval(1));
+    log_of(&mut pg, 1, 0..1_500);
+    rig.keep(pg.save(PG, rig.transaction_bytes()));
+    let mut pg = Pg::loaded(ShardId::new(0), rig.load().expect("it is there"));
+    pg.begin(osd, reach, &interval(2));
+    assert_eq!(pg.log.entries().count(), 1_500);
 }
 
 /// Each write has the log flushed by the clock half a second later; the next checkpoint is minutes away.
