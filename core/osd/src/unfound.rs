@@ -11,6 +11,9 @@ use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+/// So many places of an object are kept apart at most, and one for each state of it. Whoever asks again and again for the same ones asks for few.
+const PLACES_MAX: usize = 64;
+
 /// What nobody could give when it was last looked for. An object stays here until it is found, so that whoever asks sees it also
 /// while it is looked for once more.
 #[derive(Clone, Debug, Default)]
@@ -117,6 +120,9 @@ impl Unfound {
             Some(known) => *known = BadPlace { is_told: known.is_told || bad.is_told, ..bad },
             None => places.push(bad),
         }
+        if places.len() > PLACES_MAX {
+            join_oldest(places);
+        }
     }
 
     /// A client's op has ended well. Whether that is the end of an object's bad places.
@@ -206,9 +212,29 @@ impl Unfound {
     }
 }
 
+/// Of the places that were looked for longest ago, two of one state of the object become one, from the first byte of both to the last. It has what was bad in
+/// either, so who asks for all of it gets nothing either, and it is good when all of it is.
+fn join_oldest(places: &mut Vec<BadPlace>) {
+    places.sort_by_key(|it| it.looked);
+    let fits = |one: &BadPlace, other: &BadPlace| {
+        one.place.at == other.place.at && one.is_told == other.is_told
+    };
+    let pair = (0..places.len()).find_map(|first| {
+        let later = (first + 1..places.len()).find(|it| fits(&places[first], &places[*it]))?;
+        Some((first, later))
+    });
+    let Some((first, later)) = pair else { return };
+    let AskedPlace { range, .. } = places.remove(later).place;
+    let joined = &mut places[first].place.range;
+    *joined = joined.start.min(range.start)..joined.end.max(range.end);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aside::Aside;
+    use crate::ids::{ClientId, OpId, PgId};
+    use crate::tenants::GivenOps;
 
     const OBJECT: ObjectNo = ObjectNo(3);
 
@@ -227,6 +253,42 @@ mod tests {
         unfound.insert(OBJECT);
         assert!(unfound.is_hopeless(OBJECT), "it was looked for in vain");
         unfound.remove(OBJECT);
+        assert_eq!(unfound.len(), 0);
+    }
+
+    /// Clients read an object in ranges of which no two are the same, over a page that is bad in all copies. (Each was kept, and each read looked through all
+    /// of them.)
+    #[test]
+    fn what_is_known_of_an_object_s_bad_places_is_bounded() {
+        let mut unfound = Unfound::default();
+        let place = |from: u64| AskedPlace { at: SnapshotNo::HEAD, range: from..8192 };
+        for from in 0..1_000 {
+            let is_news = unfound.refuse(Time::from_nanos(from), OBJECT, place(from));
+            assert_eq!(is_news, from == 0);
+        }
+        assert!(unfound.places[&OBJECT].len() <= 64, "{}", unfound.places[&OBJECT].len());
+        let now = Time::from_nanos(1_000);
+        let is_known = |from| unfound.was_looked_for(now, OBJECT, &place(from), Span::from_secs(1));
+        assert!((990..1_000).all(is_known), "those that were looked for last");
+        let ends = |unfound: &mut Unfound, offset: u32| {
+            unfound.went_well(&ClientOp {
+                id: OpId::NOBODYS,
+                client: ClientId::new(1),
+                kind: OpKind::Write,
+                traced: false,
+                background: false,
+                resent: false,
+                aside: Aside::NONE,
+                pg: PgId::new(0),
+                object: OBJECT,
+                offset,
+                length: 8192 - offset,
+                given: GivenOps::default(),
+            })
+        };
+        assert!(!ends(&mut unfound, 1), "its first byte may be bad");
+        assert_eq!(unfound.iter().collect::<Vec<_>>(), [OBJECT]);
+        assert!(ends(&mut unfound, 0));
         assert_eq!(unfound.len(), 0);
     }
 
