@@ -100,12 +100,12 @@ impl Cluster {
         (now, loss): (IntervalId, &mut Loss),
         fx: &mut OwnerEffects,
     ) {
-        if self.map.pg(pg).active_in == IntervalId::NEVER {
+        if self.map.pg(pg).served.interval == IntervalId::NEVER {
             return;
         }
         let left = self.left_of(pg, copies);
         let (active_in, member) = match left {
-            GroupRemains::All(osd) => (self.map.pg(pg).active_in, Some(osd)),
+            GroupRemains::All(osd) => (self.map.pg(pg).served.interval, Some(osd)),
             GroupRemains::Older(osd) => {
                 loss.older.push(pg);
                 (copies[&osd].state().active_in, Some(osd))
@@ -130,7 +130,8 @@ impl Cluster {
         }
         let state = self.map.pg_mut(pg);
         state.interval = state.interval.max(active_in.epoch);
-        state.active_in = active_in;
+        state.served.interval = active_in;
+        state.served.by = state.served.by.iter().filter(|osd| present.contains(*osd)).collect();
         state.acting.retain(|osd| present.contains(*osd));
         state.backfill.retain(|osd| present.contains(*osd));
         if state.acting.is_empty() {
@@ -147,7 +148,7 @@ impl Cluster {
         };
         let Some((osd, best)) = copies.max_by_key(age) else { return GroupRemains::Nothing };
         match !best.filling && !best.gaps {
-            true if best.active_in >= self.map.pg(pg).active_in => GroupRemains::All(osd),
+            true if best.active_in >= self.map.pg(pg).served.interval => GroupRemains::All(osd),
             true => GroupRemains::Older(osd),
             false => GroupRemains::Unfinished(osd),
         }

@@ -147,6 +147,13 @@ impl Cluster {
         durable.disks.stores.forget(osd);
         durable.disks.faults.remove(&osd);
         durable.settings.retain(|(scope, _), _| *scope != Scope::Osd(osd));
+        for pg in self.map.pgs().map(|(pg, _)| pg).collect::<Vec<_>>() {
+            self.map.pg_mut(pg).served.by.remove(osd);
+            // What it alone may have had is waited for no more.
+            if self.is_serving() && self.map.pg(pg).acting.is_empty() {
+                self.peer_pg(pg, fx);
+            }
+        }
         self.save_map(fx);
     }
 }

@@ -12,6 +12,7 @@
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::peering::{Copies, Peered, Peering, Rules, peer};
 use crate::seeking::Seeking;
+use crate::served::LastServed;
 use loadline_osd::{Activation, CopyReport, CopyState, Directive, OsdId, OsdSet, PgId, PgLog};
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,7 +133,8 @@ impl Cluster {
         let nothing = BTreeSet::new();
         let rules = Rules {
             copies: self.map.pool_of(pg).1.spec.copies as usize,
-            active_in: state.active_in,
+            active_in: state.served.interval,
+            served_by: self.may_bring_back(pg),
             stand_in: self.map.placement().stand_in(),
             sought: self.seeking.get(&pg).map_or(&nothing, Seeking::objects),
         };
@@ -162,7 +164,7 @@ impl Cluster {
             recovery_priority: spec.recovery_priority,
             index_in_pool: self.map.index_in_pool(pg),
             log,
-            before: self.map.pg(pg).active_in,
+            before: self.map.pg(pg).served.interval,
         });
         if activation.acting.is_empty() {
             return;
@@ -204,11 +206,29 @@ impl Cluster {
         }
     }
 
+    /// The present interval of a placement group, as the last one in which somebody served.
+    pub(crate) fn as_served_now(&self, pg: PgId) -> LastServed {
+        let state = self.map.pg(pg);
+        let by = state.acting.iter().copied().collect();
+        LastServed { interval: self.interval_id(state.interval), by }
+    }
+
+    /// Who may come back with what a placement group had in its last interval.
+    fn may_bring_back(&self, pg: PgId) -> OsdSet {
+        let by = self.map.pg(pg).served.by;
+        let is_one = |osd: &OsdId| !self.map.is_removed(*osd) && !self.is_given_up(*osd);
+        match by.is_empty() {
+            // Nobody knows who it was.
+            true => self.osds.ids().filter(is_one).collect(),
+            false => by.iter().filter(is_one).collect(),
+        }
+    }
+
     /// A placement group serves in its present interval from now on.
     pub(crate) fn serve(&mut self, pg: PgId, fx: &mut OwnerEffects) {
-        let id = self.interval_id(self.map.pg(pg).interval);
+        let served = self.as_served_now(pg);
         let state = self.map.pg_mut(pg);
-        (state.ready, state.active_in) = (true, id);
+        (state.ready, state.served) = (true, served);
         if let Some(primary) = state.acting.first() {
             fx.direct(*primary, Directive::Serve(pg, state.interval));
         }
@@ -444,7 +464,7 @@ mod tests {
         let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
         acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
         let (log, none, lost) = (PgLog::default(), BTreeSet::new(), BTreeSet::from([ObjectNo(1)]));
-        let active_in = talk.cluster.map.pg(PG).active_in;
+        let active_in = talk.cluster.map.pg(PG).served.interval;
         let outage = |lost_on: &[u32], gone: u32| {
             let copy = |osd: OsdId, _| {
                 let damaged = if lost_on.contains(&osd.get()) { &lost } else { &none };

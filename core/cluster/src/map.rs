@@ -4,8 +4,9 @@ use crate::codec::{MapRecord, OsdRecord, PgRecord};
 use crate::images::MEMBER_BITS;
 use crate::placement::Placement;
 use crate::pool::{PoolId, PoolSpec};
+use crate::served::LastServed;
 use loadline_base::IdVec;
-use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
+use loadline_osd::{OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
 
@@ -39,9 +40,8 @@ pub struct PgState {
     pub backfill: Vec<OsdId>,
     /// The epoch at which the present interval began; 0 before the first.
     pub interval: u32,
-    /// The last interval in which somebody served it. Whoever took part in it and lacked nothing has every write that
-    /// was ever acknowledged; nobody else is known to.
-    pub active_in: IntervalId,
+    /// The last interval in which somebody served it.
+    pub served: LastServed,
     /// Whether ops may be sent to who serves it: at once, or where the map is kept on disks, when the disks of all who
     /// take part and a quorum's map tell of the interval.
     pub ready: bool,
@@ -130,8 +130,8 @@ impl Map {
         for (id, pool) in &record.pools {
             map.put_pool(*id, pool.first_pg, pool.spec.clone());
             for (pg, stored) in map.pgs_of(*id).zip(&pool.pgs) {
-                let PgRecord { acting, backfill, interval, active_in } = stored.clone();
-                let state = PgState { acting, backfill, interval, active_in, ..PgState::default() };
+                let PgRecord { acting, backfill, interval, served } = stored.clone();
+                let state = PgState { acting, backfill, interval, served, ..PgState::default() };
                 *map.pg_mut(pg) = state;
             }
         }

@@ -26,6 +26,8 @@ pub(crate) struct Rules<'a> {
     pub copies: usize,
     /// The last interval in which somebody served the placement group; never, if it is new.
     pub active_in: IntervalId,
+    /// Who may come back with what it had then: those of its OSDs that still are some.
+    pub served_by: OsdSet,
     pub stand_in: StandIn,
     /// Objects that those who took part could not give.
     pub sought: &'a BTreeSet<ObjectNo>,
@@ -64,9 +66,7 @@ pub(crate) fn peer(
         let acting = up.iter().copied().filter(|osd| copies.runs(*osd)).collect();
         return Peered { acting, ..Peered::default() };
     }
-    let Some(Authority { osd: authority, copy: best, others }) =
-        copies.authority(acting, rules.active_in)
-    else {
+    let Some(Authority { osd: authority, copy: best, others }) = copies.authority(rules) else {
         return Peered::default();
     };
     // Where nobody has everything, nobody may be written past.
@@ -193,26 +193,26 @@ impl<'a> Copies<'a> {
     /// The copy that decides what was written: of those that took part in the last interval and lack nothing, all of
     /// which have every acknowledged write, the one that has most. If each lacks something, because blocks of several disks
     /// are bad, the one whose log tells most, as long as what it lacks may come from others.
-    fn authority(&self, acting: &[OsdId], active_in: IntervalId) -> Option<Authority<'a>> {
+    fn authority(&self, rules: &Rules<'_>) -> Option<Authority<'a>> {
         let copies = self.states.iter().filter_map(|(osd, copy)| Some((*osd, (*copy)?)));
         // A later interval than the map tells of was never served: its copies have what the one before it had. One that an
         // earlier owner began is not later, whatever its number.
         let eligible = |(_, copy): &(OsdId, CopyState<'_>)| {
-            !copy.filling && !copy.gaps && copy.active_in >= active_in
+            !copy.filling && !copy.gaps && copy.active_in >= rules.active_in
         };
         let (osd, copy) = copies.filter(eligible).max_by_key(|(osd, copy)| {
             let lacks = std::cmp::Reverse(copy.lacks.len());
             (copy.is_complete(), copy.log.head(), lacks, std::cmp::Reverse(*osd))
         })?;
-        let others = self.holders(osd, &copy, acting)?;
+        let others = self.holders(osd, &copy, rules.served_by)?;
         Some(Authority { osd, copy, others })
     }
 
     /// Who gives what a copy lacks. `None` if somebody who may have some of it does not run. What nobody has of those who
-    /// took part is lost, and the rest is not the worse for it. Who runs without a copy got another disk: what it had will not
+    /// served is lost, and the rest is not the worse for it. Who runs without a copy got another disk: what it had will not
     /// come back.
-    fn holders(&self, osd: OsdId, copy: &CopyState<'_>, acting: &[OsdId]) -> Option<Vec<OsdId>> {
-        let all_run = !acting.is_empty() && acting.iter().all(|osd| self.runs(*osd));
+    fn holders(&self, osd: OsdId, copy: &CopyState<'_>, served_by: OsdSet) -> Option<Vec<OsdId>> {
+        let all_run = served_by.iter().all(|osd| self.runs(osd));
         let others = self.missing_in_others(osd, copy);
         let mut holders = Vec::new();
         for object in copy.lacks {
@@ -366,7 +366,9 @@ mod tests {
         let ids = |ids: &[u32]| ids.iter().map(|id| osd(*id)).collect::<Vec<_>>();
         let active_in = if active_in == 0 { IntervalId::NEVER } else { now(active_in) };
         let sought = &BTreeSet::new();
-        let rules = Rules { copies: 3, active_in, stand_in, sought };
+        let last = if acting.is_empty() { up } else { acting };
+        let served_by = ids(last).into_iter().collect();
+        let rules = Rules { copies: 3, active_in, served_by, stand_in, sought };
         let peered = peer(&ids(up), &ids(acting), &Copies { states }, &rules);
         let numbers = |osds: &[OsdId]| osds.iter().map(|osd| osd.get()).collect::<Vec<_>>();
         let missing: Vec<(u32, usize)> =
@@ -478,8 +480,9 @@ mod tests {
             let states = (0..).map(osd).zip(copies.map(Some)).collect();
             let (active_in, stand_in) = (now(4), StandIn::NextMember);
             let sought = &BTreeSet::new();
-            let rules = Rules { copies: 3, active_in, stand_in, sought };
             let up = [0, 1, 2].map(osd);
+            let served_by = up.into_iter().collect();
+            let rules = Rules { copies: 3, active_in, served_by, stand_in, sought };
             let peered = peer(&up, &up, &Copies { states }, &rules);
             let numbers: Vec<u32> = peered.acting.iter().map(|osd| osd.get()).collect();
             assert_eq!(numbers, acting);

@@ -5,12 +5,13 @@ use crate::map::OsdState;
 use crate::pool::PoolSpec;
 use crate::router::tests::{READ, spec};
 use crate::router::{Target, room_for};
+use crate::served::LastServed;
 use crate::settings::{Enforcement, Settings};
 use crate::{IssuedOp, Placement};
 use loadline_base::{Bytes, Time};
 use loadline_device::Medium;
 use loadline_osd::{
-    AsideFor, Data, Directive, DiskRoom, IntervalId, Message, Notice, OpId, OpKind, OsdId, Policy,
+    AsideFor, Data, Directive, DiskRoom, Message, Notice, OpId, OpKind, OsdId, Policy,
 };
 use loadline_qos::LOADLINE_PRESET;
 use loadline_store::ObjectNo;
@@ -102,7 +103,7 @@ impl History {
             let notice = match directive {
                 Directive::Query(pg, number) => {
                     // As if nobody had ever served it: whoever runs has all that there is.
-                    self.cluster.map.pg_mut(pg).active_in = IntervalId::NEVER;
+                    self.cluster.map.pg_mut(pg).served = LastServed::default();
                     Notice::Copy(pg, number, None)
                 }
                 Directive::Activate(pg, activation) => Notice::Joined(pg, activation.interval),

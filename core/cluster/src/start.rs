@@ -339,12 +339,14 @@ impl Cluster {
     /// An interval counts as served as soon as a map that tells of it is written: who reads that map must believe it.
     fn pg_record(&self, pg: PgId) -> PgRecord {
         let state = self.map.pg(pg);
-        let served = state.is_activated();
         PgRecord {
             acting: state.acting.clone(),
             backfill: state.backfill.clone(),
             interval: state.interval,
-            active_in: if served { self.interval_id(state.interval) } else { state.active_in },
+            served: match state.is_activated() {
+                true => self.as_served_now(pg),
+                false => state.served,
+            },
         }
     }
 }

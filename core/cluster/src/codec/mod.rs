@@ -3,7 +3,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | `LOADLMAP` |
-//! | 8 | 4 | format version: 6; 1 to 5 are read |
+//! | 8 | 4 | format version: 7; 1 to 6 are read |
 //! | 12 | 4 | bytes of the whole record |
 //! | 16 | 16 | cluster id |
 //! | 32 | 8 | term of the owner that wrote it |
@@ -104,6 +104,8 @@ impl PoolRecord {
 impl PgRecord {
     fn is_sound(&self) -> bool {
         let is_set = |osds: &[OsdId]| osds.iter().collect::<BTreeSet<_>>().len() == osds.len();
-        is_set(&self.acting) && is_set(&self.backfill) && self.active_in.epoch <= self.interval
+        is_set(&self.acting)
+            && is_set(&self.backfill)
+            && self.served.interval.epoch <= self.interval
     }
 }

@@ -7,7 +7,8 @@
 //! | settings | 0 everything, 1 every OSD, or 2 and the OSD (4); option's name; value |
 //!
 //! A placement group is acting OSDs, OSDs being filled (each a count and the numbers, one byte each), interval (4), last
-//! interval in which it was served (4), and the term of the owner that began that one (8). Format 1 had no such terms; its
+//! interval in which it was served (4), and the term of the owner that began that one (8). Where others than the acting OSDs served in that one, the
+//! highest bit of their count is set, and who did follows at the end in the same way; until format 6 nobody told. Format 1 had no such terms; its
 //! owners left room between their epochs instead, so that 0 tells its intervals apart well enough. Format 2 did not tell
 //! what was promised to disks (none of them is older than 0), nor what was measured, and format 3 nothing of stores: each is learnt
 //! when its OSD serves. Until format 5 whoever was out was so by somebody's word.
@@ -19,12 +20,15 @@ use super::types::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord, VERSIO
 use crate::images::Images;
 use crate::pool::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Term};
+use crate::served::LastServed;
 use crate::settings::Scope;
 use loadline_base::Bytes;
 use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::paged::codec::{Reader, put_bytes};
 use loadline_store::paged::ids::StoreId;
 
+/// The last one that did not tell who served last where nobody, or somebody else, does now.
+const WITHOUT_SERVED_BY: u32 = 6;
 /// The last one that did not tell who is out until it is up.
 const WITHOUT_TAKEN_OUT: u32 = 5;
 /// The last one without the stores of OSDs.
@@ -39,6 +43,8 @@ const HEAD: usize = 16;
 /// The checksum at the end.
 const TAIL: usize = 4;
 
+/// Beside the count of acting OSDs: others served last.
+const OTHERS_SERVED: u8 = 0x80;
 const UP: u8 = 1;
 const IN: u8 = 2;
 const LOST: u8 = 4;
@@ -112,13 +118,21 @@ fn put_pool(out: &mut Vec<u8>, pool: PoolId, record: &PoolRecord) {
 }
 
 fn put_pg(out: &mut Vec<u8>, pg: &PgRecord, version: u32) {
-    let PgRecord { acting, backfill, interval, active_in } = pg;
+    let PgRecord { acting, backfill, interval, served } = pg;
+    let is_other = served.by != acting.iter().copied().collect();
+    let others = served.by.iter().collect::<Vec<_>>();
+    let others = Some(others).filter(|_| is_other && version > WITHOUT_SERVED_BY);
+    let at = out.len();
     put_osds(out, acting);
+    out[at] |= if others.is_some() { OTHERS_SERVED } else { 0 };
     put_osds(out, backfill);
     put_u32(out, *interval);
-    put_u32(out, active_in.epoch);
+    put_u32(out, served.interval.epoch);
     if version > WITHOUT_TERMS {
-        put_u64(out, active_in.term);
+        put_u64(out, served.interval.term);
+    }
+    if let Some(others) = others {
+        put_osds(out, &others);
     }
 }
 
@@ -227,10 +241,15 @@ fn read_pool(from: &mut Reader<'_>, version: u32) -> Option<(PoolId, PoolRecord)
 }
 
 fn read_pg(from: &mut Reader<'_>, version: u32) -> Option<PgRecord> {
-    let (acting, backfill) = (read_osds(from)?, read_osds(from)?);
+    let count = from.byte()?;
+    let told = if version > WITHOUT_SERVED_BY { count & OTHERS_SERVED } else { 0 };
+    let (acting, backfill) = (read_so_many(from, count ^ told)?, read_osds(from)?);
     let (interval, epoch) = (from.u32()?, from.u32()?);
     let term = if version > WITHOUT_TERMS { from.u64()? } else { 0 };
-    Some(PgRecord { acting, backfill, interval, active_in: IntervalId { term, epoch } })
+    let others = if told == 0 { acting.clone() } else { read_osds(from)? };
+    let served =
+        LastServed { interval: IntervalId { term, epoch }, by: others.into_iter().collect() };
+    Some(PgRecord { acting, backfill, interval, served })
 }
 
 fn read_scope(from: &mut Reader<'_>) -> Option<Scope> {
@@ -244,6 +263,10 @@ fn read_scope(from: &mut Reader<'_>) -> Option<Scope> {
 
 fn read_osds(from: &mut Reader<'_>) -> Option<Vec<OsdId>> {
     let count = from.byte()?;
+    read_so_many(from, count)
+}
+
+fn read_so_many(from: &mut Reader<'_>, count: u8) -> Option<Vec<OsdId>> {
     from.take(count.into())?.iter().map(|number| osd((*number).into())).collect()
 }
 

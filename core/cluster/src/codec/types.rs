@@ -3,14 +3,15 @@
 use crate::images::Images;
 use crate::pool::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Term};
+use crate::served::LastServed;
 use crate::settings::Scope;
 use loadline_base::Bytes;
-use loadline_osd::{IntervalId, OsdId, PgId};
+use loadline_osd::{OsdId, PgId};
 use loadline_store::paged::ids::StoreId;
 use std::collections::BTreeMap;
 
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 6;
+pub(super) const VERSION: u32 = 7;
 
 /// Everything about a cluster that must survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +97,6 @@ pub struct PgRecord {
     pub backfill: Vec<OsdId>,
     /// The epoch at which the last interval began; 0 before the first.
     pub interval: u32,
-    /// The last interval in which somebody served it; never, if it is new.
-    pub active_in: IntervalId,
+    /// The last interval in which somebody served it.
+    pub served: LastServed,
 }

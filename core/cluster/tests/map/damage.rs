@@ -1,10 +1,11 @@
 //! Damage, strangers and newer formats.
 
 use crate::{feed, sample};
+use loadline_cluster::LastServed;
 use loadline_cluster::codec::{MapError, MapRecord, OwnStores};
 use loadline_cluster::images::{ImageQos, JobWork};
 use loadline_cluster::quorum::Term;
-use loadline_osd::IntervalId;
+use loadline_osd::{IntervalId, OsdId, OsdSet};
 
 /// The first map of some size.
 fn record() -> (MapRecord, Vec<u8>) {
@@ -41,7 +42,7 @@ fn a_record_that_ends_early_or_late_is_refused() {
 #[test]
 fn the_head_stands_where_the_table_says() {
     let (record, bytes) = record();
-    assert_eq!(&bytes[..12], b"LOADLMAP\x06\0\0\0");
+    assert_eq!(&bytes[..12], b"LOADLMAP\x07\0\0\0");
     assert_eq!(bytes[12..16], (bytes.len() as u32).to_le_bytes());
     assert_eq!(bytes[16..32], record.cluster_id.to_le_bytes());
     assert_eq!(bytes[32..40], record.term.0.to_le_bytes());
@@ -63,18 +64,18 @@ fn what_is_wrong_is_said_in_one_sentence() {
     };
     check(b"LOADLINE........", "this is not a cluster map");
     check(
-        &feed::framed(7, b"whatever it is"),
-        "the cluster map has format 7 and this program knows 6: use a newer program",
+        &feed::framed(8, b"whatever it is"),
+        "the cluster map has format 8 and this program knows 7: use a newer program",
     );
     check(&feed::framed(0, body), "the cluster map is not valid: byte 8 means nothing there");
     check(
-        &feed::framed(6, &body[..20]),
+        &feed::framed(7, &body[..20]),
         "the cluster map is not valid: byte 32 means nothing there",
     );
     let longer = [body, &[0]].concat();
     let at = 16 + body.len();
     check(
-        &feed::framed(6, &longer),
+        &feed::framed(7, &longer),
         &format!("the cluster map is not valid: byte {at} means nothing there"),
     );
     let mut damaged = bytes.clone();
@@ -83,7 +84,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     let mut no_pools_given = body.to_vec();
     no_pools_given[52..56].fill(0);
     check(
-        &feed::framed(6, &no_pools_given),
+        &feed::framed(7, &no_pools_given),
         "the cluster map is not valid: its parts contradict each other",
     );
 }
@@ -102,9 +103,11 @@ fn the_first_format_is_read_and_written_as_the_present_one() {
     let body = [head.concat(), lists.concat()].concat();
     let record = MapRecord::decode(&feed::framed(1, &body)).expect("the first format is read");
     let pg = &record.pools.values().next().expect("a pool").pgs[0];
-    assert_eq!((pg.interval, pg.active_in), (7, IntervalId { term: 0, epoch: 5 }));
+    let by = OsdSet::one(OsdId::new(0));
+    let served = LastServed { interval: IntervalId { term: 0, epoch: 5 }, by };
+    assert_eq!((pg.interval, pg.served), (7, served));
     let again = record.encode();
-    assert_eq!(again[8], 6);
+    assert_eq!(again[8], 7);
     assert_eq!(MapRecord::decode(&again), Ok(record));
 }
 
@@ -121,7 +124,7 @@ fn the_second_format_is_read_and_written_as_the_present_one() {
     let record = MapRecord::decode(&feed::framed(2, &body)).expect("the second format is read");
     assert_eq!(record.osds.values().next().expect("an OSD").promised, Term(0));
     let again = record.encode();
-    assert_eq!(again[8], 6);
+    assert_eq!(again[8], 7);
     assert_eq!(MapRecord::decode(&again), Ok(record));
 }
 
@@ -139,8 +142,15 @@ fn the_third_format_is_read_and_written_as_the_present_one() {
     let osd = record.osds.values().next().expect("an OSD");
     assert_eq!((osd.promised, osd.measured_on, osd.stores), (Term(6), 8, OwnStores::default()));
     let again = record.encode();
-    assert_eq!(again[8], 6);
+    assert_eq!(again[8], 7);
     assert_eq!(MapRecord::decode(&again), Ok(record));
+}
+
+/// Until the sixth format nobody told of others who had served last than those who serve.
+fn serve_as_they_did(record: &mut MapRecord) {
+    for pg in record.pools.values_mut().flat_map(|pool| &mut pool.pgs) {
+        pg.served.by = pg.acting.iter().copied().collect();
+    }
 }
 
 /// The fourth format told nothing of what images are promised: nothing, by it.
@@ -152,6 +162,7 @@ fn the_fourth_format_is_read_and_written_as_the_present_one() {
         record.images.set_qos(name, ImageQos::default()).expect("the image exists");
     }
     record.osds.values_mut().for_each(|osd| osd.taken_out = false);
+    serve_as_they_did(&mut record);
     // So the formats differ in the number alone.
     let bytes = record.encode();
     let body = bytes[16..bytes.len() - 4].to_vec();
@@ -162,6 +173,7 @@ fn the_fourth_format_is_read_and_written_as_the_present_one() {
 #[test]
 fn the_fifth_format_is_read_and_written_as_the_present_one() {
     let (mut record, _) = record();
+    serve_as_they_did(&mut record);
     let mut of_fifth = |taken_out| {
         record.osds.values_mut().for_each(|osd| osd.taken_out = taken_out);
         let bytes = record.encode();
@@ -188,7 +200,7 @@ fn a_trim_that_was_written_down_is_read_and_left_out() {
     let trim = [&u64::MAX.to_le_bytes()[..], &numbers, &[2], &[7; 8]].concat();
     let more = (jobs + 1).to_le_bytes();
     let body = [&body[..at - 4], &more, &body[at..], &trim].concat();
-    assert_eq!(MapRecord::decode(&feed::framed(6, &body)), Ok(record));
+    assert_eq!(MapRecord::decode(&feed::framed(7, &body)), Ok(record));
 }
 
 /// Lengths and counts that promise more than there is cost nothing.

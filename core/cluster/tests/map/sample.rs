@@ -6,7 +6,7 @@ use loadline_cluster::codec::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRec
 use loadline_cluster::images::{ImageQos, Images, OBJECT_BYTES_MIN};
 use loadline_cluster::quorum::{Holders, Term};
 use loadline_cluster::settings::Scope;
-use loadline_cluster::{PoolId, PoolSpec};
+use loadline_cluster::{LastServed, PoolId, PoolSpec};
 use loadline_osd::{IntervalId, OsdId, PgId};
 use loadline_store::paged::ids::StoreId;
 use proptest::prelude::*;
@@ -69,9 +69,14 @@ fn some_pg(rng: &mut Rng, osds: u32) -> PgRecord {
     let mut members: Vec<OsdId> = (0..osds).map(OsdId::new).collect();
     members.rotate_left(rng.below(osds.into()) as usize);
     let backfill = members.split_off(rng.below(u64::from(osds) + 1) as usize);
-    let active_in = IntervalId { term: rng.next_u64(), epoch: rng.below(1 << 20) as u32 };
-    let interval = active_in.epoch + rng.below(9) as u32;
-    PgRecord { acting: members, backfill, interval, active_in }
+    let served_in = IntervalId { term: rng.next_u64(), epoch: rng.below(1 << 20) as u32 };
+    let interval = served_in.epoch + rng.below(9) as u32;
+    let by = match rng.below(2) {
+        0 => members.iter().copied().collect(),
+        _ => backfill.iter().copied().collect(),
+    };
+    let served = LastServed { interval: served_in, by };
+    PgRecord { acting: members, backfill, interval, served }
 }
 
 /// A table that some ops have led to; those that are refused are part of it.

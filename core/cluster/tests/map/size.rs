@@ -4,7 +4,7 @@ use loadline_base::Bytes;
 use loadline_cluster::codec::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord};
 use loadline_cluster::images::{Images, OBJECT_BYTES_DEFAULT};
 use loadline_cluster::quorum::{Holders, Term};
-use loadline_cluster::{PoolId, PoolSpec};
+use loadline_cluster::{LastServed, PoolId, PoolSpec};
 use loadline_osd::{OsdId, OsdSet, PgId};
 
 const PGS: u32 = 4096;
@@ -50,7 +50,12 @@ fn the_largest_host_fits_one_mib() {
         stores: OwnStores::default(),
     };
     let members = |pg: u32| (0..3).map(|copy| OsdId::new((pg + copy) % 64)).collect();
-    let pgs = (0..PGS).map(|pg| PgRecord { acting: members(pg), ..PgRecord::default() });
+    let pg = |pg| {
+        let acting: Vec<OsdId> = members(pg);
+        let served = LastServed { by: acting.iter().copied().collect(), ..LastServed::default() };
+        PgRecord { acting, served, ..PgRecord::default() }
+    };
+    let pgs = (0..PGS).map(pg);
     let spec = PoolSpec {
         name: name("pool", 0),
         pgs: PGS,

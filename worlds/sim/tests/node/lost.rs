@@ -106,6 +106,59 @@ fn what_it_was_before_is_what_counts_when_an_operator_says_so() {
     }
 }
 
+/// The disk that alone had the write was given up for another one, or removed, as it is said to be done. The others had waited for it, and went on waiting:
+/// what they lack by name might have come back, as far as anybody knew, and nobody served the group any more.
+#[test]
+fn a_disk_that_alone_had_the_last_write_is_not_waited_for_when_it_is_gone_for_good() {
+    for place in 0..3 {
+        for (is_removed, starts_anew) in
+            [(false, false), (false, true), (true, false), (true, true)]
+        {
+            let mut node = unfound(place);
+            let alone = (0..4).map(OsdId::new).find(|osd| holds_the_second(&mut node, *osd));
+            let alone = alone.expect("one has it");
+            node.take_down(alone);
+            let waits = |node: &Sim| {
+                let state = node.map().pg(PG);
+                state.acting.is_empty() && !state.ready
+            };
+            assert!(node.wait_until(waits));
+            if starts_anew {
+                let at = node.now();
+                node = start(at, node.crash(None, &mut Rng::new(8)));
+                node.take_down(alone);
+                assert!(node.wait_until(waits));
+            }
+            match is_removed {
+                // The last one's number would not be kept.
+                true if alone == OsdId::new(3) => continue,
+                true => {
+                    node.set_in(alone, false);
+                    node.change(|cluster, fx| cluster.remove_osd(alone, fx));
+                }
+                false => {
+                    node.replace(alone, fresh_disk(50));
+                    node.open(alone);
+                }
+            }
+            assert!(
+                node.wait_until(|node| node.unfound(PG).1.is_ok()),
+                "{place} {is_removed} {starts_anew}"
+            );
+            assert_eq!(node.give_up_unfound(), 1);
+            assert!(node.wait_until(is_whole));
+            assert!(read(&mut node) == Ok(contents(1)));
+        }
+    }
+}
+
+/// Whether an OSD's disk has pages of the second write.
+fn holds_the_second(node: &mut Sim, osd: OsdId) -> bool {
+    let image = node.disk(osd).image();
+    let is_second = |page: &[u8]| page[1..].iter().all(|it| *it == 2);
+    image.chunks(PAGE).any(is_second)
+}
+
 /// The power goes at any moment of it: then it is unfound as before, or what it was before the lost write.
 #[test]
 fn a_crash_while_it_is_given_up_leaves_one_or_the_other() {
