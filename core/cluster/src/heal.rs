@@ -141,9 +141,7 @@ impl Cluster {
         let is_elsewhere = |id: &PgId| {
             let pg = self.map.pg(*id);
             let copies = self.map.pool_of(*id).1.spec.copies as usize;
-            let others_are_whole = pg.lacking.iter().all(|lacking| lacking == osd);
-            let is_on_others = pg.acting.iter().any(|other| *other != osd);
-            pg.is_in_place(copies) && others_are_whole && is_on_others
+            pg.is_in_place(copies) && pg.lacking.iter().all(|lacking| lacking == osd)
         };
         match self.map.pgs().map(|(id, _)| id).find(|id| !is_elsewhere(id)) {
             Some(pg) => Err(NotHealed::OnlyCopy(pg)),
@@ -214,8 +212,9 @@ impl Cluster {
         if let Some(other) = healing.filling.iter().find(is_first) {
             return Err(NotHealed::After(other));
         }
-        match self.map.pgs().find(|(_, pg)| !pg.ready || !pg.is_whole()) {
-            Some((pg, _)) => Err(NotHealed::OnlyCopy(pg)),
+        let is_on_others = |pg: &PgId| self.map.pg(*pg).ready && self.is_whole_without(osd, *pg);
+        match self.map.pgs().map(|(pg, _)| pg).find(|pg| !is_on_others(pg)) {
+            Some(pg) => Err(NotHealed::OnlyCopy(pg)),
             None => Ok(()),
         }
     }

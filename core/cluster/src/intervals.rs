@@ -232,7 +232,8 @@ impl Cluster {
         if let Some(primary) = state.acting.first() {
             fx.direct(*primary, Directive::Serve(pg, state.interval));
         }
-        if self.map.pg(pg).clean {
+        let is_missing = self.seeking.get(&pg).is_some_and(Seeking::is_missing_any);
+        if self.map.pg(pg).clean && (!is_missing || self.away().is_empty()) {
             self.seeking.remove(&pg);
         }
         self.route_open_ops(pg, fx);
@@ -285,7 +286,10 @@ impl Cluster {
             return;
         }
         let up = self.up_osds();
-        let asks = self.seeking.entry(pg).or_default().found_nowhere(&objects, up);
+        let before = std::mem::take(&mut self.map.pg_mut(pg).unfound);
+        let seeking = self.seeking.entry(pg).or_default();
+        seeking.found(before.into_iter().filter(|object| !objects.contains(object)));
+        let asks = seeking.found_nowhere(&objects, up);
         self.map.pg_mut(pg).unfound = objects;
         if asks && !self.peering.contains_key(&pg) {
             self.map.next_epoch();
@@ -295,7 +299,8 @@ impl Cluster {
 
     /// An OSD has come that may have what could be read nowhere.
     pub(crate) fn seek_with(&mut self, pg: PgId, osd: OsdId, fx: &mut OwnerEffects) {
-        let is_missing = !self.map.pg(pg).unfound.is_empty();
+        let seeking = self.seeking.get(&pg).is_some_and(Seeking::is_missing_any);
+        let is_missing = seeking || !self.map.pg(pg).unfound.is_empty();
         if is_missing && !self.takes_part(osd, pg) && !self.peering.contains_key(&pg) {
             self.begin_interval(pg, fx);
         }
@@ -558,6 +563,69 @@ mod tests {
         assert_eq!(talk.cluster.may_hold_last_copy(gone), [PG]);
         talk.hear(acting[0], Notice::Lacking(PG, 3, OsdSet::one(OsdId::new(acting[1]))));
         assert_eq!(talk.cluster.may_hold_last_copy(gone), [], "the other one has it");
+    }
+
+    /// All who serve but one had lost pages, and that one went down. While the others were asked, the one that had gone counted as who has all, and it could
+    /// get another disk without a word.
+    #[test]
+    fn who_has_gone_is_not_who_has_all_while_the_others_are_asked() {
+        let mut talk = Talk::new();
+        (0..3).for_each(|osd| talk.answer(osd, 2));
+        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let others: OsdSet = acting[..2].iter().copied().map(OsdId::new).collect();
+        talk.hear(acting[0], Notice::Lacking(PG, 2, others));
+        talk.set_up(acting[2], false);
+        assert_eq!(talk.cluster.may_hold_last_copy(OsdId::new(acting[2])), [PG]);
+    }
+
+    /// Bytes were found by reads that nobody could read, which no disk tells. With the next interval that was forgotten, and an OSD that was down all the time, and
+    /// may have them, could get another disk without a word.
+    #[test]
+    fn what_reads_have_found_nowhere_may_be_on_who_is_down() {
+        let mut talk = Talk::new();
+        (0..3).for_each(|osd| talk.answer(osd, 2));
+        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        let gone = OsdId::new(acting[2]);
+        talk.set_up(acting[2], false);
+        acting[..2].iter().for_each(|osd| talk.answer(*osd, 3));
+        [1, 0].into_iter().for_each(|of| talk.hear(acting[of], Notice::Joined(PG, 3)));
+        talk.hear(acting[0], Notice::Unfound(PG, 3, vec![ObjectNo(1)]));
+        talk.set_up(acting[1], false);
+        // As if the copies told that they have all.
+        talk.cluster.map.pg_mut(PG).served = LastServed::default();
+        talk.answer(acting[0], 4);
+        talk.hear(acting[0], Notice::Joined(PG, 4));
+        assert!(talk.cluster.map.pg(PG).ready);
+        assert_eq!(talk.cluster.may_hold_last_copy(gone), [PG]);
+        // Every copy is where it should be, and one that left may be on who is down.
+        let mut talk = Talk::of(4);
+        (0..4).for_each(|osd| talk.answer(osd, 2));
+        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let fourth = (0..4).find(|osd| !acting.contains(osd)).expect("one has no copy");
+        talk.set_up(fourth, false);
+        talk.hear(acting[0], Notice::Unfound(PG, 2, vec![ObjectNo(1), ObjectNo(2)]));
+        let serve_anew = |talk: &mut Talk| {
+            talk.set_up(acting[1], false);
+            talk.set_up(acting[1], true);
+            talk.cluster.map.pg_mut(PG).served = LastServed::default();
+            let number = talk.cluster.map.pg(PG).interval;
+            acting.iter().for_each(|osd| talk.answer(*osd, number));
+            acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, number)));
+            assert!(talk.cluster.map.pg(PG).ready && talk.cluster.is_clean());
+            number
+        };
+        let number = serve_anew(&mut talk);
+        assert_eq!(talk.cluster.may_hold_last_copy(OsdId::new(fourth)), [PG]);
+        // One of them is found in an interval, and the other in the next.
+        talk.hear(acting[0], Notice::Unfound(PG, number, vec![ObjectNo(1), ObjectNo(2)]));
+        talk.hear(acting[0], Notice::Unfound(PG, number, vec![ObjectNo(2)]));
+        let number = serve_anew(&mut talk);
+        talk.hear(acting[0], Notice::Unfound(PG, number, vec![ObjectNo(2)]));
+        assert_eq!(talk.cluster.may_hold_last_copy(OsdId::new(fourth)), [PG]);
+        talk.hear(acting[0], Notice::Unfound(PG, number, vec![]));
+        assert_eq!(talk.cluster.may_hold_last_copy(OsdId::new(fourth)), []);
     }
 
     /// A copy that placement did not want had a page that two others lost in the middle of an interval. Nobody asked it, neither where it ran

@@ -48,15 +48,20 @@ impl Cluster {
         if !is_known && !self.map.pg(pg).had_unfound {
             return Err(NotLost::NoneUnfound);
         }
-        let may_come_back = |osd: &OsdId| {
-            !self.map.is_removed(*osd) && !self.map.osds()[*osd].up && !self.is_given_up(*osd)
-        };
-        let away: OsdSet = self.osds.ids().filter(may_come_back).collect();
+        let away = self.away();
         match away.is_empty() {
             false => Err(NotLost::MayComeBack(away)),
             true if is_known => Ok(()),
             true => Err(NotLost::LookedFor),
         }
+    }
+
+    /// Who is down, and may come back with what it has.
+    pub(crate) fn away(&self) -> OsdSet {
+        let may_come_back = |osd: &OsdId| {
+            !self.map.is_removed(*osd) && !self.map.osds()[*osd].up && !self.is_given_up(*osd)
+        };
+        self.osds.ids().filter(may_come_back).collect()
     }
 
     /// Gives up the unfound objects of a placement group: each is looked for once more, and becomes the newest that is left of it if

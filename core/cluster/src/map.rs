@@ -65,13 +65,6 @@ impl PgState {
         self.acting.first().copied().filter(|_| self.ready)
     }
 
-    /// Whether those who serve it have all of it, as far as is known: one lacks nothing, and nothing is unfound. Where each lacks something, nobody may
-    /// have looked yet whether another one gives it.
-    pub(crate) fn is_whole(&self) -> bool {
-        let has_all = |osd: &OsdId| !self.lacking.contains(*osd);
-        self.acting.iter().any(has_all) && self.unfound.is_empty() && !self.had_unfound
-    }
-
     /// Who takes part in it: whom an update reaches.
     pub(crate) fn members(&self) -> OsdSet {
         self.acting.iter().chain(&self.backfill).copied().collect()

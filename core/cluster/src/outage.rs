@@ -5,6 +5,7 @@ use crate::cluster::Cluster;
 use crate::map::PgState;
 use crate::peering::Peering;
 use crate::quorum::is_quorum;
+use crate::seeking::Seeking;
 use loadline_osd::{CopyState, OsdId, OsdSet, PgId};
 
 /// The placement groups that some OSDs serve, by what a stop of these OSDs makes of them.
@@ -101,8 +102,20 @@ impl Cluster {
         if self.map.osds()[osd].up || self.map.is_removed(osd) || self.is_given_up(osd) {
             return Vec::new();
         }
-        let lacking = self.map.pgs().filter(|(_, pg)| !pg.is_whole());
-        lacking.map(|(id, _)| id).collect()
+        let all = self.map.pgs().map(|(id, _)| id);
+        all.filter(|id| !self.is_whole_without(osd, *id)).collect()
+    }
+
+    /// Whether those of a placement group's servers who run, without this OSD, have all of it, as far as is known: one lacks nothing, and nothing is unfound.
+    /// Where each lacks something, nobody may have looked yet whether another one gives it.
+    pub(crate) fn is_whole_without(&self, osd: OsdId, id: PgId) -> bool {
+        let pg = self.map.pg(id);
+        // While the others are asked, who has gone is still named among those who served last.
+        let runs = |other: &OsdId| *other != osd && self.map.osds()[*other].up;
+        let has_all = |other: &OsdId| runs(other) && !pg.lacking.contains(*other);
+        let is_unfound = !pg.unfound.is_empty() || pg.had_unfound;
+        let is_sought = self.seeking.get(&id).is_some_and(Seeking::is_missing_any);
+        pg.acting.iter().any(has_all) && !is_unfound && !is_sought
     }
 
     /// `pool.group` as operators know it: the pool's number and, in hexadecimal, the group's own in its pool.

@@ -14,6 +14,8 @@ pub(crate) struct Seeking {
     strays: OsdSet,
     /// What was found nowhere since all was recovered last.
     objects: BTreeSet<ObjectNo>,
+    /// What of it was not found since then either.
+    missing: BTreeSet<ObjectNo>,
 }
 
 impl Seeking {
@@ -26,7 +28,21 @@ impl Seeking {
     pub(crate) fn found_nowhere(&mut self, objects: &[ObjectNo], up: OsdSet) -> bool {
         let before = self.objects.len();
         self.objects.extend(objects);
+        self.missing.extend(objects);
         self.objects.len() > before && self.strays.iter().any(|osd| up.contains(osd))
+    }
+
+    /// The same primary says no more of these that they are found nowhere.
+    pub(crate) fn found(&mut self, objects: impl Iterator<Item = ObjectNo>) {
+        for object in objects {
+            self.missing.remove(&object);
+        }
+    }
+
+    /// Whether something was found nowhere, as far as is known. No disk tells of what reads alone have found, and the primary of a later interval may not have
+    /// met it.
+    pub(crate) fn is_missing_any(&self) -> bool {
+        !self.missing.is_empty()
     }
 
     /// What is sought.
