@@ -297,11 +297,14 @@ impl Cluster {
         }
     }
 
-    /// An OSD has come that may have what could be read nowhere.
+    /// An OSD has come that may have what could be read nowhere, or will be found nowhere by those who take part.
     pub(crate) fn seek_with(&mut self, pg: PgId, osd: OsdId, fx: &mut OwnerEffects) {
-        let seeking = self.seeking.get(&pg).is_some_and(Seeking::is_missing_any);
-        let is_missing = seeking || !self.map.pg(pg).unfound.is_empty();
-        if is_missing && !self.takes_part(osd, pg) && !self.peering.contains_key(&pg) {
+        if self.takes_part(osd, pg) || self.peering.contains_key(&pg) {
+            return;
+        }
+        let seeking = self.seeking.entry(pg).or_default();
+        seeking.has_come(osd);
+        if seeking.is_missing_any() || !self.map.pg(pg).unfound.is_empty() {
             self.begin_interval(pg, fx);
         }
     }
@@ -657,6 +660,15 @@ mod tests {
         assert_eq!(talk.told(), []);
         talk.set_up(fourth, true);
         let number = talk.cluster.map.pg(PG).interval;
+        assert_eq!(talk.told(), asked(number));
+        // It was down when the interval began, and came into the middle of it.
+        let (mut talk, primary, fourth) = serving();
+        talk.set_up(fourth, false);
+        talk.set_up(fourth, true);
+        assert_eq!(talk.told(), []);
+        talk.hear(primary, unfound());
+        let number = talk.cluster.map.pg(PG).interval;
+        assert!(number > 2);
         assert_eq!(talk.told(), asked(number));
         // It was asked already, for that object.
         let (mut talk, primary, _) = serving();

@@ -3,14 +3,14 @@
 //! A primary asks none but those that take part. Another one that was kept may have what is missing, though the interval began without it
 //! because nothing was missing then: so all are asked once more, and whoever may have some of it takes part until all is recovered.
 
-use loadline_osd::OsdSet;
+use loadline_osd::{OsdId, OsdSet};
 use loadline_store::ObjectNo;
 use std::collections::BTreeSet;
 
 /// What is sought for one placement group, until all of it is recovered.
 #[derive(Debug, Default)]
 pub(crate) struct Seeking {
-    /// Who had a copy when all were asked last, and takes no part.
+    /// Who had a copy when all were asked last, or has come since and may have one, and takes no part.
     strays: OsdSet,
     /// What was found nowhere since all was recovered last.
     objects: BTreeSet<ObjectNo>,
@@ -22,6 +22,11 @@ impl Seeking {
     /// All have told their copies, and these take no part.
     pub(crate) fn asked(&mut self, strays: OsdSet) {
         self.strays = strays;
+    }
+
+    /// This one has come into the middle of an interval, and was not asked.
+    pub(crate) fn has_come(&mut self, osd: OsdId) {
+        self.strays.insert(osd);
     }
 
     /// These are found nowhere. Whether somebody is to be asked about one of them for the first time.
@@ -54,7 +59,6 @@ impl Seeking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_osd::OsdId;
 
     #[test]
     fn who_takes_no_part_is_asked_once_about_each_object() {
