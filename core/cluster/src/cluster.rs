@@ -12,7 +12,8 @@ use crate::router::{IssuedOp, Router, Target};
 use crate::seeking::Seeking;
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{
-    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable, Views,
+    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, OsdSet, PgId, Policy, TenantTable,
+    Views,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub struct Cluster {
     pub(crate) peering: BTreeMap<PgId, Peering>,
     /// Objects that could be read nowhere.
     pub(crate) seeking: BTreeMap<PgId, Seeking>,
+    /// Whose copies scrubs have found bad in something; groups of which all are good are not here.
+    pub(crate) found_bad: BTreeMap<PgId, OsdSet>,
     pub(crate) fullness: Fullness,
     /// What concerns the disks, where the OSDs have some.
     pub(crate) durable: Option<Durable>,
@@ -76,6 +79,7 @@ impl Cluster {
             router: Router::default(),
             peering: BTreeMap::new(),
             seeking: BTreeMap::new(),
+            found_bad: BTreeMap::new(),
             fullness: Fullness::default(),
             durable: None,
         }
@@ -136,6 +140,7 @@ impl Cluster {
             Notice::Activated(pg, interval) => self.activated(osd, pg, interval, fx),
             Notice::Unfound(pg, interval, objects) => self.unfound(pg, interval, objects, fx),
             Notice::Lacking(pg, interval, osds) => self.lacking(pg, interval, osds, fx),
+            Notice::FoundBad(pg, interval, osds) => self.found_bad(pg, interval, osds),
             Notice::Recovered(pg, interval) => self.recovered(pg, interval, fx),
             Notice::Identified(term) => self.identified(osd, term, fx),
             Notice::MapSaved(epoch) => self.map_saved(osd, epoch, fx),

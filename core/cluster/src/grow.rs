@@ -16,6 +16,15 @@ pub enum RemoveError {
     In(OsdId),
     /// Some data has not all of its copies where they should be; what is missing may be on this OSD only.
     NotClean,
+    /// Of some data every copy that is served is bad in something, by what a scrub or a client has read; this OSD may have it good.
+    NotWhole,
+}
+
+impl RemoveError {
+    /// Whether it says what an OSD may take with it, and not that it cannot be removed.
+    pub fn may_be_meant(self) -> bool {
+        matches!(self, RemoveError::NotClean | RemoveError::NotWhole)
+    }
 }
 
 impl fmt::Display for RemoveError {
@@ -25,6 +34,9 @@ impl fmt::Display for RemoveError {
             RemoveError::In(osd) => write!(f, "placement uses {osd}: take it out first"),
             RemoveError::NotClean => f.write_str(
                 "some copies are not where they should be yet: wait until all PGs are active+clean",
+            ),
+            RemoveError::NotWhole => f.write_str(
+                "of some PGs every copy that is served is bad in something: have them repaired first, with `loadline repair`",
             ),
         }
     }
@@ -86,7 +98,7 @@ impl Cluster {
         fx.direct(osd, Directive::Renew(Box::new((policy, options))));
     }
 
-    /// Whether an OSD can be forgotten. [`RemoveError::NotClean`] may be meant; nothing helps against the others.
+    /// Whether an OSD can be forgotten. [`RemoveError::may_be_meant`] tells whether somebody may want it all the same; nothing helps against the others.
     ///
     /// # Errors
     /// [`RemoveError`]
@@ -101,7 +113,11 @@ impl Cluster {
         let takes_part = self.map.pgs().any(|(_, pg)| {
             [&pg.up, &pg.acting, &pg.backfill].iter().any(|members| members.contains(&osd))
         });
-        if takes_part || !self.is_clean() { Err(RemoveError::NotClean) } else { Ok(()) }
+        match takes_part || !self.is_clean() {
+            true => Err(RemoveError::NotClean),
+            false if self.may_hold_last_copy(osd).is_empty() => Ok(()),
+            false => Err(RemoveError::NotWhole),
+        }
     }
 
     /// Forgets an OSD and what was stored for it. Its disk is left as it is, and its number waits for another disk; that of
@@ -111,7 +127,7 @@ impl Cluster {
     /// If the OSD runs, or placement uses it.
     pub fn remove_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
         let may = self.may_remove_osd(osd);
-        assert!(matches!(may, Ok(()) | Err(RemoveError::NotClean)), "{osd}: {may:?}");
+        assert!(may.is_ok() || may.is_err_and(RemoveError::may_be_meant), "{osd}: {may:?}");
         self.forget_osd(osd, fx);
     }
 

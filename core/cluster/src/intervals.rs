@@ -75,7 +75,7 @@ impl Cluster {
         }
     }
 
-    fn is_interval(&self, pg: PgId, number: u32) -> bool {
+    pub(crate) fn is_interval(&self, pg: PgId, number: u32) -> bool {
         self.map.has_pg(pg) && self.map.pg(pg).interval == number
     }
 

@@ -96,8 +96,8 @@ impl Cluster {
         }
     }
 
-    /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or all who do lack something, or
-    /// objects of theirs are not found anywhere.
+    /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or all who do lack something or were found bad in
+    /// something by a scrub, or objects of theirs are not found anywhere.
     pub fn may_hold_last_copy(&self, osd: OsdId) -> Vec<PgId> {
         if self.map.osds()[osd].up || self.map.is_removed(osd) || self.is_given_up(osd) {
             return Vec::new();
@@ -112,7 +112,9 @@ impl Cluster {
         let pg = self.map.pg(id);
         // While the others are asked, who has gone is still named among those who served last.
         let runs = |other: &OsdId| *other != osd && self.map.osds()[*other].up;
-        let has_all = |other: &OsdId| runs(other) && !pg.lacking.contains(*other);
+        let has_all = |other: &OsdId| {
+            runs(other) && !pg.lacking.contains(*other) && !self.was_found_bad(id, *other)
+        };
         let is_unfound = !pg.unfound.is_empty() || pg.had_unfound;
         let is_sought = self.seeking.get(&id).is_some_and(Seeking::is_missing_any);
         pg.acting.iter().any(has_all) && !is_unfound && !is_sought

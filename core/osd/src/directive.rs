@@ -85,6 +85,8 @@ pub enum Notice {
     /// This OSD leads the placement group in this interval, and these OSDs lack objects of it or pages of them, as far as was found out since the
     /// interval began.
     Lacking(PgId, u32, OsdSet),
+    /// This OSD leads the placement group in this interval, and of these OSDs' copies its scrubs have found something bad, and not found it good since.
+    FoundBad(PgId, u32, OsdSet),
     /// Every copy of this placement group is complete and nothing is in flight, as of this interval, which is to end now.
     Recovered(PgId, u32),
     /// Who this disk is is on it, with this term, and durable.

@@ -267,6 +267,8 @@ pub(crate) struct BadObjects {
     pub lost: BTreeMap<ObjectNo, OsdSet>,
     /// Who the owner of the map believes to lack something.
     pub told_lacking: OsdSet,
+    /// Whose copies it was told that scrubs have found bad in something; `None` if nothing was told in this interval.
+    pub told_found_bad: Option<OsdSet>,
 }
 
 /// Copies of an object of which no other is to be made.

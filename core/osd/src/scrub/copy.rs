@@ -64,6 +64,7 @@ impl Osd {
         let asked = own.and_then(|own| own.under_way.clone());
         let under_way = asked.or(told.under_way);
         self.scrub.records.insert(pg, ScrubRecord { under_way, ..told });
+        self.tell_found_bad(pg, fx);
         self.keep_scrub_record(now, pg);
         self.begin_scrubs(now, fx);
     }

@@ -15,6 +15,7 @@ use super::run::{ScrubPhase, ScrubRun, WriteMeets};
 use super::schedule::{ScrubHeld, ScrubTurns};
 use crate::access::{AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, ScrubRead};
+use crate::directive::Notice;
 use crate::disk::keep_scrubs;
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::{OpId, OsdId, OsdSet, PgId};
@@ -179,6 +180,7 @@ impl Osd {
                 self.send(osd, pg, Message::Scrub(ScrubMessage::Recall), fx);
             }
         }
+        self.tell_found_bad(pg, fx);
         if self.scrub.tick_at.is_none() {
             self.set_scrub_tick(now, fx);
         }
@@ -505,6 +507,7 @@ impl Osd {
         let (blocked, progress) = (run.take_blocked(), run.progress.clone());
         let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
         record.under_way = Some(progress);
+        self.tell_found_bad(pg, fx);
         for (osd, digests) in to_record {
             match osd == this {
                 true => self.record_digests(now, pg, digests),
@@ -577,6 +580,7 @@ impl Osd {
             under_way: None,
         };
         self.counters.scrub.ended += 1;
+        self.tell_found_bad(pg, fx);
         self.tell_scrub_record(self.other_members(pg), pg, fx);
         self.stop_scrub(now, pg, fx);
         if looks_closer {
@@ -643,6 +647,21 @@ impl Osd {
             let under_way = record.under_way.as_ref().map(|it| it.anew(OsdSet::EMPTY));
             let known = ScrubMessage::Known(Box::new(ScrubRecord { under_way, ..record.clone() }));
             self.send(osd, pg, Message::Scrub(known), fx);
+        }
+    }
+
+    /// Nobody lacks what a scrub has found bad and was not to repair, and a copy that is bad in something makes no other one needless: the owner of the map is told
+    /// whose are. It goes by what it was told before until this OSD knows of a scrub.
+    pub(super) fn tell_found_bad(&mut self, pg: PgId, fx: &mut Effects) {
+        let Some(record) = self.scrub.records.get(&pg).filter(|record| !record.is_new()) else {
+            return;
+        };
+        let Some(members) = self.primary(pg).map(Primary::members) else { return };
+        let (interval, bad) =
+            (self.pg(pg).map_or(0, |here| here.interval), record.found_bad(members));
+        let primary = self.primary_mut(pg).expect("it leads");
+        if primary.bad.told_found_bad.replace(bad) != Some(bad) {
+            fx.owner.push(Notice::FoundBad(pg, interval, bad));
         }
     }
 

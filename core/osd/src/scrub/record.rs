@@ -95,6 +95,14 @@ impl ScrubFindings {
         self
     }
 
+    /// Whose copies are bad in something: anybody's of these, where not all of it is named.
+    fn bad_copies(&self, members: OsdSet) -> OsdSet {
+        if self.inconsistent > self.named.len() as u64 {
+            return members;
+        }
+        self.named.iter().flat_map(|state| state.bad.iter().map(|(osd, _)| *osd)).collect()
+    }
+
     fn encode(&self, value: &mut Vec<u8>) {
         for word in [self.counts.shallow, self.counts.deep, self.inconsistent] {
             value.extend_from_slice(&word.to_le_bytes());
@@ -134,6 +142,13 @@ impl ScrubRecord {
     /// Whether it tells of no scrub, neither of one that has ended nor of one that is wanted.
     pub(crate) fn is_new(&self) -> bool {
         self.last.is_none() && self.under_way.is_none()
+    }
+
+    /// Of which of these members' copies something was found bad, and not found good since.
+    pub(crate) fn found_bad(&self, members: OsdSet) -> OsdSet {
+        let under_way = self.under_way.as_ref().map(|progress| &progress.findings);
+        let all = [Some(&self.findings), under_way].into_iter().flatten();
+        all.fold(OsdSet::EMPTY, |bad, findings| bad.with(findings.bad_copies(members)))
     }
 
     /// The bytes that a disk keeps whose values have so many at most: the last of the named states are left out where all do not fit.
@@ -338,6 +353,26 @@ mod tests {
         }
         assert_eq!(ScrubRecord::decode(&[&bytes[..], &[0]].concat()), None);
         assert_eq!(ScrubRecord::decode(&[&[3], &bytes[1..]].concat()), None);
+    }
+
+    #[test]
+    fn a_record_tells_whose_copies_are_bad_and_means_all_where_it_does_not_name_all() {
+        let members: OsdSet = (0..3).map(OsdId::new).collect();
+        let mut record = ScrubRecord::default();
+        assert_eq!(record.found_bad(members), OsdSet::EMPTY);
+        let mut some = findings();
+        some.named.truncate(1);
+        some.inconsistent = 1;
+        record.findings = some.clone();
+        assert_eq!(record.found_bad(members), OsdSet::one(OsdId::new(1)));
+        record.findings = findings();
+        assert_eq!(record.found_bad(members), members);
+        // What one has found so far that is under way counts too.
+        let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+        let progress = ScrubProgress::new(request, WallTime::from_unix_nanos(1), members);
+        let under_way = Some(ScrubProgress { findings: some, ..progress });
+        let record = ScrubRecord { under_way, ..ScrubRecord::default() };
+        assert_eq!(record.found_bad(members), OsdSet::one(OsdId::new(1)));
     }
 
     /// A record that named many states of many copies was larger than a value may be, and the store refused it: the OSD stopped.

@@ -403,7 +403,9 @@ impl Bench {
             Notice::Stopped(fault, _) => format!("{osd} stopped: {fault}"),
             Notice::Recovered(pg, interval) => format!("{pg} recovered in {interval}"),
             Notice::Lacking(_, _, osds) => return self.lacking = Some(*osds),
-            Notice::Joined(..) | Notice::Unfound(..) | Notice::Copy(..) => return,
+            Notice::Joined(..) | Notice::Unfound(..) | Notice::Copy(..) | Notice::FoundBad(..) => {
+                return;
+            }
             other => unreachable!("not of a direct store: {other:?}"),
         });
     }

@@ -8,10 +8,11 @@ mod opened_again;
 
 use crate::by_hand::OpenedStore;
 use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, is_whole, settings, sync, target};
+use crate::scrub::scrub_report;
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
 use loadline_cluster::{NotHealed, PoolId, PoolSpec, StartError};
-use loadline_osd::{Data, DiskFault, Notice, OpKind, OsdId, OsdSet};
+use loadline_osd::{Data, DiskFault, Notice, OpKind, OsdId, OsdSet, PgId, ScrubKind, ScrubRequest};
 use loadline_sim::Sim;
 use loadline_sim::disk::SimDisk;
 use loadline_store::ObjectNo;
@@ -359,10 +360,9 @@ fn the_only_copy_is_never_made_empty() {
     assert!(node.disk(victim).image()[8192..image.len() - 8192] == image[8192..image.len() - 8192]);
 }
 
-/// The copy that is left has lost a page around which a client wrote, and the damaged disk alone has it. It was made empty and filled from the other,
-/// and the page was gone on both.
-#[test]
-fn a_disk_that_alone_has_a_page_is_never_made_empty() {
+/// A node with two copies of everything, of which one object has one on osd.3 and another one on an OSD that cannot read a page of it any more, and
+/// has not met it yet. Answers the object, its group and that OSD.
+fn with_a_page_on_the_last_alone() -> (Sim, u64, PgId, OsdId) {
     const WHOLE: u32 = 64 << 10;
     let (at, disks) = written(2);
     let mut node = start(at, disks).expect("all are here");
@@ -375,8 +375,8 @@ fn a_disk_that_alone_has_a_page_is_never_made_empty() {
     let object = (0..OBJECTS).find(|object| is_on_the_last(&mut node, object));
     let object = object.expect("it has a copy of some");
     let pg = node.map().pg_of(PoolId::new(0), ObjectNo(object));
-    let (victim, acting) = (OsdId::new(3), node.map().pg(pg).acting.clone());
-    let other = *acting.iter().find(|osd| **osd != victim).expect("there are two");
+    let acting = node.map().pg(pg).acting.clone();
+    let other = *acting.iter().find(|osd| **osd != OsdId::new(3)).expect("there are two");
     // So much goes beside the log, and nothing of it is in memory after another start.
     write(&mut node, object, (0, WHOLE), 201);
     sync(&mut node);
@@ -389,21 +389,77 @@ fn a_disk_that_alone_has_a_page_is_never_made_empty() {
     let (first, _) = pages.clone().find(is_of_it).expect("it has the write");
     let place = first as u64 * u64::from(BLOCK);
     node.disk(other).rot(place..place + 1);
-    write(&mut node, object, (100, 50), 77);
-    assert!(!node.is_clean(), "the copy lacks the page, and nothing was given back yet");
-    let (at, mut disks) = (node.now(), node.crash(None, &mut Rng::new(6)));
+    (node, object, pg, other)
+}
+
+/// Starts from these disks, of which osd.3's is damaged, and sees that it is left as it is.
+fn leaves_the_last_as_it_is(at: Time, mut disks: Vec<SimDisk>, pg: PgId) -> Sim {
+    let victim = OsdId::new(3);
     damage(&mut disks[3]);
     let mut node = start(at, disks).expect("the others are enough");
-    let refused = Some(Err(NotHealed::OnlyCopy(pg)));
     for _ in 0..10_000 {
         assert!(node.heal_damaged(|_| unreachable!("it is left as it is")).is_empty());
         if !node.step() {
             break;
         }
     }
-    assert_eq!(node.may_heal(victim), refused);
-    assert_eq!(node.unfound(pg).0, [ObjectNo(object)], "an operator sees why");
+    assert_eq!(node.may_heal(victim), Some(Err(NotHealed::OnlyCopy(pg))));
     assert!(node.cluster().may_hold_last_copy(victim).contains(&pg));
+    node
+}
+
+/// The copy that is left has lost a page around which a client wrote, and the damaged disk alone has it. It was made empty and filled from the other,
+/// and the page was gone on both.
+#[test]
+fn a_disk_that_alone_has_a_page_is_never_made_empty() {
+    let (mut node, object, pg, _) = with_a_page_on_the_last_alone();
+    write(&mut node, object, (100, 50), 77);
+    assert!(!node.is_clean(), "the copy lacks the page, and nothing was given back yet");
+    let (at, disks) = (node.now(), node.crash(None, &mut Rng::new(6)));
+    let node = leaves_the_last_as_it_is(at, disks, pg);
+    assert_eq!(node.unfound(pg).0, [ObjectNo(object)], "an operator sees why");
+}
+
+fn scrub(node: &mut Sim, pg: PgId, request: ScrubRequest) {
+    assert!(node.change(|cluster, fx| cluster.scrub(pg, request, fx)), "{pg} serves");
+    let is_over = |node: &mut Sim| {
+        let record = scrub_report(node, pg).record;
+        record.last.is_some() && record.under_way.is_none()
+    };
+    while !is_over(node) || !is_whole(node) {
+        assert!(node.step(), "the scrub ends");
+    }
+    sync(node);
+}
+
+/// A deep scrub had found the other copy bad, and was not asked to repair it: no client had met it, and so nobody lacked anything. The disk with the good one
+/// was made empty, as soon as it was damaged or a page of its store was bad, and filled from what nobody could read.
+#[test]
+fn a_disk_is_never_made_empty_while_a_scrub_says_that_it_alone_is_good() {
+    let deep = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+    let (mut node, _, pg, other) = with_a_page_on_the_last_alone();
+    scrub(&mut node, pg, deep);
+    let findings = scrub_report(&mut node, pg).record.findings;
+    let bad: Vec<OsdId> = findings.named[0].bad.iter().map(|(osd, _)| *osd).collect();
+    assert_eq!((findings.inconsistent, bad, node.is_clean()), (1, vec![other], true));
+    let finds_a_page = |node: &mut Sim, osd: OsdId| {
+        for life in 0..3 {
+            let notice = Notice::Rotten(PageNo(7));
+            node.change(|cluster, fx| cluster.heard(osd, life, notice, fx));
+        }
+    };
+    let victim = OsdId::new(3);
+    finds_a_page(&mut node, victim);
+    assert_eq!(node.take_rotten_down(), None);
+    let (at, disks) = (node.now(), node.crash(None, &mut Rng::new(6)));
+    leaves_the_last_as_it_is(at, disks.clone(), pg);
+    // Whose copy is bad is known after a start too, until it is repaired.
+    let mut node = start(at, disks).expect("all are here");
+    assert!(node.wait_until(is_whole));
+    finds_a_page(&mut node, victim);
+    assert_eq!(node.take_rotten_down(), None);
+    scrub(&mut node, pg, ScrubRequest { repairs: true, ..deep });
+    assert_eq!(node.take_rotten_down(), Some(victim));
 }
 
 #[test]

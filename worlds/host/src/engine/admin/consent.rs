@@ -111,11 +111,14 @@ impl HostNode {
     fn cost_of_removal(&mut self, osd: OsdId) -> Option<String> {
         self.known_osd(osd).ok()?;
         let error = self.node.cluster().may_remove_osd(osd).err()?;
-        if error != RemoveError::NotClean {
+        if !error.may_be_meant() {
             return None;
         }
         let unclean = self.node.cluster().map().pgs().filter(|(_, state)| !state.clean);
-        let unclean: Vec<PgId> = unclean.map(|(pg, _)| pg).collect();
+        let unclean: Vec<PgId> = match error {
+            RemoveError::NotWhole => self.node.cluster().may_hold_last_copy(osd),
+            _ => unclean.map(|(pg, _)| pg).collect(),
+        };
         let named = self.named(&unclean).unwrap_or_else(|| "PGs that it serves".to_owned());
         Some(format!("{error}; {osd}'s disk may hold what is missing of {named}"))
     }

@@ -8,8 +8,8 @@ use crate::admin::api::{AdminAnswer, AdminRefusal, OkToStop, OsdMove, OsdRow, Os
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
 use loadline_base::Bytes;
+use loadline_cluster::OsdState;
 use loadline_cluster::settings::Scope;
-use loadline_cluster::{OsdState, RemoveError};
 use loadline_osd::{DiskSpace, OsdId, PgId};
 use loadline_store::paged::LogMode;
 
@@ -167,8 +167,10 @@ impl Engine {
         self.host.known_osd(osd)?;
         match self.host.node.cluster().may_remove_osd(osd) {
             // Whoever asked has been told which groups it may cost, or none.
-            Ok(()) | Err(RemoveError::NotClean) => {}
-            Err(error) => return Err(AdminRefusal::conflict(error.to_string())),
+            Err(error) if !error.may_be_meant() => {
+                return Err(AdminRefusal::conflict(error.to_string()));
+            }
+            _ => {}
         }
         self.host.take_changes()?;
         if let Some(why) = self.busy_disk(osd) {
