@@ -333,15 +333,18 @@ fn recovery(preset: &Preset) -> Vec<OptionSpec> {
             "the same while a copy lacks something; who has missed more is filled by backfill",
             "Ceph's default",
         ),
-        OptionSpec::time(
+        // Without a pause, what is found nowhere would be looked for without one.
+        OptionSpec::seconds(
             "osd_recovery_retry_interval",
             30.0,
+            0.1..=86_400.0,
             "before a refused recovery asks again",
             "qos.md 9.2",
         ),
-        OptionSpec::time(
+        OptionSpec::seconds(
             "osd_backfill_retry_interval",
             30.0,
+            0.1..=86_400.0,
             "before a refused backfill asks again",
             "qos.md 9.2",
         ),

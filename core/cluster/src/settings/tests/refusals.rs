@@ -114,6 +114,16 @@ fn what_is_not_a_value_is_refused() {
         "osd_recovery_max_chunk cannot be `1 KiB`: it takes values from 4 KiB to 1 GiB",
     );
     check(
+        "osd_recovery_retry_interval",
+        "0",
+        "osd_recovery_retry_interval cannot be `0`: it takes values from 100 ms to 86400 s",
+    );
+    check(
+        "osd_backfill_retry_interval",
+        "0",
+        "osd_backfill_retry_interval cannot be `0`: it takes values from 100 ms to 86400 s",
+    );
+    check(
         "osd_mclock_profile",
         "fast",
         "osd_mclock_profile cannot be `fast`: it takes one of balanced, high_client_ops, high_recovery_ops, custom",
