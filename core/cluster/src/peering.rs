@@ -193,6 +193,9 @@ impl<'a> Copies<'a> {
     /// The copy that decides what was written: of those that took part in the last interval and lack nothing, all of
     /// which have every acknowledged write, the one that has most. If each lacks something, because blocks of several disks
     /// are bad, the one whose log tells most, as long as what it lacks may come from others.
+    ///
+    /// A longer log counts even where its copy has lost pages of what it tells of, and a shorter one has all of the object as it was before: an OSD may have
+    /// gone with a write in its device's cache, a flush been answered by the other one alone, and the power gone before a map told of that.
     fn authority(&self, rules: &Rules<'_>) -> Option<Authority<'a>> {
         let copies = self.states.iter().filter_map(|(osd, copy)| Some((*osd, (*copy)?)));
         // A later interval than the map tells of was never served: its copies have what the one before it had. One that an
