@@ -24,8 +24,6 @@ pub(crate) enum Failure {
     /// The output says what was found, and this code how bad it is.
     #[cfg(feature = "ceph")]
     Found(u8),
-    /// Whoever reads the output has gone, which is no failure of ours.
-    ReaderGone,
 }
 
 impl Failure {
@@ -48,7 +46,6 @@ impl Failure {
             Failure::Said => return ExitCode::FAILURE,
             #[cfg(feature = "ceph")]
             Failure::Found(code) => return ExitCode::from(code),
-            Failure::ReaderGone => return ExitCode::SUCCESS,
         };
         let text = match in_json {
             true => error_in_json(&text, code),
@@ -93,14 +90,5 @@ impl From<SessionError> for Failure {
 impl From<ReportError> for Failure {
     fn from(error: ReportError) -> Failure {
         Failure::Environment(error.to_string())
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-            _ => Failure::Environment(format!("cannot write the output: {}", why(&error))),
-        }
     }
 }

@@ -16,7 +16,7 @@ use loadline_kv::{
 };
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 pub(crate) fn carry_out(command: KvCommand) -> Result<(), Failure> {
@@ -57,7 +57,7 @@ fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
         return show::json(&json!({ "key": key, "value": value }));
     }
     match value {
-        Some(value) => print_line(&value),
+        Some(value) => show::is_read(&[&value[..], b"\n"].concat()).map(drop),
         None => Err(Failure::Environment(format!("keyspace {} has no key {key}", of.keyspace))),
     }
 }
@@ -65,7 +65,10 @@ fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
 fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(), Failure> {
     let mut given = Vec::new();
     match value {
-        "-" => drop(io::stdin().lock().read_to_end(&mut given)?),
+        "-" => {
+            let read = io::stdin().lock().read_to_end(&mut given);
+            read.map_err(|error| Failure::unreadable(Path::new("-"), &error))?;
+        }
         value => given.extend_from_slice(value.as_bytes()),
     }
     let (db, keyspace) = open_keyspace(of, true)?;
@@ -108,7 +111,9 @@ fn scan(args: ScanArgs) -> Result<(), Failure> {
     }
     for pair in found {
         let (key, value) = pair?;
-        print_line(&[&key[..], b"\t", &value].concat())?;
+        if !show::is_read(&[&key[..], b"\t", &value, b"\n"].concat())? {
+            break;
+        }
     }
     Ok(())
 }
@@ -186,14 +191,6 @@ fn told(in_json: bool, keys: u64, line: &str) -> Result<(), Failure> {
     }
 }
 
-/// Bytes as they are, with an end of line behind them.
-fn print_line(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.write_all(b"\n")?;
-    Ok(out.flush()?)
-}
-
 /// Bytes for a JSON object: text, or an object with their digits where they are none.
 fn shown(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
@@ -235,7 +232,7 @@ impl From<BackupError> for Failure {
             BackupError::Stream(_) | BackupError::CopyDamaged => {
                 Failure::Damaged(error.to_string())
             }
-            BackupError::Io(error) => error.into(),
+            BackupError::Io(_) => Failure::Environment(error.to_string()),
         }
     }
 }

@@ -2,14 +2,30 @@
 
 use crate::failure::Failure;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use loadline_host::why;
 use serde_json::Value;
 use std::io::{self, Write};
 
-/// Prints text as it is.
+/// Prints text as it is. Where whoever reads it has gone, that is no failure, and no success either: what the command found
+/// out decides its exit code.
 pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    is_read(text.as_bytes()).map(drop)
+}
+
+/// Prints bytes as they are. False where whoever reads them has gone: nothing more needs to be made for them.
+///
+/// # Errors
+///
+/// [`Failure::Environment`] if they cannot be written for another reason, such as a full disk.
+pub(crate) fn is_read(bytes: &[u8]) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            Err(Failure::Environment(format!("cannot write the output: {}", why(&error))))
+        }
+    }
 }
 
 /// Prints a line beside the output: how far something is, or a warning. Where nobody reads that, the work goes on.

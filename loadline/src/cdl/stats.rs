@@ -67,9 +67,10 @@ pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
     }
     let mut text = Vec::new();
     match args.terse {
-        true => statistics.write_terse(&mut text, &args.head)?,
-        false => statistics.write_text(&mut text)?,
+        true => statistics.write_terse(&mut text, &args.head),
+        false => statistics.write_text(&mut text),
     }
+    .expect("memory takes what is written to it");
     let mut text = String::from_utf8_lossy(&text).into_owned();
     text += &fine_text(args, &statistics);
     show::text(&text)

@@ -33,8 +33,8 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
         }
         #[expect(clippy::disallowed_methods, reason = "a person watches in real time")]
         std::thread::sleep(LOOK);
-        if !clears {
-            show::text("\n")?;
+        if !clears && !show::is_read(b"\n")? {
+            return Ok(());
         }
     }
 }

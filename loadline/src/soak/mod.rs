@@ -71,10 +71,10 @@ pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
         });
     });
     let state = soak.state.into_inner().expect("no thread of a soak panics and goes on");
-    report(&state.counts, args)?;
+    let told = report(&state.counts, args);
     match state.failed {
         Some((replay, lives, faults)) => Err(failed(&replay, lives, faults, args)?),
-        None => Ok(()),
+        None => told,
     }
 }
 
