@@ -191,10 +191,20 @@ impl Node {
     }
 
     /// The same where it may not end well; answers how it ended, and its log.
-    pub(crate) fn terminated(mut self) -> (ExitStatus, String) {
-        output("kill", &["-TERM", &self.process_id().to_string()]);
+    pub(crate) fn terminated(self) -> (ExitStatus, String) {
+        self.ended_by("TERM")
+    }
+
+    /// The same by another signal.
+    pub(crate) fn ended_by(mut self, signal: &str) -> (ExitStatus, String) {
+        self.send(signal);
         let status = self.child.wait().expect("a child can be waited for");
         (status, self.log())
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn send(&self, signal: &str) {
+        output("kill", &[&format!("-{signal}"), &self.process_id().to_string()]);
     }
 
     pub(crate) fn assert_alive(&mut self) {

@@ -187,3 +187,17 @@ fn what_was_answered_is_durable_though_an_op_cannot_end() {
     }
     node.stop();
 }
+
+/// A terminal that was closed killed the node in the middle of its work, where it ends every other command in order. Under `nohup` a
+/// node outlives it.
+#[test]
+fn the_end_of_its_terminal_stops_a_node_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("node");
+    let (status, log) = Node::start(&dir, &SMALL).ended_by("HUP");
+    assert!(status.success(), "{status}:\n{log}");
+    let node = Node::start_under(&["nohup"], &dir, &SMALL);
+    node.send("HUP");
+    assert!(node.status()["health"].is_object(), "it serves");
+    node.stop();
+}

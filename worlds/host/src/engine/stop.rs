@@ -37,6 +37,8 @@ impl Engine {
         tracing::info!(?signal, "asked to stop");
         match self.stopping {
             Stopping::No => self.begin_stop(),
+            // The end of one terminal is told twice, by the shell and by the kernel, and nobody has lost patience.
+            _ if signal == Signal::HangUp => {}
             _ => {
                 tracing::warn!("asked again: stopping at once, without waiting for open ops");
                 let has_synced =

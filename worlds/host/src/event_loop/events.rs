@@ -140,6 +140,8 @@ pub enum Signal {
     Terminate,
     /// SIGINT, as from Ctrl-C.
     Interrupt,
+    /// SIGHUP: the terminal has gone.
+    HangUp,
 }
 
 /// What a call is for, as it travels through the backend and back.

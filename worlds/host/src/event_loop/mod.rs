@@ -23,3 +23,4 @@ pub use options::{BackendChoice, ListenAt, ListenError, LoopError, LoopOptions, 
 use readiness::Readiness;
 pub use run::Loop;
 use signals::Signals;
+pub use signals::outlives_its_terminal;

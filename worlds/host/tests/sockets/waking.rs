@@ -2,7 +2,7 @@
 
 use crate::server::{backends, new_loop};
 use loadline_base::{Span, Time};
-use loadline_host::{Loop, LoopEvent, Mailbox, Signal};
+use loadline_host::{Loop, LoopEvent, Mailbox, Signal, outlives_its_terminal};
 use std::process::Command;
 use std::thread;
 
@@ -50,7 +50,7 @@ fn a_turn_ends_when_its_time_has_come() {
     }
 }
 
-/// Both signals in one test, since they go to the whole process.
+/// All signals in one test, since they go to the whole process.
 #[test]
 fn signals_are_told_instead_of_fatal() {
     for backend in backends() {
@@ -60,8 +60,13 @@ fn signals_are_told_instead_of_fatal() {
         for (name, signal) in [
             ("-TERM", Signal::Terminate),
             ("-INT", Signal::Interrupt),
+            ("-HUP", Signal::HangUp),
             ("-TERM", Signal::Terminate),
         ] {
+            // A test that `nohup` runs is not told.
+            if signal == Signal::HangUp && outlives_its_terminal() {
+                continue;
+            }
             kill(name);
             assert_eq!(next_signal(&mut turns), signal);
         }
