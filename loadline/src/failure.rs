@@ -2,7 +2,7 @@
 
 use loadline_host::why;
 use loadline_report::ReportError;
-use loadline_study::{FolderError, InputError, SessionError};
+use loadline_study::{FolderError, InputError, RunError, SessionError};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::Path;
@@ -82,6 +82,7 @@ impl From<SessionError> for Failure {
         match error {
             SessionError::Folder(error) => error.into(),
             SessionError::Interrupted => Failure::Interrupted("interrupted".to_owned()),
+            SessionError::Run(RunError::Failed { .. }) => Failure::Environment(error.to_string()),
             other => Failure::Input(other.to_string()),
         }
     }
@@ -90,5 +91,22 @@ impl From<SessionError> for Failure {
 impl From<ReportError> for Failure {
     fn from(error: ReportError) -> Failure {
         Failure::Environment(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A real run that its disk or its node had failed ended with the code of something typed wrong.
+    #[test]
+    fn a_run_that_the_machine_failed_is_not_of_what_was_typed() {
+        let failed = |error: RunError| Failure::from(SessionError::Run(error));
+        let (setup, reason) = ("balanced".to_owned(), "the node ended".to_owned());
+        let by_machine = failed(RunError::Failed { setup: setup.clone(), reason });
+        assert!(matches!(by_machine, Failure::Environment(_)), "{by_machine:?}");
+        let limit = loadline_base::Span::from_secs(1);
+        let by_limit = failed(RunError::NeverEnded { setup, limit, left: 3 });
+        assert!(matches!(by_limit, Failure::Input(_)), "{by_limit:?}");
     }
 }

@@ -3,9 +3,12 @@
 mod program;
 
 use program::{loadline, text};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A store of the tool's own, which holds keys and objects.
 const OWN: &str = "fsync/log/0";
@@ -148,4 +151,34 @@ fn random_lives_and_their_replay_are_told() {
     assert!(report["cuts"].as_u64() > Some(0) && report["events"].as_u64() > Some(100));
     assert!(folder.join("kept/data.img").exists());
     check(folder, "--seconds 1 --jobs 1 --seed 5", 0, "restarts judged");
+}
+
+/// Ctrl-C was told as if the whole time had been searched.
+#[test]
+fn a_search_that_is_interrupted_says_so() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    command.args(["soak", "--seconds", "3600", "--jobs", "1"]).stdout(Stdio::piped());
+    let search = command.stderr(Stdio::piped()).spawn().expect("the program starts");
+    wait_until_caught(&search);
+    kill_process(Pid::from_child(&search), Signal::INT).expect("it is told");
+    let output = search.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr).lines().last(), Some("interrupted"));
+    assert!(text(&output.stdout).contains("restarts judged"), "what it did is told");
+}
+
+/// Waits until a process is told of SIGINT, which ends it before.
+#[expect(clippy::disallowed_methods, reason = "another process takes its time")]
+fn wait_until_caught(process: &Child) {
+    for _ in 0..15_000 {
+        let path = format!("/proc/{}/status", process.id());
+        let status = fs::read_to_string(path).expect("it is not waited for yet");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = u64::from_str_radix(mask.expect("the kernel tells it").trim(), 16);
+        if mask.expect("hexadecimal digits") >> (Signal::INT.as_raw() - 1) & 1 == 1 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("signals are not caught within 300 s");
 }

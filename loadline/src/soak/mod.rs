@@ -74,6 +74,9 @@ pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
     let told = report(&state.counts, args);
     match state.failed {
         Some((replay, lives, faults)) => Err(failed(&replay, lives, faults, args)?),
+        None if soak.stop.load(Ordering::Relaxed) => {
+            Err(Failure::Interrupted("interrupted".to_owned()))
+        }
         None => told,
     }
 }
