@@ -29,6 +29,11 @@ pub(crate) fn command() -> Result<CliCommand, ExitCode> {
     Cli::try_parse().map(|cli| cli.command).map_err(|error| refuse(&error))
 }
 
+/// The words of the command as they were typed, for people to read: a part that is no text is replaced, as no command hangs on it.
+pub(crate) fn words() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
+}
+
 /// Whether the answer is for a program. Asked also where the rest of the line cannot be understood.
 pub(crate) fn wants_json() -> bool {
     std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
@@ -60,7 +65,7 @@ fn negative(error: &clap::Error) -> Option<String> {
             .strip_prefix('-')
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     // The parser takes a line's letters one by one.
-    let whole = std::env::args().find(|argument| argument.starts_with(typed.as_str()));
+    let whole = words().find(|argument| argument.starts_with(typed.as_str()));
     let typed = whole.as_ref().unwrap_or(typed);
     is_negative.then(|| {
         format!("`{typed}` is negative, and no number or size here can be: give one of at least 0")
@@ -72,7 +77,7 @@ fn left_out(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    let before = std::env::args().skip(1).take_while(|argument| argument != typed);
+    let before = words().skip(1).take_while(|argument| argument != typed);
     let above = before.filter(|argument| !argument.starts_with('-')).last().unwrap_or_default();
     let feature = feature_of(&above, typed).filter(|feature| !is_built(feature))?;
     Some(format!(

@@ -1,7 +1,9 @@
 //! The program as people and scripts meet it: what it prints, what it refuses, how it ends.
 
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -437,4 +439,26 @@ fn a_command_goes_on_where_nobody_reads_its_progress() {
     drop(run.stderr.take());
     assert!(run.wait().unwrap().success());
     assert!(folder.path().join("o/report.html").is_file(), "it came to its end");
+}
+
+/// A folder's name that is no text ended the program: before a study's first run, and instead of the sentence about what was typed.
+#[test]
+fn names_need_not_be_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = OsStr::from_bytes(b"o\xff");
+    let run = |before: &[&str], behind: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+        command.args(before).arg(name).args(behind).current_dir(folder.path());
+        command.output().expect("the program starts")
+    };
+    let study = ["study", "run", "cdl-classes", "--quick", "--setups", "neither", "--out"];
+    let output = run(&study, &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let manifest = fs::read_to_string(folder.path().join(name).join("manifest.json")).unwrap();
+    assert!(manifest.contains("--setups neither --out o\u{fffd}"), "{manifest}");
+    let output = run(&["image", "create", "--dir"], &["vol", "--size", "-5GiB"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("`-5GiB` is negative"), "{}", stderr(&output));
+    let output = run(&["image", "--dir"], &["frobnicate"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
 use crate::study::rfc3339;
+use crate::typed;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_base::{Bytes, Span};
 use loadline_measure::{
@@ -74,7 +75,7 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
     let from = Provenance {
         name: out.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into()),
         when,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: typed::words().collect::<Vec<_>>().join(" "),
         host: format!("{} ({} cores), {}", host.cpu, host.cores, host.kernel),
         medium: args.medium.map(Into::into),
     };

@@ -204,7 +204,7 @@ fn facts(workers: u32) -> RunFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: Some(env!("LOADLINE_COMMIT").to_owned()),
         host: Host::here(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: typed::words().collect::<Vec<_>>().join(" "),
         started_at: rfc3339(SystemTime::now()),
         jobs: workers,
         ..RunFacts::default()
