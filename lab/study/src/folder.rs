@@ -7,7 +7,7 @@ use crate::result::{StudyResult, VERSION};
 use loadline_host::why;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,12 @@ pub enum FolderError {
         path.display()
     )]
     OtherForm {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Somebody else makes runs in it.
+    #[error("another `loadline study run` is at work in {}; wait for its end, or take another --out", path.display())]
+    Busy {
         /// The folder.
         path: PathBuf,
     },
@@ -145,17 +151,11 @@ impl RunFolder {
         self.write_whole("trace.json", &trace.to_string())
     }
 
-    /// Every whole record. A line that a kill cut short is not there yet, and is taken out of the file, so
-    /// that the next record begins on a line of its own.
+    /// Every whole record. A line without its end is not there yet: somebody is writing it, or a kill has cut it short.
     pub fn records(&self) -> Result<Vec<RunRecord>, FolderError> {
         let path = self.path.join("runs.jsonl");
         let Some(text) = read_if_there(&path)? else { return Ok(Vec::new()) };
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
-            let file = OpenOptions::new().write(true).open(&path);
-            file.and_then(|file| file.set_len(whole as u64))
-                .map_err(|source| self.unwritable("runs.jsonl", source))?;
-        }
+        let whole = whole_lines(&text);
         let record = |line: &str| {
             serde_json::from_str(line).map_err(|error| FolderError::Foreign {
                 path: path.clone(),
@@ -163,6 +163,28 @@ impl RunFolder {
             })
         };
         text[..whole].lines().map(record).collect()
+    }
+
+    /// Takes the records for a writer of their own. What a kill cut short is taken out of them, so that the next one begins on a
+    /// line of its own: of a line whose writer is at work that would leave nothing.
+    ///
+    /// # Errors
+    /// [`FolderError::Busy`] while somebody else has them.
+    pub(crate) fn claim(&self) -> Result<RecordsClaim, FolderError> {
+        let path = self.path.join("runs.jsonl");
+        let unwritable = |source| self.unwritable("runs.jsonl", source);
+        let options = OpenOptions::new().create(true).read(true).append(true).open(&path);
+        let file = options.map_err(unwritable)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => FolderError::Busy { path: self.path.clone() },
+            TryLockError::Error(source) => unwritable(source),
+        })?;
+        let text = read_if_there(&path)?.unwrap_or_default();
+        let whole = whole_lines(&text);
+        if whole < text.len() {
+            file.set_len(whole as u64).map_err(unwritable)?;
+        }
+        Ok(RecordsClaim(file))
     }
 
     /// Adds a record; when this returns, it is on disk.
@@ -199,6 +221,15 @@ impl RunFolder {
     }
 }
 
+/// Records that nobody else writes as long as this lives.
+#[derive(Debug)]
+pub(crate) struct RecordsClaim(#[expect(dead_code, reason = "it is the lock")] File);
+
+/// Bytes up to the last end of a line.
+fn whole_lines(text: &str) -> usize {
+    text.rfind('\n').map_or(0, |end| end + 1)
+}
+
 /// Writes a file, whole or not at all: a full disk leaves what was there before.
 ///
 /// # Errors
@@ -233,20 +264,55 @@ fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {
 mod tests {
     use super::*;
 
+    fn record(seed: u64) -> RunRecord {
+        RunRecord { seed, ..RunRecord::default() }
+    }
+
+    fn seeds(folder: &RunFolder) -> Vec<u64> {
+        folder.records().unwrap().iter().map(|record| record.seed).collect()
+    }
+
     /// A kill leaves a part of a line, and the next record must not be written behind it.
     #[test]
     fn a_record_that_was_cut_short_is_taken_out() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::at(place.path());
-        let record = |seed| RunRecord { seed, ..RunRecord::default() };
         folder.append(&record(1)).unwrap();
         let file = place.path().join("runs.jsonl");
         let whole = fs::read_to_string(&file).unwrap();
         fs::write(&file, format!("{whole}{}", &whole[..whole.len() / 2])).unwrap();
-        let seeds =
-            || -> Vec<u64> { folder.records().unwrap().iter().map(|record| record.seed).collect() };
-        assert_eq!(seeds(), [1]);
+        assert_eq!(seeds(&folder), [1]);
+        let _claim = folder.claim().unwrap();
         folder.append(&record(2)).unwrap();
-        assert_eq!(seeds(), [1, 2]);
+        assert_eq!(seeds(&folder), [1, 2]);
+    }
+
+    /// `study report` looked at a study that was under way, met the first half of a record, and cut the file there; by then the record
+    /// could be whole.
+    #[test]
+    fn a_reader_leaves_the_record_that_is_being_written() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::at(place.path());
+        folder.append(&record(1)).unwrap();
+        let file = place.path().join("runs.jsonl");
+        let line = fs::read_to_string(&file).unwrap();
+        let (begin, rest) = line.split_at(line.len() / 2);
+        let mut writer = OpenOptions::new().append(true).open(&file).unwrap();
+        writer.write_all(begin.as_bytes()).unwrap();
+        assert_eq!(seeds(&folder), [1]);
+        writer.write_all(rest.as_bytes()).unwrap();
+        assert_eq!(seeds(&folder), [1, 1]);
+    }
+
+    /// A second run in the folder cut the record that the first one was writing.
+    #[test]
+    fn records_have_one_writer() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::at(place.path());
+        let claim = folder.claim().unwrap();
+        let refused = folder.claim().unwrap_err();
+        assert!(refused.to_string().contains("is at work in"), "{refused}");
+        drop(claim);
+        folder.claim().unwrap();
     }
 }

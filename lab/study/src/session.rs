@@ -3,7 +3,7 @@
 use crate::conclude::conclude;
 use crate::execute::{Advance, ExecuteError, RunEvent, execute};
 use crate::facts::RunFacts;
-use crate::folder::{FolderError, Manifest, RunFolder};
+use crate::folder::{FolderError, Manifest, RecordsClaim, RunFolder};
 use crate::input::InputError;
 use crate::inputs::Inputs;
 use crate::job::Job;
@@ -44,6 +44,9 @@ pub struct Session {
     records: Vec<RunRecord>,
     /// Setups that were asked for and whose runs were not all made.
     left_out: Vec<String>,
+    /// Whoever opened it to make runs has it alone.
+    #[expect(dead_code, reason = "it is held")]
+    claim: Option<RecordsClaim>,
 }
 
 /// Why a sitting did not come to its end.
@@ -89,13 +92,16 @@ impl Session {
         if before.as_ref().is_some_and(|before| !before.is_about(&inputs_hash, order.seed)) {
             return Err(SessionError::OtherInputs(folder.path().to_owned()));
         }
-        let records: Vec<RunRecord> = folder.records()?;
-        let recorded = |job: &Job| records.iter().any(|record| record.key == job.key);
+        let before_claim = folder.records()?;
+        let recorded = |job: &Job| before_claim.iter().any(|record| record.key == job.key);
         let lacks_runs = !plan(&study, &request).iter().all(recorded);
         if lacks_runs {
             study.before_runs(facts.jobs)?;
         }
         folder.create()?;
+        let claim = folder.claim()?;
+        // Whoever had it until then may have added some.
+        let records = folder.records()?;
         if lacks_runs {
             // It is of fewer runs than are asked for, and nobody could tell once the manifest asks for more.
             folder.remove_result()?;
@@ -118,7 +124,8 @@ impl Session {
             busy_seconds,
         };
         folder.write_manifest(&manifest)?;
-        Ok(Session { study, request, folder, manifest, records, left_out: Vec::new() })
+        let (left_out, claim) = (Vec::new(), Some(claim));
+        Ok(Session { study, request, folder, manifest, records, left_out, claim })
     }
 
     /// Opens a folder to read it again; everything comes from the folder. Where somebody asked for more setups and interrupted their
@@ -139,8 +146,8 @@ impl Session {
         };
         let (study, request) = order.resolve()?;
         let records = folder.records()?;
-        let left_out = Vec::new();
-        let mut session = Session { study, request, folder, manifest, records, left_out };
+        let (left_out, claim) = (Vec::new(), None);
+        let mut session = Session { study, request, folder, manifest, records, left_out, claim };
         session.leave_out_unfinished();
         Ok(session)
     }

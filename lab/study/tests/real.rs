@@ -217,6 +217,7 @@ fn an_interrupted_run_leaves_a_usable_folder_and_no_files() {
     let outcome = session.run(1, &stop, |_| stop.store(true, Ordering::Relaxed));
     assert!(matches!(outcome, Err(SessionError::Interrupted)), "{outcome:?}");
     assert_eq!(fs::read_dir(disks.path()).unwrap().count(), 0, "the files are gone");
+    drop(session);
     let session = open(out.path(), order()).unwrap();
     assert_eq!(session.missing().len(), 1);
 }

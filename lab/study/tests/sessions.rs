@@ -140,7 +140,9 @@ fn an_interrupted_study_says_so_and_keeps_what_is_done() {
     assert!(session.missing().len() < all);
     let error = session.conclude().unwrap_err().to_string();
     assert!(error.contains("of its runs; `loadline study run` with the same arguments"), "{error}");
-    assert_eq!(run(folder.path(), order("baseline,WPQ(Def)"), 1), session.missing().len());
+    let missing = session.missing().len();
+    drop(session);
+    assert_eq!(run(folder.path(), order("baseline,WPQ(Def)"), 1), missing);
 }
 
 /// Somebody asked for more setups in a finished folder and interrupted that: what was finished could not be read any more.
