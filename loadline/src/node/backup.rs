@@ -13,7 +13,7 @@ use serde_json::json;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A copy came to nothing: by the node, or by the file.
 enum CopyFailure {
@@ -138,7 +138,8 @@ fn open<'a>(
     name: &SnapshotName,
     question: BlockQuestion<'a>,
 ) -> Result<Export<'a>, Failure> {
-    let socket = node.folder().join("nbd.sock");
+    let nobody = || Failure::Environment("the node serves no NBD at a Unix socket".to_owned());
+    let socket = PathBuf::from(node.places()?.nbd.ok_or_else(nobody)?);
     Export::open(&socket, &name.to_string(), question).map_err(|error| match error {
         ExportError::Broken(error) if is_nobody(&error) => {
             Failure::from(ClientError::NobodyAnswers { socket })

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::Command;
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// `loadline metrics`
 pub(crate) fn metrics(args: &NodeArgs) -> Result<(), Failure> {
@@ -18,14 +19,15 @@ pub(crate) fn metrics(args: &NodeArgs) -> Result<(), Failure> {
 
 /// `loadline page`: the address with the token, for whoever may read the node's folder.
 pub(crate) fn page(args: &PageArgs) -> Result<(), Failure> {
-    let path = args.node.folder().join("page.json");
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        Failure::Environment(format!(
-            "{}: cannot be read: {}; a node has a page if it is started with `--page 127.0.0.1:7480`",
-            path.display(),
-            loadline_host::why(&error)
-        ))
-    })?;
+    let none = || {
+        Failure::Environment(
+            "this one has no page; a node has a page if it is started with `--page 127.0.0.1:7480`"
+                .to_owned(),
+        )
+    };
+    let path = PathBuf::from(args.node.places()?.page.ok_or_else(none)?);
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| Failure::unreadable(&path, &error))?;
     let found: Option<Value> = serde_json::from_str(&text).ok();
     let part = |name: &str| found.as_ref()?.get(name)?.as_str().map(str::to_owned);
     let (Some(url), Some(token)) = (part("url"), part("token")) else {

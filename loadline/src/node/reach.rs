@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
-use loadline_host::admin::api::{Command, Done, RefusalKind};
+use loadline_host::admin::api::{Command, Done, NodePlaces, RefusalKind};
 use loadline_host::admin::{Client, ClientError};
 use serde::de::DeserializeOwned;
 use std::env;
@@ -32,16 +32,21 @@ pub(crate) fn default_dir() -> PathBuf {
 
 impl NodeArgs {
     pub(super) fn connect(&self) -> Result<Client, Failure> {
-        let in_folder = || self.dir.clone().unwrap_or_else(default_dir).join("admin.sock");
-        let socket = self.socket.clone().unwrap_or_else(in_folder);
-        Ok(Client::connect(&socket)?)
+        Ok(Client::connect(&self.admin())?)
     }
 
-    /// The node's folder.
-    pub(super) fn folder(&self) -> PathBuf {
-        let of_socket = self.socket.as_ref().and_then(|socket| socket.parent());
-        let folder = of_socket.map(PathBuf::from).or_else(|| self.dir.clone());
-        folder.unwrap_or_else(default_dir)
+    /// Where its admin socket is.
+    fn admin(&self) -> PathBuf {
+        let in_folder = || self.dir.clone().unwrap_or_else(default_dir).join("admin.sock");
+        self.socket.clone().unwrap_or_else(in_folder)
+    }
+
+    /// Where the node is met beside its admin socket, as seen from here.
+    pub(super) fn places(&self) -> Result<NodePlaces, Failure> {
+        let told: NodePlaces = self.connect()?.ask(&Command::NodePlaces)?;
+        let admin = self.admin();
+        let seen = |path: String| admin.with_file_name(path).display().to_string();
+        Ok(NodePlaces { nbd: told.nbd.map(seen), page: told.page.map(seen) })
     }
 
     /// Whether it was said which node is meant.

@@ -35,8 +35,6 @@ fn a_node_is_found_by_folder_or_socket() {
     let nowhere =
         "no node answers at nowhere/admin.sock: start one with `loadline serve --dir nowhere`";
     check(&node, &["status", "--dir", "nowhere"], 1, nowhere);
-    let nowhere =
-        "no node answers at nowhere/nbd.sock: start one with `loadline serve --dir nowhere`";
     check(&node, &["image", "diff", "v@a", "v@b", "--dir", "nowhere"], 1, nowhere);
     check(&node, &["status", "--dir", "a", "--socket", "b"], 2, "cannot be used with");
 }

@@ -12,6 +12,7 @@ mod loops;
 mod monitoring;
 mod node;
 mod page;
+mod places;
 mod pools_and_images;
 mod scrub;
 mod settings;

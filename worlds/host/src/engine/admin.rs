@@ -15,6 +15,7 @@ mod new_disk;
 mod osds;
 mod pg_states;
 mod pgs;
+mod places;
 mod pools;
 mod scrub_round;
 mod scrubs;

@@ -235,7 +235,6 @@ impl Engine {
         self.doors.opened(listener, Speaks::Admin);
         tracing::info!(at = %self.host.config.admin, "admin");
         if let Some(page) = self.host.config.page.clone() {
-            self.admin.page_token = page.write_token().map_err(BootError::Token)?;
             let at = ListenAt::Tcp(page.at);
             let listener = self.host.world.listen(&at)?;
             self.doors.opened(listener, Speaks::Page);
@@ -250,6 +249,7 @@ impl Engine {
         self.settle();
         while !ready(self) {
             if self.is_stopping() {
+            self.admin.page_token = page.write_token().map_err(BootError::Token)?;
                 return Err(BootError::Stopped);
             }
             self.turn(&mut happenings);

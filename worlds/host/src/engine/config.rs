@@ -122,6 +122,11 @@ impl PageSpec {
         writeln!(file, "{page}")?;
         Ok(token.into())
     }
+
+    /// Takes the address and the token away: the page is no more. What cannot be removed is written anew at the next start.
+    pub(super) fn remove_token(&self) {
+        let _ = fs::remove_file(&self.token_file);
+    }
 }
 
 /// One OSD's disk.

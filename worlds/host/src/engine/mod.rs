@@ -134,11 +134,11 @@ impl Engine {
     pub fn run(&mut self) -> Result<(), NotDurable> {
         let mut happenings = Vec::new();
         loop {
-            match self.stopping {
-                Stopping::Done { has_synced: true } => return Ok(()),
-                Stopping::Done { has_synced: false } => return Err(NotDurable),
-                _ => self.turn(&mut happenings),
+            if let Stopping::Done { has_synced } = self.stopping {
+                self.host.config.page.iter().for_each(PageSpec::remove_token);
+                return if has_synced { Ok(()) } else { Err(NotDurable) };
             }
+            self.turn(&mut happenings);
         }
     }
 

@@ -11,6 +11,9 @@ verbs! {
     /// How the node is.
     Status: Get ["status"]
         -> Status, "health, OSDs, PGs by state, copies, rates, `memory` by who holds it, `connections`", "status";
+    /// Where it is met beside here: its socket for NBD, and the file that tells its page's address and token. Relative paths go by the
+    /// folder of the admin socket.
+    NodePlaces: Get ["places"] -> NodePlaces, "`nbd`, `page`, each `null` where there is none", "page";
 
     /// All OSDs.
     OsdList: Get ["osd"] -> Osds, "`osds`", "osd list";

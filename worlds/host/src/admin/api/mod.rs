@@ -34,8 +34,8 @@ pub use scrubs::{
 };
 pub use status::{
     BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress, FareRow, GateRow, Health,
-    HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, PgCount, RecoveryPace, Status,
-    TrimProgress,
+    HealthLevel, ImageUse, MemoryUse, NodePlaces, ObjectCounts, OsdCounts, PgCount, RecoveryPace,
+    Status, TrimProgress,
 };
 pub use tables::{
     Added, AlteredValue, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel,
@@ -58,6 +58,8 @@ pub enum AdminAnswer {
     Added(Added),
     /// How the node is.
     Status(Box<Status>),
+    /// Where it is met.
+    Places(NodePlaces),
     /// The OSDs.
     Osds(Osds),
     /// The pools.

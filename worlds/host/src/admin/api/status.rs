@@ -47,6 +47,16 @@ pub struct Status {
     pub connections: ConnectionCounts,
 }
 
+/// Where a node is met beside its admin socket. What lies in or below that socket's folder is told by a relative path, which holds wherever
+/// that folder is seen, as from outside a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodePlaces {
+    /// The Unix socket for NBD.
+    pub nbd: Option<String>,
+    /// The file with the page's address and token.
+    pub page: Option<String>,
+}
+
 /// Whether anything needs attention, and what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {

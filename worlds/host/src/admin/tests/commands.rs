@@ -115,6 +115,7 @@ fn config_commands(option: &str) -> Vec<Command> {
 pub(super) fn every_command(name: &str, other: &str) -> Vec<Command> {
     let mut commands = vec![
         Command::Status,
+        Command::NodePlaces,
         Command::Profile,
         Command::Metrics,
         Command::Live,

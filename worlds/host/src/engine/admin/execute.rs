@@ -80,6 +80,7 @@ impl Engine {
     fn carry_command_out(&mut self, ticket: Ticket, command: Command) -> Executed {
         match command {
             Command::Status => now(self.status()),
+            Command::NodePlaces => now(self.host.places()),
             Command::OsdList => now(self.host.osd_list()),
             Command::OsdMove { osd, step } => self.osd_move(ticket, osd, step),
             Command::OsdAdd { disk } => self.osd_add(ticket, disk),
