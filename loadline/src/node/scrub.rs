@@ -7,17 +7,18 @@ use super::reach::NodeArgs;
 use super::{duration, size};
 use crate::failure::Failure;
 use crate::show;
+use loadline_host::admin::ClientError;
 use loadline_host::admin::api::{
-    BadCopy, Command, ConfigChanged, InconsistentRow, InconsistentStates, ScrubHow, ScrubRound,
-    ScrubRow, Scrubbing, Scrubs, ValueAsked, ValueLevel, Who,
+    BadCopy, Command, ConfigChanged, ConfigRow, ConfigRows, InconsistentRow, InconsistentStates,
+    RefusalKind, ScrubHow, ScrubRound, ScrubRow, Scrubbing, Scrubs, ValueAsked, ValueLevel, Who,
 };
 
 pub(crate) fn carry_out(args: ScrubArgs) -> Result<(), Failure> {
     match args.command {
         ScrubSubcommand::Start(what) => begin(&args.node, ScrubHow::Scrub, what),
         ScrubSubcommand::Deep(what) => begin(&args.node, ScrubHow::DeepScrub, what),
-        ScrubSubcommand::Pause => pause(&args.node, true),
-        ScrubSubcommand::Resume => pause(&args.node, false),
+        ScrubSubcommand::Pause => pause(&args.node),
+        ScrubSubcommand::Resume => resume(&args.node),
         ScrubSubcommand::Status => args.node.show(&Command::ScrubList, |scrubs: &Scrubs| {
             format!("{}\n{}\n", table(&scrubs.pgs), round(&scrubs.round))
         }),
@@ -27,22 +28,41 @@ pub(crate) fn carry_out(args: ScrubArgs) -> Result<(), Failure> {
 /// The flags under which the clock begins no scrub.
 const FLAGS: [&str; 2] = ["noscrub", "nodeep-scrub"];
 
-fn pause(node: &NodeArgs, pauses: bool) -> Result<(), Failure> {
+fn pause(node: &NodeArgs) -> Result<(), Failure> {
     let mut client = node.connect()?;
     for option in FLAGS.map(str::to_owned) {
-        let (who, level) = (Who::Osds, ValueLevel::Stored);
-        let command = match pauses {
-            true => {
-                Command::ConfigSet { who, option, to: ValueAsked { value: "true".into(), level } }
-            }
-            false => Command::ConfigRemove { who, option, level },
-        };
-        let _: ConfigChanged = client.ask(&command)?;
+        let to = ValueAsked { value: "true".into(), level: ValueLevel::Stored };
+        let _: ConfigChanged = client.ask(&Command::ConfigSet { who: Who::Osds, option, to })?;
     }
-    let says = match pauses {
-        true => "no scrub is begun by the clock until `loadline scrub resume`",
-        false => "scrubs are begun by the clock again",
-    };
+    done(node, "no scrub is begun by the clock until `loadline scrub resume`")
+}
+
+fn resume(node: &NodeArgs) -> Result<(), Failure> {
+    let mut client = node.connect()?;
+    for option in FLAGS.map(str::to_owned) {
+        let level = ValueLevel::Stored;
+        let removed: Result<ConfigChanged, ClientError> =
+            client.ask(&Command::ConfigRemove { who: Who::Osds, option, level });
+        match removed {
+            // It was not set, or somebody else has taken it away.
+            Err(ClientError::Refused(refusal)) if refusal.kind == RefusalKind::NotFound => {}
+            removed => drop(removed?),
+        }
+    }
+    let set: ConfigRows = client.ask(&Command::ConfigDump)?;
+    let is_left = |row: &&ConfigRow| FLAGS.contains(&row.option.as_str()) && row.value == "true";
+    let left = |row: &ConfigRow| format!("{} is true for {} ({})", row.option, row.who, row.origin);
+    let left: Vec<String> = set.rows.iter().filter(is_left).map(left).collect();
+    match left.is_empty() {
+        true => done(node, "scrubs are begun by the clock again"),
+        false => Err(Failure::Environment(format!(
+            "{}: there the clock begins none until `loadline config rm` takes it away",
+            left.join(", ")
+        ))),
+    }
+}
+
+fn done(node: &NodeArgs, says: &str) -> Result<(), Failure> {
     match node.json() {
         true => show::json(&serde_json::json!({})),
         false => show::text(&format!("{says}\n")),

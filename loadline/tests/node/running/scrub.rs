@@ -174,3 +174,21 @@ fn what_no_copy_has_is_said_and_what_one_has_is_put_together() {
     let health = node.says(&["health"]);
     assert!(health.contains("repair has failed for want of a good copy"), "{health}");
 }
+
+/// Where `nodeep-scrub` alone was set, `scrub resume` ended at `noscrub`, which was not; and where a flag was set for one OSD or for
+/// everything, it said that scrubs are begun again.
+#[test]
+fn resume_takes_each_flag_away_and_tells_which_are_left() {
+    let node = Node::with_osds(2);
+    node.says(&["config", "set", "osd", "nodeep-scrub", "true"]);
+    node.says(&["scrub", "resume"]);
+    let flag = |osd| node.json(&["config", "get", osd, "nodeep-scrub"])["value"].take();
+    assert_eq!(flag("osd.0"), json!("false"));
+    node.says(&["scrub", "resume"]);
+    node.says(&["config", "set", "osd.1", "nodeep-scrub", "true"]);
+    node.says(&["config", "set", "global", "noscrub", "true"]);
+    node.says(&["scrub", "pause"]);
+    let left = "noscrub is true for global (stored for global), nodeep-scrub is true for osd.1 (stored for osd.1)";
+    node.refuses(&["scrub", "resume"], 1, left);
+    assert_eq!((flag("osd.0"), flag("osd.1")), (json!("false"), json!("true")));
+}

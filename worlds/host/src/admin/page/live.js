@@ -2,6 +2,8 @@
 "use strict";
 
 const KEPT = 300;
+// Under these the clock begins no scrub.
+const FLAGS = ["noscrub", "nodeep-scrub"];
 const byId = (id) => document.getElementById(id);
 let seconds = [], now = null, last = 0;
 
@@ -147,6 +149,7 @@ function choices(select, names, chosen) {
   if (names.includes(before)) select.value = before;
 }
 
+// `says` is a sentence, or finds one when all is done. What is to be deleted and not there is done.
 async function act(says, requests) {
   const said = byId("said");
   said.className = "";
@@ -156,16 +159,23 @@ async function act(says, requests) {
       const answer = await fetch(path, {
         method, body: body && JSON.stringify(body), headers: { Authorization: "Bearer " + byId("token").value.trim() },
       });
-      if (!answer.ok) {
+      if (!answer.ok && !(method === "DELETE" && answer.status === 404)) {
         const refusal = await answer.json();
         throw new Error(refusal.error + (refusal.wanted ? "; wanted: " + refusal.wanted : ""));
       }
     }
-    said.textContent = says;
+    said.textContent = typeof says === "function" ? await says() : says;
   } catch (error) {
     said.className = "error";
     said.textContent = error.message;
   }
+}
+
+// The flags may be set for everything or for each OSD, too, and those are not taken away here.
+async function resumed() {
+  await take();
+  return now.scrub.paused ? "a flag is set elsewhere, too, and the clock begins no scrub: `loadline scrub resume` names it" :
+    "scrubs are begun by the clock again";
 }
 
 function buttons() {
@@ -182,9 +192,8 @@ function buttons() {
   byId("scrub").addEventListener("click", scrub("scrub"));
   byId("deep").addEventListener("click", scrub("deep-scrub"));
   byId("pause").addEventListener("click", () => {
-    const flags = ["noscrub", "nodeep-scrub"];
-    if (now && now.scrub.paused) act("scrubs are begun by the clock again", flags.map((flag) => ["DELETE", "/config/osd/" + flag]));
-    else act("the clock begins no scrub", flags.map((flag) => ["PUT", "/config/osd/" + flag, value("true")]));
+    if (now && now.scrub.paused) act(resumed, FLAGS.map((flag) => ["DELETE", "/config/osd/" + flag]));
+    else act("the clock begins no scrub", FLAGS.map((flag) => ["PUT", "/config/osd/" + flag, value("true")]));
   });
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   byId("token").value = token || sessionStorage.getItem("loadline-token") || "";
