@@ -114,6 +114,23 @@ fn in_one_line(error: &clap::Error) -> String {
 mod tests {
     use super::*;
 
+    /// The first commands that anybody copies are those of the README.
+    #[cfg(all(feature = "kv", feature = "top"))]
+    #[test]
+    fn what_the_readme_says_can_be_typed() {
+        let readme = include_str!("../../README.md");
+        let lines: Vec<&str> =
+            readme.lines().filter(|line| line.starts_with("loadline ")).collect();
+        assert!(lines.len() > 10, "{lines:?}");
+        for line in lines {
+            let typed = line.split(" #").next().unwrap_or(line);
+            let understood = Cli::try_parse_from(typed.split_whitespace());
+            if let Err(why) = understood {
+                panic!("{typed}: {why}");
+            }
+        }
+    }
+
     /// Who typed `osd top` in a build without `top` was told to build with it, and met the same question there.
     #[test]
     fn a_verb_is_left_out_only_where_another_build_has_it() {

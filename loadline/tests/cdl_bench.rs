@@ -120,6 +120,16 @@ fn two_benchmarks_are_held_against_each_other() {
     check(folder, &words("compare first second --within lots"), 2, "a number of percent");
 }
 
+/// The README's benchmark was refused for what it left out.
+#[test]
+fn the_readmes_benchmark_can_be_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let readme = include_str!("../../README.md");
+    let line = readme.lines().find_map(|line| line.strip_prefix("loadline cdl "));
+    let line = line.expect("the README has a benchmark").split(" #").next().expect("a command");
+    check(folder.path(), &[words(line), vec!["--dry-run"]].concat(), 0, "");
+}
+
 #[test]
 fn what_cannot_be_run_is_said_in_one_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
