@@ -85,6 +85,19 @@ fn a_disk_has_one_owner() {
     node.stop();
 }
 
+/// The first disks of a new node were made and stayed, with all the room that they take, where one of the others could not be.
+#[test]
+fn a_new_nodes_disks_are_all_made_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, file) = (folder.path().join("node"), folder.path().join("node.toml"));
+    let disks = "osds = [{ path = \"osd.0\", size = \"64 MiB\" }, { path = \"gone/osd.1\", size = \"64 MiB\" }]";
+    fs::write(&file, format!("dir = \"node\"\n{disks}\n")).unwrap();
+    let done = output(PROGRAM, &["serve", "--log", "error", "--config", text(&file)]);
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    assert!(done.stderr.contains("gone/osd.1"), "{}", done.stderr);
+    assert!(!dir.join("osd.0").exists());
+}
+
 #[test]
 fn a_foreign_file_is_left_alone() {
     let stopped = Stopped::new();

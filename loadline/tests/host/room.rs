@@ -3,7 +3,7 @@
 
 use crate::client::{Connection, Request};
 use crate::fio::verified;
-use crate::node::Node;
+use crate::node::{Node, PROGRAM};
 use crate::tools::{output, succeed, text};
 use std::fs::{self, File};
 use std::io::Write;
@@ -272,4 +272,19 @@ fn blocks_that_cannot_be_set_aside_are_told_of() {
     });
     assert!(node.log().contains("are set aside"), "{}", node.log());
     node.stop();
+}
+
+/// The first two disks stayed and filled the file system, and the sentence told of the third alone.
+#[test]
+fn disks_that_have_no_room_together_take_none() {
+    let Some(mounted) = Mounted::new("160M") else { return };
+    let dir = mounted.at().join("node");
+    let flags = ["--osds", "3", "--size", "64MiB"];
+    let serve = ["serve", "--log", "error", "--dir", text(&dir)];
+    let done = output(PROGRAM, &[&serve[..], &flags].concat());
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    let says = "osd.2: its file system has no room for 64 MiB; the node's 3 new disks take 192 MiB together";
+    assert!(done.stderr.contains(says), "{}", done.stderr);
+    let left = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.filter(|name| name.to_string_lossy().starts_with("osd.")).count() == 0);
 }

@@ -169,6 +169,13 @@ impl OpenedDisk {
         (facts.st_dev, facts.st_ino)
     }
 
+    /// Takes the file away if opening it made it. One that cannot be removed is refused at the next start.
+    pub(crate) fn unmake(self) {
+        if self.created {
+            let _ = rustix::fs::unlink(&self.path);
+        }
+    }
+
     /// The descriptor, which calls in flight share.
     pub(crate) fn fd(&self) -> &Arc<OwnedFd> {
         &self.fd

@@ -24,7 +24,7 @@ use crate::{
     Clock, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop, LoopError, LoopOptions,
     NewStoreError, OpenedDisk, raise_descriptors, write_store,
 };
-use loadline_base::{Agenda, Span};
+use loadline_base::{Agenda, Bytes, Span};
 use loadline_cluster::settings::Refused;
 use loadline_cluster::{PoolSpec, StartError};
 use loadline_node::{Delays, Node};
@@ -41,6 +41,18 @@ pub enum BootError {
     /// A disk cannot be used.
     #[error(transparent)]
     Disk(#[from] DiskOpenError),
+    /// Of several disks that are to be made, one finds no room.
+    #[error(
+        "{error}; the node's {disks} new disks take {together} together, and none of them was made"
+    )]
+    NoRoom {
+        /// The one.
+        error: DiskOpenError,
+        /// How many there are to be.
+        disks: usize,
+        /// What they take.
+        together: Bytes,
+    },
     /// No disk at all is there.
     #[error("none of the node's disks is there: say --osds to make some, or where they are")]
     NoDisks,
@@ -237,6 +249,7 @@ impl Engine {
         if let Some(page) = self.host.config.page.clone() {
             let at = ListenAt::Tcp(page.at);
             let listener = self.host.world.listen(&at)?;
+            self.admin.page_token = page.write_token().map_err(BootError::Token)?;
             self.doors.opened(listener, Speaks::Page);
             tracing::info!(at = format!("http://{at}/"), token = %page.token_file.display(), "page");
         }
@@ -249,7 +262,6 @@ impl Engine {
         self.settle();
         while !ready(self) {
             if self.is_stopping() {
-            self.admin.page_token = page.write_token().map_err(BootError::Token)?;
                 return Err(BootError::Stopped);
             }
             self.turn(&mut happenings);
@@ -269,8 +281,11 @@ pub(super) fn open_or_make(
     config: &EngineConfig,
 ) -> Result<OpenedDisk, BootError> {
     let opened = DiskOpen { create: spec.size, ..config.disk_open(&spec.path) }.open()?;
-    if opened.was_created() {
-        write_store(&spec.path, opened.size(), config.protection)?;
+    if opened.was_created()
+        && let Err(error) = write_store(&spec.path, opened.size(), config.protection)
+    {
+        opened.unmake();
+        return Err(error.into());
     }
     Ok(opened)
 }

@@ -8,6 +8,7 @@ use super::config::DiskSpec;
 use super::disk_table::EngineDisk;
 use super::host_node::HostNode;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk, write_store};
+use loadline_base::Bytes;
 use loadline_cluster::StartError;
 use loadline_osd::{DiskFault, OsdId, OsdSet};
 use loadline_store::paged::Fault;
@@ -59,14 +60,27 @@ impl HostNode {
         Ok(())
     }
 
-    /// Gives a new node the disks that are not there.
+    /// Gives a new node the disks that are not there: all of them or none, so that what there is no room for in whole takes none.
     fn make_missing_disks(&mut self) -> Result<(), BootError> {
-        for (number, spec) in self.config.disks.clone().iter().enumerate() {
-            let osd = OsdId::from(number);
-            if self.disks.of[osd].open.is_none() && spec.size.is_some() {
-                let made = open_or_make(spec, &self.config)?;
-                self.use_disk(osd, Ok(made));
+        let specs = self.config.disks.clone();
+        let missing: Vec<(OsdId, &DiskSpec)> = specs
+            .iter()
+            .enumerate()
+            .map(|(number, spec)| (OsdId::from(number), spec))
+            .filter(|(osd, spec)| self.disks.of[*osd].open.is_none() && spec.size.is_some())
+            .collect();
+        let mut made: Vec<(OsdId, OpenedDisk)> = Vec::new();
+        for (osd, spec) in &missing {
+            match open_or_make(spec, &self.config) {
+                Ok(disk) => made.push((*osd, disk)),
+                Err(error) => {
+                    made.into_iter().for_each(|(_, disk)| disk.unmake());
+                    return Err(of_all(error, &missing));
+                }
             }
+        }
+        for (osd, disk) in made {
+            self.use_disk(osd, Ok(disk));
         }
         Ok(())
     }
@@ -231,6 +245,18 @@ impl Engine {
             }
         }
         self.run_until(|engine| !engine.host.node.cluster().is_opening())
+    }
+}
+
+/// Why none of the missing disks was made: where one has no room, whoever makes some has to know what all of them take.
+fn of_all(error: BootError, missing: &[(OsdId, &DiskSpec)]) -> BootError {
+    match error {
+        BootError::Disk(error) if matches!(error.problem, DiskProblem::NoRoom { .. }) => {
+            let sizes = missing.iter().filter_map(|(_, spec)| spec.size);
+            let together = Bytes::new(sizes.map(Bytes::get).sum());
+            BootError::NoRoom { error, disks: missing.len(), together }
+        }
+        other => other,
     }
 }
 
