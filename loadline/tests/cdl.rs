@@ -67,6 +67,22 @@ fn descriptors_are_the_same_in_every_form() {
     assert_eq!(guideline["ns"], 300_000_000);
 }
 
+/// A disk that was full in the middle of it left neither the old descriptors nor the new ones.
+#[test]
+fn descriptors_are_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    fs::write(folder.join("T2A.cdl"), descriptors("T2A")).expect("a file");
+    check(folder, "encode T2A.cdl --as t2 -o page", 0);
+    let page = fs::read(folder.join("page")).expect("written");
+    fs::write(folder.join("T2A.cdl"), descriptors("T2A").replace("0xc", "0xb")).expect("a file");
+    let mut command = Command::new("prlimit");
+    command.args(["--fsize=100", env!("CARGO_BIN_EXE_loadline"), "cdl", "encode", "T2A.cdl"]);
+    let ended = command.args(["--as", "t2", "-o", "page"]).current_dir(folder).output();
+    assert!(!ended.expect("the program starts").status.success());
+    assert!(fs::read(folder.join("page")).expect("still there") == page);
+}
+
 #[test]
 fn what_cannot_be_encoded_is_refused_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -230,11 +230,14 @@ fn whole_lines(text: &str) -> usize {
     text.rfind('\n').map_or(0, |end| end + 1)
 }
 
-/// Writes a file, whole or not at all: a full disk leaves what was there before.
+/// Writes a file, whole or not at all: a full disk leaves what was there before. What is no file, as a pipe, is written as it is.
 ///
 /// # Errors
 /// The system's, if it could not be written.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return fs::write(path, content);
+    }
     let draft = path.with_added_extension("draft");
     let write = || -> io::Result<()> {
         let mut file = File::create(&draft)?;
@@ -263,6 +266,7 @@ fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::{Command, Stdio};
 
     fn record(seed: u64) -> RunRecord {
         RunRecord { seed, ..RunRecord::default() }
@@ -302,6 +306,18 @@ mod tests {
         assert_eq!(seeds(&folder), [1]);
         writer.write_all(rest.as_bytes()).unwrap();
         assert_eq!(seeds(&folder), [1, 1]);
+    }
+
+    /// A file takes the place of what it is written to, and nobody reads from that pipe any more.
+    #[test]
+    fn a_pipe_is_written_to_and_not_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let pipe = place.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
+        write_whole(&pipe, "all of it").unwrap();
+        assert_eq!(reader.wait_with_output().unwrap().stdout, b"all of it");
+        assert!(!fs::metadata(&pipe).unwrap().is_file());
     }
 
     /// A second run in the folder cut the record that the first one was writing.

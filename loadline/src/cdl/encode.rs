@@ -6,8 +6,8 @@ use crate::show;
 use clap::{Args, ValueEnum};
 use loadline_base::Span;
 use loadline_device::cdl::{AtaLimits, DescriptorPage, DriveBounds, ModePage};
+use loadline_study::write_whole;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is to be encoded, how, and for which drive.
@@ -57,7 +57,7 @@ pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
     let pages: Vec<DescriptorPage> = inputs.iter().map(|input| input.page).collect();
     let bytes = encode(args, &pages)?;
     if let Some(output) = &args.output {
-        fs::write(output, &bytes).map_err(|error| Failure::unwritable(output, &error))?;
+        write_whole(output, &bytes).map_err(|error| Failure::unwritable(output, &error))?;
     }
     let mut text = String::new();
     if args.hex || args.output.is_none() {

@@ -5,14 +5,14 @@ use crate::failure::Failure;
 use crate::show;
 use loadline_base::Bytes;
 use loadline_ceph::{DescribedCluster, DescribedPool, describe, look};
+use loadline_study::write_whole;
 
 pub(super) fn carry_out(args: &CephFactsArgs) -> Result<(), Failure> {
     let connection = args.place.connect()?;
     let found = look(&*connection, 1)?;
     let described = describe(&*connection, &found)?;
     let text = serde_json::to_string_pretty(&described).expect("a description prints") + "\n";
-    std::fs::write(&args.out, text)
-        .map_err(|error| Failure::Environment(format!("{}: {error}", args.out.display())))?;
+    write_whole(&args.out, text).map_err(|error| Failure::unwritable(&args.out, &error))?;
     for missing in &found.missing {
         show::note(&format!("note: {missing}"));
     }

@@ -12,7 +12,7 @@ use loadline_measure::{
     MeasureError, MeasureProgress, MeasureTarget, Measured, NoDriveFile, PointResult, Provenance,
     drive_file, measure,
 };
-use loadline_study::Host;
+use loadline_study::{Host, write_whole};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -81,8 +81,7 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
     };
     let text = drive_file(measured, &from).map_err(|error| Failure::Input(error.to_string()))?;
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let made =
-        folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(out, text));
+    let made = folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| write_whole(out, text));
     made.map_err(|error| Failure::unwritable(out, &error))
 }
 
