@@ -217,6 +217,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
             return Ok(Next::GoOn);
         }
         self.settle().await?;
+        // A browser says one of these in its first lines, before what a page has it send.
+        if matches!(name.as_str(), "post" | "host:") {
+            return Ok(Next::Close);
+        }
         let told = self.on_session(&name, &request).await;
         let (reply, next) = match told {
             Ok(told) => told,

@@ -1,4 +1,4 @@
-//! Turns at the database: connections that wait for one do not keep those that they have.
+//! Turns at the database: connections that wait for one do not keep those that they have. And who has none at all.
 
 use loadline_base::Bytes;
 use loadline_kv::{Db, DbOptions, LogMode};
@@ -94,5 +94,34 @@ fn who_takes_no_answers_has_no_turns() {
             one.read_exact(&mut [0; 5]).expect("an answer, sooner than anybody is closed");
         }
         drop(greedy);
+    });
+}
+
+/// A page in a browser may have it send a form to any address of this machine: its lines were unknown commands, and the body of the form, which the
+/// page chooses, was carried out.
+#[test]
+fn what_a_browser_sends_is_no_command() {
+    served(|socket| {
+        let mut keeps = connected(socket);
+        keeps.write_all(b"SET key value\r\n").expect("it takes it");
+        let mut answer = [0; 5];
+        keeps.read_exact(&mut answer).expect("an answer");
+        let sent = [
+            "POST / HTTP/1.1\r\nHost: 127.0.0.1:6379\r\n",
+            "OPTIONS / HTTP/1.1\r\nhost: 127.0.0.1:6379\r\n",
+            "*1\r\n$4\r\npost\r\n",
+        ];
+        for sent in sent {
+            let mut page = connected(socket);
+            let body = "Content-Type: text/plain\r\n\r\nFLUSHALL\r\n";
+            page.write_all(format!("{sent}{body}").as_bytes()).expect("it takes it");
+            let mut answers = String::new();
+            page.read_to_string(&mut answers).expect("it is closed");
+            assert!(!answers.contains("OK"), "{answers}");
+            keeps.write_all(b"EXISTS key\r\n").expect("it takes it");
+            let mut answer = [0; 4];
+            keeps.read_exact(&mut answer).expect("an answer");
+            assert_eq!(&answer, b":1\r\n", "{sent}");
+        }
     });
 }
