@@ -6,6 +6,7 @@ use super::numbers::{
 };
 use super::option_reply::Replies;
 use super::{Close, ExportId, ExportInfo, Exports, SessionOutbox, Violation};
+use std::collections::BTreeSet;
 
 /// Whether the connection is one that needs TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,12 +180,14 @@ impl Terms {
             .map(|(name, since)| (format!("{DIRTY_BITMAP}{name}"), BlockContext::Changes(since)));
         let all =
             [(BASE_ALLOCATION.to_owned(), BlockContext::Allocation)].into_iter().chain(changes);
+        // An option has room for sixteen thousand queries, and an image for as many snapshots as there are.
+        let queries: BTreeSet<&str> = queries.into_iter().collect();
+        let mut spaces = vec![BASE, QEMU, DIRTY_BITMAP];
+        spaces.retain(|space| !selects && queries.contains(space));
         for (name, context) in all {
-            let by_space = [BASE, QEMU, DIRTY_BITMAP]
-                .iter()
-                .any(|space| name.starts_with(space) && queries.contains(space));
+            let by_space = spaces.iter().any(|space| name.starts_with(space));
             let is_listed = !selects && (queries.is_empty() || by_space);
-            if !is_listed && !queries.contains(&name.as_str()) {
+            if !is_listed && !queries.contains(name.as_str()) {
                 continue;
             }
             // In a list the number is reserved.
