@@ -32,6 +32,8 @@ pub struct SenseCode {
 impl SenseCode {
     /// Nothing to say.
     pub const NONE: SenseCode = SenseCode::new(SenseKey::NoSense, 0x00, 0x00);
+    /// What was written is nowhere.
+    pub const UNWRITTEN: SenseCode = SenseCode::new(SenseKey::MediumError, 0x0c, 0x00);
     /// Read after all retries: the sector is lost.
     pub const UNREADABLE: SenseCode = SenseCode::new(SenseKey::MediumError, 0x11, 0x00);
     /// Fewer bytes of parameters than they announce.

@@ -281,6 +281,9 @@ impl ScsiDevice {
         answer(&open.request, ring, memory, outcome)
     }
 
+                None if open.command.kind == MediumKind::Write => {
+                    (Left::Failed, ScsiOutcome::with_sense(SenseCode::UNWRITTEN))
+                }
     fn count_left(&mut self, open: &OpenCommand, now: Time, left: Left) {
         self.counts.left(&open.command, left, now.since(open.arrived), open.guideline);
     }

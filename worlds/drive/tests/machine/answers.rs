@@ -245,3 +245,17 @@ fn a_machine_may_go_at_any_time() {
     assert_eq!(statistics.counts.sessions, 4);
     assert!(statistics.counts.reads[0].aborted > 0);
 }
+
+/// A file that takes no writes: the host was told that a sector cannot be read, and looks for its data elsewhere.
+#[test]
+fn a_write_that_the_file_refuses_is_a_write_error() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(64 << 20).unwrap();
+    let contents = DriveContents::File(std::fs::File::open(file.path()).unwrap());
+    let served = Served::at_once(Vec::new(), contents);
+    let mut machine = Machine::connect(served.socket());
+    let written = machine.run(&transfer(0x8a, 8, 8, 0), &[1; 4096], 0);
+    assert_eq!((written.response, written.status), (0, 2));
+    assert_eq!((written.sense[2], written.sense[12], written.sense[13]), (3, 0x0c, 0));
+    assert_eq!(machine.run(&read(8, 8, 0), &[], 4096).status, 0);
+}
