@@ -12,7 +12,7 @@ use loadline_wire::vhost::{
     CONTROL_BYTES, ControlRequest, DeviceResponse, REQUEST_BYTES, RESPONSE_BYTES, ScsiRequest,
     ScsiResponse, TaskFunction,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A disk with its medium and its contents, behind virtio-scsi.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ struct OpenCommand {
     arrived: Time,
     command: MediumCommand,
     guideline: Option<Span>,
+    /// The ring of commands in which it is answered.
+    ring: usize,
     request: RingRequest,
 }
 
@@ -127,7 +129,7 @@ impl ScsiDevice {
 
     /// The machine has gone: its commands are nobody's any more, and the disk is as after a start.
     pub(crate) fn disconnected(&mut self, now: Time) {
-        self.forget_commands(now);
+        self.forget_commands(now, None);
         self.reset();
     }
 
@@ -136,9 +138,9 @@ impl ScsiDevice {
         self.open.values().any(|open| !self.medium.is_silent_about(&open.command))
     }
 
-    /// The ring goes in which commands would be answered: those that are at the medium are nobody's any more.
-    pub(crate) fn forget_commands(&mut self, now: Time) {
-        self.take_back(now, None);
+    /// A ring goes in which commands would be answered, or all do: those that are at the medium are nobody's any more.
+    pub(crate) fn forget_commands(&mut self, now: Time, ring: Option<usize>) {
+        self.take_back(now, |open| ring.is_none_or(|ring| open.ring == ring));
     }
 
     fn reset(&mut self) {
@@ -146,19 +148,24 @@ impl ScsiDevice {
         self.medium.set_limits(self.disk.limits());
     }
 
-    /// Takes what the request ring offers: no more than it has room for, as what is offered meanwhile is kicked for.
+    /// Takes what the rings of commands offer: no more than they have room for, as what is offered meanwhile is kicked for.
     pub(crate) fn take_requests(
         &mut self,
         now: Time,
         rings: &mut ScsiRings<'_>,
     ) -> Result<(), BrokenRing> {
-        let ScsiRings { requests: ring, memory, .. } = rings;
-        let mut answered = false;
-        for _ in 0..ring.size() {
-            let Some(request) = ring.take(memory)? else { break };
-            answered |= self.take_request(now, request, ring, memory)?;
+        let ScsiRings { requests, memory, .. } = rings;
+        for (number, ring) in requests.iter_mut().enumerate() {
+            let mut answered = false;
+            for _ in 0..ring.size() {
+                let Some(request) = ring.take(memory)? else { break };
+                answered |= self.take_request(now, request, (number, ring), memory)?;
+            }
+            if answered {
+                ring.call(memory)?;
+            }
         }
-        if answered { ring.call(memory) } else { Ok(()) }
+        Ok(())
     }
 
     /// Whether the request is answered already.
@@ -166,7 +173,7 @@ impl ScsiDevice {
         &mut self,
         now: Time,
         request: RingRequest,
-        ring: &mut MachineRing,
+        (number, ring): (usize, &mut MachineRing),
         memory: &MachineMemory,
     ) -> Result<bool, BrokenRing> {
         let mut head = [0; REQUEST_BYTES];
@@ -186,8 +193,8 @@ impl ScsiDevice {
                 CommandStart::Ended(outcome) => outcome,
                 CommandStart::Medium(command) => {
                     let guideline = guideline(&self.disk.limits(), &command);
-                    let tag = scsi.tag;
-                    self.begin(OpenCommand { tag, arrived: now, command, guideline, request });
+                    let (tag, arrived, ring) = (scsi.tag, now, number);
+                    self.begin(OpenCommand { tag, arrived, command, guideline, ring, request });
                     return Ok(false);
                 }
             }
@@ -251,15 +258,15 @@ impl ScsiDevice {
     ) -> Result<(), BrokenRing> {
         let mut ended = Vec::new();
         self.medium.advance(now, &mut ended);
-        let Some(ScsiRings { requests: ring, memory, .. }) = rings else { return Ok(()) };
-        let mut answered = false;
+        let Some(ScsiRings { requests, memory, .. }) = rings else { return Ok(()) };
+        let mut answered = BTreeSet::new();
         for MediumEnd { id, ending } in ended {
             // What was taken back while it was carried out ends all the same, and is nobody's.
             let Some(open) = self.open.remove(&id) else { continue };
-            self.finish(now, &open, ending, ring, memory)?;
-            answered = true;
+            self.finish(now, &open, ending, &mut requests[open.ring], memory)?;
+            answered.insert(open.ring);
         }
-        if answered { ring.call(memory) } else { Ok(()) }
+        answered.into_iter().try_for_each(|ring| requests[ring].call(memory))
     }
 
     fn finish(
@@ -274,6 +281,9 @@ impl ScsiDevice {
             Some(sense) => (Left::Ended(ending), ScsiOutcome::with_sense(sense)),
             None => match self.transfer(open, memory)? {
                 Some(data) => (Left::Ended(ending), ScsiOutcome::good(data)),
+                None if open.command.kind == MediumKind::Write => {
+                    (Left::Failed, ScsiOutcome::with_sense(SenseCode::UNWRITTEN))
+                }
                 None => (Left::Failed, ScsiOutcome::with_sense(SenseCode::UNREADABLE)),
             },
         };
@@ -281,9 +291,6 @@ impl ScsiDevice {
         answer(&open.request, ring, memory, outcome)
     }
 
-                None if open.command.kind == MediumKind::Write => {
-                    (Left::Failed, ScsiOutcome::with_sense(SenseCode::UNWRITTEN))
-                }
     fn count_left(&mut self, open: &OpenCommand, now: Time, left: Left) {
         self.counts.left(&open.command, left, now.since(open.arrived), open.guideline);
     }
@@ -353,7 +360,7 @@ impl ScsiDevice {
         &mut self,
         now: Time,
         function: TaskFunction,
-        requests: &mut MachineRing,
+        requests: &mut [MachineRing],
         memory: &MachineMemory,
     ) -> Result<u8, BrokenRing> {
         self.counts.task_functions += 1;
@@ -367,26 +374,30 @@ impl ScsiDevice {
             TaskFunction::AbortAll => (None, DeviceResponse::Aborted),
             TaskFunction::Reset => (None, DeviceResponse::Reset),
         };
-        for request in self.take_back(now, tag) {
-            answer(&request, requests, memory, ScsiOutcome::without_status(response))?;
+        for open in self.take_back(now, |open| tag.is_none_or(|tag| open.tag == tag)) {
+            let ring = &mut requests[open.ring];
+            answer(&open.request, ring, memory, ScsiOutcome::without_status(response))?;
+            ring.call(memory)?;
         }
-        requests.call(memory)?;
         if function == TaskFunction::Reset {
             self.reset();
         }
         Ok(FUNCTION_COMPLETE)
     }
 
-    /// Takes back the command of a tag, or all of them.
-    fn take_back(&mut self, now: Time, tag: Option<u64>) -> Vec<RingRequest> {
-        let wanted = |open: &OpenCommand| tag.is_none_or(|tag| open.tag == tag);
+    /// Takes back the commands that are meant.
+    fn take_back(
+        &mut self,
+        now: Time,
+        is_meant: impl Fn(&OpenCommand) -> bool,
+    ) -> Vec<OpenCommand> {
         let ended: Vec<(u64, OpenCommand)> =
-            self.open.extract_if(.., |_, open| wanted(open)).collect();
+            self.open.extract_if(.., |_, open| is_meant(open)).collect();
         for (number, open) in &ended {
             self.medium.take_back(now, *number);
             self.count_left(open, now, Left::Aborted);
         }
-        ended.into_iter().map(|(_, open)| open.request).collect()
+        ended.into_iter().map(|(_, open)| open).collect()
     }
 }
 

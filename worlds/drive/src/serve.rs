@@ -136,8 +136,8 @@ fn carry_out(
     if effect != MessageEffect::None && device.is_busy() {
         return Ok(false);
     }
-    if effect == MessageEffect::RingEnds {
-        device.forget_commands(now);
+    if let MessageEffect::RingEnds(ring) = effect {
+        device.forget_commands(now, ring);
     }
     if let Some(owed) = session.carry_out()? {
         session.reply(owed)?;

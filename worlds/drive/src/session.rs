@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Task management and questions about events; events, of which this device has none; commands.
-const RINGS: usize = 3;
+/// Rings of commands at most, which are answered late. QEMU gives a machine one for each of its processors.
+const REQUEST_RINGS: usize = 16;
 
-/// The last of them, in which commands are answered late.
-const REQUEST_RING: usize = 2;
+/// Before them come one for task management and questions about events, and one for events, of which this device has none.
+const FIRST_REQUEST_RING: usize = 2;
 
 /// A request's descriptors may stand in a table of their own. Without it they all stand in the ring, and long reads in many pieces fill
 /// that long before there are as many as the disk takes.
@@ -74,7 +74,7 @@ pub(crate) struct ScsiRings<'a> {
     /// Task management, and questions about events.
     pub(crate) controls: &'a mut MachineRing,
     /// Commands.
-    pub(crate) requests: &'a mut MachineRing,
+    pub(crate) requests: &'a mut [MachineRing],
     pub(crate) memory: &'a MachineMemory,
 }
 
@@ -86,8 +86,8 @@ pub(crate) enum MessageEffect {
     None,
     /// The memory in which they lie becomes another; the ring goes on.
     OtherMemory,
-    /// The ring in which they are answered stands still. What lies there later is another driver's, or none's.
-    RingEnds,
+    /// This ring of commands stands still, or all do. What lies there later is another driver's, or none's.
+    RingEnds(Option<usize>),
 }
 
 /// A machine that is connected.
@@ -112,7 +112,8 @@ impl VhostSession {
     fn offering(stream: UnixStream, protocol_features: u64) -> VhostSession {
         let config = CONFIG.bytes().to_vec();
         let features = TABLES_OF_DESCRIPTORS;
-        let offer = DeviceOffer { features, protocol_features, rings: RINGS, config };
+        let rings = FIRST_REQUEST_RING + REQUEST_RINGS;
+        let offer = DeviceOffer { features, protocol_features, rings, config };
         let socket = ControlSocket::new(Arc::new(OwnedFd::from(stream)));
         VhostSession { socket, talk: DeviceTalk::new(offer), heard: None }
     }
@@ -134,7 +135,7 @@ impl VhostSession {
     /// The rings that are served, once there is memory in which they lie.
     pub(crate) fn rings(&mut self) -> Option<ScsiRings<'_>> {
         let ServedRings { rings, memory } = self.talk.served()?;
-        let [controls, _events, requests] = rings else { return None };
+        let [controls, _events, requests @ ..] = rings else { return None };
         Some(ScsiRings { controls, requests, memory })
     }
 
@@ -161,11 +162,11 @@ impl VhostSession {
     pub(crate) fn heard(&self) -> Option<MessageEffect> {
         Some(match self.heard.as_ref()?.request {
             VhostRequest::SetMemory(_) => MessageEffect::OtherMemory,
-            VhostRequest::ResetOwner
-            | VhostRequest::StopRing { ring: REQUEST_RING }
-            // Linux in user mode stops its rings by nothing else, and sets them up anew after this.
-            | VhostRequest::EnableRing { ring: REQUEST_RING, enabled: false } => {
-                MessageEffect::RingEnds
+            VhostRequest::ResetOwner => MessageEffect::RingEnds(None),
+            // Linux in user mode stops its rings by nothing but the second, and sets them up anew after this.
+            VhostRequest::StopRing { ring } | VhostRequest::EnableRing { ring, enabled: false } => {
+                let of_commands = ring.checked_sub(FIRST_REQUEST_RING);
+                of_commands.map_or(MessageEffect::None, |ring| MessageEffect::RingEnds(Some(ring)))
             }
             _ => MessageEffect::None,
         })

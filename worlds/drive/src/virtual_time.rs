@@ -104,9 +104,9 @@ impl VirtualMachine {
         session.receive()?;
         // The machine has its turn and stands still until it is answered: no command can end in between. Those whose memory alone
         // becomes another stay where the machine's addresses lead then.
-        if session.heard() == Some(MessageEffect::RingEnds) {
+        if let Some(MessageEffect::RingEnds(ring)) = session.heard() {
             device.advance(now, session.rings())?;
-            device.forget_commands(now);
+            device.forget_commands(now, ring);
         }
         let owed = session.carry_out()?;
         if owed.as_ref().is_some_and(|owed| owed.kicked) {

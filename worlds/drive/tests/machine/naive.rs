@@ -1,4 +1,4 @@
-//! A machine: one mapping of memory, three rings in it, and a slot of 16 KiB for each request.
+//! A machine: one mapping of memory, four rings in it, and a slot of 16 KiB for each request.
 
 use loadline_scsi::CDB_BYTES;
 use loadline_wire::calendar::{
@@ -34,6 +34,9 @@ const TABLES: u64 = 1 << 28;
 
 pub(crate) const CONTROLS: usize = 0;
 pub(crate) const REQUESTS: usize = 2;
+/// A second ring of commands, which is not set up when the machine connects.
+pub(crate) const MORE_REQUESTS: usize = 3;
+const RINGS: usize = 4;
 
 /// An answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +58,7 @@ pub(crate) struct Machine {
     calls: Vec<OwnedFd>,
     kicks: Vec<OwnedFd>,
     /// Per ring: requests offered, answers taken.
-    counts: [(u16, u16); 3],
+    counts: [(u16, u16); RINGS],
     slots: u16,
     /// Where its time is virtual: what it is called by instead of descriptors, and who keeps its time.
     clock: Option<KeptClock>,
@@ -82,9 +85,9 @@ impl Machine {
             stream: UnixStream::connect(socket).unwrap(),
             memory: GuestMemoryMmap::from_ranges_with_files(ranges).unwrap(),
             file,
-            calls: (0..3).map(|_| event()).collect(),
-            kicks: (0..3).map(|_| event()).collect(),
-            counts: [(0, 0); 3],
+            calls: (0..RINGS).map(|_| event()).collect(),
+            kicks: (0..RINGS).map(|_| event()).collect(),
+            counts: [(0, 0); RINGS],
             slots: 0,
             clock: None,
         };
@@ -223,6 +226,14 @@ impl Machine {
         slot
     }
 
+    /// The same in the second ring of commands.
+    pub(crate) fn command_beside(&mut self, cdb: &[u8], room: u32) -> u16 {
+        let head = self.head(cdb);
+        let slot = self.offer(MORE_REQUESTS, &head, RESPONSE_BYTES as u32 + room);
+        self.kick(MORE_REQUESTS);
+        slot
+    }
+
     /// Offers commands with room for 4 KiB, all at one instant.
     pub(crate) fn commands(&mut self, cdbs: &[[u8; 16]]) {
         for cdb in cdbs {
@@ -332,7 +343,7 @@ impl Machine {
     }
 
     /// Waits for so many answers of a ring: slots, and bytes that were written.
-    fn used(&mut self, ring: usize, wanted: u16) -> Vec<(u16, u32)> {
+    pub(crate) fn used(&mut self, ring: usize, wanted: u16) -> Vec<(u16, u32)> {
         let base = ring_base(ring) + 0x2000;
         let mut answers = Vec::new();
         while answers.len() < usize::from(wanted) {

@@ -4,7 +4,7 @@
 
 use crate::Served;
 use crate::answers::read;
-use crate::naive::{Machine, REQUESTS};
+use crate::naive::{MORE_REQUESTS, Machine, REQUESTS};
 use loadline_drive::MediumFault;
 
 const FAR: u64 = 40_000_000_000;
@@ -79,6 +79,25 @@ fn a_command_that_never_ends_goes_with_its_ring() {
     };
     check(|machine| assert_eq!(machine.stop(REQUESTS), 2));
     check(|machine| machine.disable(REQUESTS));
+}
+
+/// QEMU gives a machine a ring of commands for each of its processors: with two of them, the second one's ended the talk.
+#[test]
+fn each_processor_has_a_ring_of_its_own() {
+    let served = Served::mechanical(vec![MediumFault::Silent(0..8)]);
+    let mut machine = Machine::connect(served.socket());
+    machine.begin_anew(MORE_REQUESTS);
+    let beside = machine.command_beside(&read(8, 8, 0), 4096);
+    assert_eq!(machine.used(MORE_REQUESTS, 1), [(beside, 4096 + 108)]);
+    let silent = read_under_way(&mut machine, 0);
+    let beside = machine.command_beside(&read(FAR, 8, 0), 4096);
+    assert_eq!(machine.task_function(6, beside), 10);
+    assert_eq!(machine.stop(MORE_REQUESTS), 2);
+    assert_eq!(machine.answered(MORE_REQUESTS), 2, "answered before its ring stops");
+    assert_eq!(machine.task_function(6, silent), 10, "and the other ring goes on");
+    assert_eq!(machine.task_function(5, 0), 0);
+    assert_eq!(machine.answers(1)[0].response, 4);
+    is_served(&mut machine);
 }
 
 /// Whoever replaces memory while the ring goes on may still take such a command back.
