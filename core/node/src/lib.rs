@@ -15,7 +15,7 @@ mod tests;
 
 pub use delays::Delays;
 pub use images::JobOp;
-pub use node::{Node, OtherRacks};
+pub use node::{HeldRacks, Node, OtherRacks};
 pub use post::Lateness;
 pub use rack::{LifeNotice, Rack, RackEvent};
 pub use report::{

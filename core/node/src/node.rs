@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 /// The racks that other loops turn, for who has to look into an OSD there.
 pub trait OtherRacks {
     /// The rack that an OSD stands in, or is to stand in; `None` if it is the node's own. It is not turned until what is returned is dropped, which is
-    /// to be soon, and before another one is asked for.
+    /// to be soon, and before it is asked for once more. It may take as long as one of its turns.
     fn hold(&self, osd: OsdId) -> Option<Box<dyn DerefMut<Target = Rack> + '_>>;
 
     /// All of them at once.
@@ -95,6 +95,34 @@ impl AllLooked<'_> {
             Some(rack) => rack.osd(osd),
             None => self.own.osd(osd),
         }
+    }
+}
+
+/// Racks that stand still for many looks: each from the first one into it on, as each time one is asked for takes as long as it turns.
+pub struct HeldRacks<'a> {
+    cluster: &'a Cluster,
+    own: &'a mut Rack,
+    elsewhere: Option<&'a dyn OtherRacks>,
+    held: Vec<Box<dyn DerefMut<Target = Rack> + 'a>>,
+}
+
+impl<'a> HeldRacks<'a> {
+    /// The map's owner, to ask.
+    pub(crate) fn cluster(&self) -> &'a Cluster {
+        self.cluster
+    }
+
+    /// An OSD, wherever it stands, to be changed in what nobody else goes by.
+    pub(crate) fn osd(&mut self, osd: OsdId) -> &mut Osd {
+        if self.own.holds(osd) {
+            return self.own.osd_mut(osd);
+        }
+        let place = self.held.iter().position(|rack| rack.holds(osd)).unwrap_or_else(|| {
+            let rack = self.elsewhere.and_then(|others| others.hold(osd));
+            self.held.push(rack.expect("it stands somewhere"));
+            self.held.len() - 1
+        });
+        self.held[place].osd_mut(osd)
     }
 }
 
@@ -205,6 +233,12 @@ impl Node {
             Some(rack) => Held::There(rack, osd),
             None => Held::Here(self.rack.osd_mut(osd)),
         }
+    }
+
+    /// The racks for many looks at once, none of which is held before the first.
+    pub fn hold_racks(&mut self) -> HeldRacks<'_> {
+        let (cluster, own, held) = (&self.owner.cluster, &mut self.rack, Vec::new());
+        HeldRacks { cluster, own, elsewhere: self.others.as_deref(), held }
     }
 
     /// All OSDs at once.

@@ -2,6 +2,7 @@
 //! decides anything; who does goes by what they have told each other.
 
 use crate::Node;
+use crate::node::HeldRacks;
 use loadline_base::{Time, WallTime};
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{IssuedOp, Outage, PgState, PoolId};
@@ -110,6 +111,45 @@ pub type LeftToRecover = BTreeMap<PgId, GroupLeft<(OsdId, ShardId)>>;
 /// A recovery as it was seen so far.
 pub type RecoveryForecast = Forecast<PgId, (OsdId, ShardId)>;
 
+impl HeldRacks<'_> {
+    /// How a placement group is.
+    fn pg_report(&mut self, id: PgId) -> PgReport {
+        let copies = self.cluster().map().pool_of(id).1.spec.copies;
+        let PgState { up, acting, clean, ready, unfound, .. } = self.cluster().map().pg(id);
+        let mut report = PgReport {
+            down: acting.is_empty(),
+            active: *ready && !acting.is_empty(),
+            clean: *clean,
+            undersized: acting.len() < copies as usize,
+            remapped: acting != up,
+            recovery: None,
+            progress: PgProgress::default(),
+            copies: 0,
+            unfound: unfound.len() as u64,
+            trim: None,
+            scrubbing: None,
+            inconsistent: false,
+            failed_repair: false,
+        };
+        if let Some(primary) = acting.first().copied() {
+            let primary = self.osd(primary);
+            report.recovery = primary.recovery_of(id);
+            report.trim = primary.trim_state(id);
+            report.scrubbing = primary.scrubs(id);
+            if let Some(record) = primary.scrub_record(id) {
+                report.inconsistent = record.findings.counts.all() > 0;
+                report.failed_repair = record.has_failed_repair;
+            }
+            report.progress = primary.progress_of(id);
+            report.copies = primary.objects(id).len() as u64 * u64::from(copies);
+        }
+        // What was found bad since the interval began, the map does not tell.
+        let is_whole = report.progress == PgProgress::default() && report.unfound == 0;
+        report.clean &= is_whole && report.recovery.is_none();
+        report
+    }
+}
+
 impl Node {
     /// What recovery has left to move.
     pub fn left_to_recover(&self) -> LeftToRecover {
@@ -151,17 +191,28 @@ impl Node {
     /// The scrubs of a placement group; those of one without a primary are not known.
     pub fn scrub_report(&self, now: Time, pg: PgId) -> ScrubReport {
         let primary = self.cluster().map().pg(pg).acting.first();
-        let Some(osd) = primary.map(|primary| self.look_at(*primary)) else {
-            return ScrubReport::default();
-        };
-        let record = osd.scrub_record(pg).cloned().unwrap_or_default();
-        ScrubReport {
-            record,
-            runs: osd.scrubs(pg).is_some(),
-            rests_until: osd.scrub_rests_until(now, pg),
-            held_back: osd.scrub_held_back(now, pg),
-            states: osd.states_to_scrub(pg),
+        primary.map_or_else(ScrubReport::default, |it| scrub_of(&self.look_at(*it), now, pg))
+    }
+
+    /// The same of all placement groups. An OSD is looked into once.
+    pub fn scrub_reports(&self, now: Time) -> BTreeMap<PgId, ScrubReport> {
+        let mut reports = BTreeMap::new();
+        for (primary, pgs) in self.by_primary() {
+            let primary = primary.map(|primary| self.look_at(primary));
+            let report =
+                |pg| primary.as_ref().map_or_else(ScrubReport::default, |it| scrub_of(it, now, pg));
+            reports.extend(pgs.into_iter().map(|pg| (pg, report(pg))));
         }
+        reports
+    }
+
+    /// The placement groups by who is the first of their copies, if there is one.
+    fn by_primary(&self) -> BTreeMap<Option<OsdId>, Vec<PgId>> {
+        let mut by_primary: BTreeMap<Option<OsdId>, Vec<PgId>> = BTreeMap::new();
+        for (pg, state) in self.cluster().map().pgs() {
+            by_primary.entry(state.acting.first().copied()).or_default().push(pg);
+        }
+        by_primary
     }
 
     /// What an op without a reply waits for now.
@@ -194,13 +245,15 @@ impl Node {
     /// What is kept for removed snapshots, as the primaries know it.
     pub fn trim_report(&self) -> TrimReport {
         let mut report = TrimReport::default();
+        let all = self.look_at_all();
         for (pg, state) in self.cluster().map().pgs() {
             let Some(primary) = state.acting.first() else { continue };
-            let (snapshots, objects) = self.look_at(*primary).left_to_trim(pg);
+            let (snapshots, objects) = all.osd(*primary).left_to_trim(pg);
             report.snapshots_left += snapshots;
             report.objects_left += objects;
             report.snapshots_most = report.snapshots_most.max(snapshots);
         }
+        drop(all);
         report.trimmed = self.trimmed();
         report
     }
@@ -228,39 +281,17 @@ impl Node {
 
     /// How a placement group is.
     pub fn pg_report(&mut self, id: PgId) -> PgReport {
-        let copies = self.cluster().map().pool_of(id).1.spec.copies;
-        let PgState { up, acting, clean, ready, unfound, .. } = self.cluster().map().pg(id);
-        let mut report = PgReport {
-            down: acting.is_empty(),
-            active: *ready && !acting.is_empty(),
-            clean: *clean,
-            undersized: acting.len() < copies as usize,
-            remapped: acting != up,
-            recovery: None,
-            progress: PgProgress::default(),
-            copies: 0,
-            unfound: unfound.len() as u64,
-            trim: None,
-            scrubbing: None,
-            inconsistent: false,
-            failed_repair: false,
-        };
-        if let Some(primary) = acting.first().copied() {
-            let mut primary = self.osd(primary);
-            report.recovery = primary.recovery_of(id);
-            report.trim = primary.trim_state(id);
-            report.scrubbing = primary.scrubs(id);
-            if let Some(record) = primary.scrub_record(id) {
-                report.inconsistent = record.findings.counts.all() > 0;
-                report.failed_repair = record.has_failed_repair;
-            }
-            report.progress = primary.progress_of(id);
-            report.copies = primary.objects(id).len() as u64 * u64::from(copies);
+        self.hold_racks().pg_report(id)
+    }
+
+    /// How all placement groups are, those of one primary after those of another: a rack is held for as long as one of its OSDs is looked into.
+    pub fn pg_reports(&mut self) -> Vec<PgReport> {
+        let mut reports = Vec::new();
+        for pgs in self.by_primary().into_values() {
+            let mut racks = self.hold_racks();
+            reports.extend(pgs.into_iter().map(|pg| racks.pg_report(pg)));
         }
-        // What was found bad since the interval began, the map does not tell.
-        let is_whole = report.progress == PgProgress::default() && report.unfound == 0;
-        report.clean &= is_whole && report.recovery.is_none();
-        report
+        reports
     }
 
     /// How many placement groups an OSD has a copy of.
@@ -403,5 +434,16 @@ impl Node {
         };
         told.bytes = lengths.into_iter().map(behind).sum();
         told
+    }
+}
+
+/// What an OSD, as a placement group's primary, tells of its scrubs.
+fn scrub_of(primary: &Osd, now: Time, pg: PgId) -> ScrubReport {
+    ScrubReport {
+        record: primary.scrub_record(pg).cloned().unwrap_or_default(),
+        runs: primary.scrubs(pg).is_some(),
+        rests_until: primary.scrub_rests_until(now, pg),
+        held_back: primary.scrub_held_back(now, pg),
+        states: primary.states_to_scrub(pg),
     }
 }

@@ -1,8 +1,8 @@
 //! What leaves a node, and what does not, by what takes time.
 
-use super::{Delays, Lateness, Node, PgReport};
+use super::{Delays, Lateness, Node, OtherRacks, PgReport, Rack};
 use loadline_base::{Bytes, Span, Time};
-use loadline_cluster::images::{ImageId, SnapshotId, View};
+use loadline_cluster::images::{ImageId, JobId, JobWork, PendingJob, SnapshotId, View};
 use loadline_cluster::settings::{Enforcement, Settings};
 use loadline_cluster::{Config, OsdState, Placement, PoolId, PoolSpec, Target};
 use loadline_device::{Medium, Outcome, RequestKind};
@@ -12,6 +12,9 @@ use loadline_osd::{
 use loadline_qos::LOADLINE_PRESET;
 use loadline_store::paged;
 use loadline_store::{ObjectMeta, ObjectNo};
+use std::cell::{Cell, RefCell};
+use std::ops::DerefMut;
+use std::rc::Rc;
 
 /// Two OSDs on direct stores with one pool of one group and two copies.
 pub(crate) fn node(delays: Delays) -> Node {
@@ -274,4 +277,43 @@ fn what_an_ended_life_has_asked_of_its_disk_does_not_leave() {
         offsets
     };
     assert_eq!(requests(2), requests(1));
+}
+
+/// The racks of another loop, with how often one of them was asked for.
+struct CountedRack(Rc<(RefCell<Rack>, Cell<usize>)>);
+
+impl OtherRacks for CountedRack {
+    fn hold(&self, _: OsdId) -> Option<Box<dyn DerefMut<Target = Rack> + '_>> {
+        let (rack, asked) = &*self.0;
+        asked.set(asked.get() + 1);
+        Some(Box::new(rack.borrow_mut()))
+    }
+
+    fn hold_all(&self) -> Vec<Box<dyn DerefMut<Target = Rack> + '_>> {
+        self.hold(OsdId::new(0)).into_iter().collect()
+    }
+}
+
+/// Each time a rack is asked for, its loop goes on for a turn. A trim of 1,024 objects asked 1,024 times, and nobody else was served meanwhile.
+#[test]
+fn a_rack_is_asked_for_once_for_all_that_a_step_looks_at() {
+    let mut node = node_of(3, Delays::default());
+    let rack = node.rack().part(|_| true);
+    let counted = Rc::new((RefCell::new(rack), Cell::new(0)));
+    node.look_elsewhere(Box::new(CountedRack(Rc::clone(&counted))));
+    let view = View {
+        image: ImageId { family: 1, member: 0 },
+        pool: PoolId::new(0),
+        size: 1 << 30,
+        object_bytes: 1 << 20,
+        read_at: SnapshotId::HEAD,
+        newest: SnapshotId::HEAD,
+        ancestors: Vec::new(),
+    };
+    node.pieces_with_data(&view, (0, view.size));
+    assert_eq!(counted.1.replace(0), 1);
+    let (id, work) = (JobId(1), JobWork::Remove);
+    let (image, pool) = (view.image, view.pool);
+    node.part_of_job(&PendingJob { id, image, pool, work, next: 0, last: 1023 });
+    assert_eq!(counted.1.get(), 1);
 }

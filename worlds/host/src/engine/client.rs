@@ -45,19 +45,19 @@ impl Engine {
     /// Takes the steps that are due, as many as a turn of the loop has time for.
     pub(super) fn take_steps(&mut self) {
         while let Some((command, client, work)) = self.clients.next_step() {
-            let node = &mut self.host.node;
-            let view = node.cluster().view_of(work.image, work.snapshot);
+            let view = self.host.node.cluster().view_of(work.image, work.snapshot);
             let ask = work.ask();
             let matters = |piece: &Piece| {
                 view.as_ref().is_some_and(|view| match ask {
-                    RangeAsk::Zero | RangeAsk::Held => node.may_hold_data(view, piece),
-                    RangeAsk::Changed(since) => node.may_have_changed(view, since, piece),
+                    RangeAsk::Zero | RangeAsk::Held => racks.may_hold_data(view, piece),
+                    RangeAsk::Changed(since) => racks.may_have_changed(view, since, piece),
                 })
             };
             let step = work.step(view.as_ref(), matters);
             let ops = self.clients.stepped(command, step);
             self.issue_all(client, command, ops);
         }
+            let mut racks = self.host.node.hold_racks();
     }
 
     fn issue_all(&mut self, client: ClientId, command: SlotId, ops: Vec<NewOp>) {
@@ -65,6 +65,7 @@ impl Engine {
             return self.command_over(command);
         }
         for op in ops {
+            drop(racks);
             self.issue(client, command, op);
         }
     }

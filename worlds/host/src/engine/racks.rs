@@ -35,26 +35,24 @@ fn stay_on_a_processor(number: usize, loops: usize) {
 struct RacksElsewhere {
     racks: Vec<Arc<SharedRack>>,
     places: OsdPlaces,
-    /// How many are held: a second look at the same one would wait for ever.
-    held: Cell<usize>,
+    /// Which are held: a second look at the same one would wait for ever.
+    held: Vec<Cell<bool>>,
 }
 
 impl RacksElsewhere {
     fn look(&self, rack: usize) -> HeldRack<'_> {
-        self.held.set(self.held.get() + 1);
-        HeldRack { rack: self.racks[rack].hold(), held: &self.held }
+        assert!(!self.held[rack].replace(true), "one look at a time");
+        HeldRack { rack: self.racks[rack].hold(), held: &self.held[rack] }
     }
 }
 
 impl OtherRacks for RacksElsewhere {
     fn hold(&self, osd: OsdId) -> Option<Box<dyn DerefMut<Target = Rack> + '_>> {
         let at = self.places.of(osd).checked_sub(1)?;
-        assert_eq!(self.held.get(), 0, "one look at a time");
         Some(Box::new(self.look(at)))
     }
 
     fn hold_all(&self) -> Vec<Box<dyn DerefMut<Target = Rack> + '_>> {
-        assert_eq!(self.held.get(), 0, "one look at a time");
         let all = (0..self.racks.len()).map(|rack| Box::new(self.look(rack)) as _);
         all.collect()
     }
@@ -62,7 +60,7 @@ impl OtherRacks for RacksElsewhere {
 
 struct HeldRack<'a> {
     rack: MutexGuard<'a, RackOnLoop>,
-    held: &'a Cell<usize>,
+    held: &'a Cell<bool>,
 }
 
 impl Deref for HeldRack<'_> {
@@ -81,7 +79,7 @@ impl DerefMut for HeldRack<'_> {
 
 impl Drop for HeldRack<'_> {
     fn drop(&mut self) {
-        self.held.set(self.held.get() - 1);
+        self.held.set(false);
     }
 }
 
@@ -135,7 +133,8 @@ impl Racks {
         }
         if loops.get() > 1 {
             let racks = racks.clone();
-            node.look_elsewhere(Box::new(RacksElsewhere { racks, places, held: Cell::new(0) }));
+            let held = racks.iter().map(|_| Cell::new(false)).collect();
+            node.look_elsewhere(Box::new(RacksElsewhere { racks, places, held }));
         }
         Ok(Racks { ways, racks, threads })
     }

@@ -225,8 +225,8 @@ impl Findings {
     fn scrubs(&mut self, host: &HostNode) {
         let cluster = host.node.cluster();
         let (mut errors, mut damaged, mut failed) = (0, Vec::new(), Vec::new());
-        for (pg, _) in cluster.map().pgs() {
-            let record = host.node.scrub_report(host.now, pg).record;
+        for (pg, report) in host.node.scrub_reports(host.now) {
+            let record = report.record;
             errors += record.findings.counts.all();
             if record.findings.counts.all() > 0 {
                 damaged.push(cluster.pg_name(pg));
@@ -253,12 +253,13 @@ impl Findings {
         let (today, cluster) = (host.config.clock.at(host.now), host.node.cluster());
         let (mut late, mut late_deep) = (0u64, 0u64);
         let mut schedules = BTreeMap::new();
+        let reports = host.node.scrub_reports(host.now);
         for (pg, state) in cluster.map().pgs() {
             let Some(primary) = state.serving() else { continue };
             let schedule = *schedules
                 .entry(primary)
                 .or_insert_with(|| host.settings.options(primary).scrub.schedule);
-            let record = host.node.scrub_report(host.now, pg).record;
+            let record = &reports[&pg].record;
             let is_late = |last: Option<WallTime>, interval: Span, percent: u64| {
                 let most = interval + interval / 100 * percent;
                 let last = last.max(record.since);

@@ -104,8 +104,7 @@ impl HostNode {
     fn live_scrub(&self, pgs: &PgStates) -> LiveScrub {
         let ScrubRound { pgs_left, ends_in_ns, .. } = self.scrub_round();
         let mut scrub = LiveScrub { pgs: pgs.all, pgs_left, ends_in_ns, ..LiveScrub::default() };
-        for (pg, _) in self.node.cluster().map().pgs() {
-            let report = self.node.scrub_report(self.now, pg);
+        for report in self.node.scrub_reports(self.now).into_values() {
             scrub.running += u32::from(report.runs);
             scrub.errors += report.record.findings.counts.all();
         }

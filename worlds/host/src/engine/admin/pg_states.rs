@@ -2,7 +2,7 @@
 
 use crate::admin::api::{ObjectCounts, PgCount};
 use loadline_node::{Node, PgReport};
-use loadline_osd::{PgId, RecoveryKind, RecoveryState, ScrubKind, TrimState};
+use loadline_osd::{RecoveryKind, RecoveryState, ScrubKind, TrimState};
 use std::collections::BTreeMap;
 
 /// What all placement groups together say.
@@ -21,9 +21,7 @@ pub(super) struct PgStates {
 impl PgStates {
     pub(super) fn of(node: &mut Node) -> PgStates {
         let mut states = PgStates::default();
-        for pg in node.cluster().map().pgs().map(|(pg, _)| pg).collect::<Vec<PgId>>() {
-            states.add(&node.pg_report(pg));
-        }
+        node.pg_reports().iter().for_each(|pg| states.add(pg));
         states
     }
 

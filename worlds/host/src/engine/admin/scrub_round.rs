@@ -111,12 +111,13 @@ impl HostNode {
         let today = self.config.clock.at(self.now);
         let mut schedules = BTreeMap::<OsdId, ScrubSchedule>::new();
         let mut so_far = RoundSoFar::default();
+        let reports = self.node.scrub_reports(self.now);
         for (pg, state) in self.node.cluster().map().pgs() {
             let Some(primary) = state.serving() else { continue };
             let schedule = schedules
                 .entry(primary)
                 .or_insert_with(|| self.settings.options(primary).scrub.schedule);
-            so_far.count(today, schedule, &self.node.scrub_report(self.now, pg));
+            so_far.count(today, schedule, &reports[&pg]);
         }
         so_far.conclude()
     }

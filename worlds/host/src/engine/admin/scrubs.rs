@@ -56,16 +56,15 @@ impl HostNode {
 
     pub(super) fn scrub_list(&self) -> AdminAnswer {
         let today = self.config.clock.at(self.now);
-        let pgs = self.node.cluster().map().pgs().map(|(pg, _)| pg);
+        let reports = self.node.scrub_reports(self.now).into_iter();
         AdminAnswer::Scrubs(Scrubs {
-            pgs: pgs.map(|pg| self.scrub_row(pg, today)).collect(),
+            pgs: reports.map(|(pg, report)| self.scrub_row(pg, report, today)).collect(),
             round: self.scrub_round(),
         })
     }
 
-    fn scrub_row(&self, pg: PgId, today: WallTime) -> ScrubRow {
-        let ScrubReport { record, runs, rests_until, held_back, .. } =
-            self.node.scrub_report(self.now, pg);
+    fn scrub_row(&self, pg: PgId, report: ScrubReport, today: WallTime) -> ScrubRow {
+        let ScrubReport { record, runs, rests_until, held_back, .. } = report;
         let ScrubRecord { last, last_deep, last_clean, duration, findings, under_way, .. } = record;
         let since = |at: Option<WallTime>| at.map(|at| today.since(at).nanos());
         ScrubRow {

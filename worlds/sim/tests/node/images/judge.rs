@@ -499,7 +499,7 @@ impl Judged {
             assert_eq!(self.held[cell], !is_zero, "cell {cell} of image {:?}", view.image);
         }
         for piece in split(view, 0, view.size) {
-            if !self.node().node_mut().may_hold_data(view, &piece) {
+            if !self.node().node_mut().hold_racks().may_hold_data(view, &piece) {
                 let from = piece.at as usize;
                 let bytes = &self.bytes[from..from + piece.length as usize];
                 assert!(bytes.iter().all(|byte| *byte == 0), "{} is no hole", piece.object);
