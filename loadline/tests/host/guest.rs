@@ -163,6 +163,16 @@ impl Guest {
         u64::from_le_bytes(*answer.first_chunk().unwrap())
     }
 
+    /// Gives the node a channel by which it says something by itself, and waits for the word that the disk is another.
+    pub(crate) fn hears_of_its_disk(&mut self) {
+        let (here, there) = UnixStream::pair().unwrap();
+        here.set_read_timeout(Some(std::time::Duration::from_secs(120))).unwrap();
+        self.tell(21, &[], &[there.as_fd()]);
+        let mut message = [0; 12];
+        std::io::Read::read_exact(&mut &here, &mut message).expect("the node says something");
+        assert_eq!(message[..4], 2u32.to_le_bytes());
+    }
+
     /// Stops a ring; with which request it would go on.
     pub(crate) fn stop_ring(&mut self, ring: usize) -> u16 {
         self.send(11, 0, &words(&[ring as u64]), &[]);

@@ -266,6 +266,23 @@ fn a_guest_goes_on_after_a_kill() {
     }
 }
 
+/// A front end asks for the size once, when its machine begins. An image that became longer while the node was not there, or before the machine
+/// came again, was never told to it.
+#[test]
+fn a_guest_that_comes_again_is_told_what_size_its_disk_has() {
+    let ground = Ground::new();
+    let node = ground.start();
+    let mut guest = Guest::connect(&ground.socket());
+    node.stop();
+    let node = ground.start();
+    node.tell(&["image", "resize", "vol0", "128MiB"]);
+    guest.reconnect(&ground.socket());
+    guest.hears_of_its_disk();
+    let config = guest.config_part(60);
+    assert_eq!(u64::from_le_bytes(*config.first_chunk().unwrap()) * 512, 2 * IMAGE_BYTES);
+    node.stop();
+}
+
 #[test]
 fn a_snapshot_is_a_disk_that_is_not_written() {
     let ground = Ground::new();

@@ -143,7 +143,7 @@ impl Engine {
             socket: ControlSocket::new(socket),
             talk: DeviceTalk::new(offer(&view)),
             image: (view.image, view.read_at),
-            bytes: view.size,
+            told: None,
             wakes: SessionWakes { socket: Some(wake), ..SessionWakes::default() },
             waiting: None,
             is_in_parts: false,
@@ -534,20 +534,19 @@ impl Engine {
         self.memory.charge(conn, own);
     }
 
-    /// Tells guests whose image has another size now. To be called every second or so.
+    /// Tells guests the size of their image, once in a session and when it is another. To be called every second or so.
     pub(super) fn vhost_tell_sizes(&mut self) {
         for face in &mut self.vhost.faces {
             let Some(session) = &mut face.session else { continue };
             let (image, snapshot) = session.image;
             let Some(view) = self.host.node.cluster().view_of(image, snapshot) else { continue };
-            if view.size != session.bytes {
-                session.bytes = view.size;
-                let told = session.talk.set_config(config(view.size));
+            // One that gives no channel may still ask, and finds what is so now.
+            if session.told != Some(view.size) && session.talk.set_config(config(view.size)) {
+                session.told = Some(view.size);
                 tracing::info!(
                     image = face.image,
                     bytes = view.size,
-                    told,
-                    "a guest's disk has another size"
+                    "a guest is told its disk's size"
                 );
             }
         }

@@ -56,8 +56,8 @@ pub(super) struct GuestSession {
     pub(super) talk: DeviceTalk,
     /// The image, or the snapshot.
     pub(super) image: (ImageId, SnapshotId),
-    /// How many bytes of it the guest has been told.
-    pub(super) bytes: u64,
+    /// How many bytes of it the guest has been told of in this session. Its front end may have asked in an earlier one, and never again.
+    pub(super) told: Option<u64>,
     pub(super) wakes: SessionWakes,
     /// A request, or what is left of one, that waits for memory.
     pub(super) waiting: Option<GuestRequest>,
