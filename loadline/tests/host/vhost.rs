@@ -101,6 +101,23 @@ fn a_ring_is_the_guests_again_when_it_has_stopped() {
     node.stop();
 }
 
+/// Linux in user mode stops its rings by SET_VRING_ENABLE alone, and hands the same memory to its next driver.
+#[test]
+fn what_a_ring_has_under_way_is_answered_before_it_is_disabled() {
+    let ground = Ground::new();
+    let node = ground.start();
+    let mut guest = Guest::connect(&ground.socket());
+    node.tell(&["image", "qos", "vol0", "--limit", "8"]);
+    for turn in 0..16 {
+        guest.begin_request(0, (1, turn * 8), &[turn as u8 + 1; 4096], 0);
+    }
+    guest.answers(0, 1);
+    assert!(guest.under_way(0) > 0);
+    guest.tell(18, &words(&[0]), &[]);
+    assert_eq!(guest.under_way(0), 0, "nothing comes behind it");
+    node.stop();
+}
+
 /// What it is, and how it is put at a head's descriptors, with bytes at a place.
 type Lie = (&'static str, fn(&mut Guest, u16, u64));
 

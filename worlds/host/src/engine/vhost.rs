@@ -185,7 +185,10 @@ impl Engine {
 
     fn vhost_message(&mut self, face: usize, message: ReceivedMessage) -> Result<(), TalkError> {
         let stops = match message.request {
-            VhostRequest::StopRing { ring } => self.vhost.faces[face].is_busy(Some(ring)),
+            // Linux in user mode stops its rings by nothing but the second.
+            VhostRequest::StopRing { ring } | VhostRequest::EnableRing { ring, enabled: false } => {
+                self.vhost.faces[face].is_busy(Some(ring))
+            }
             // Requests under way keep the memory in which they lie, and its files.
             VhostRequest::ResetOwner | VhostRequest::SetMemory(_) => {
                 self.vhost.faces[face].is_busy(None)
