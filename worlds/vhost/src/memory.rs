@@ -89,6 +89,11 @@ impl Segments {
         self.pieces.push((address, bytes));
     }
 
+    /// How many pieces it is in.
+    pub(crate) fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
     /// How many bytes there are.
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|(_, bytes)| u64::from(*bytes)).sum()

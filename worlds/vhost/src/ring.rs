@@ -40,6 +40,13 @@ pub struct RingRequest {
     pub is_whole: bool,
 }
 
+impl RingRequest {
+    /// How many descriptors of what it brings and has room for were looked at.
+    pub fn descriptors(&self) -> usize {
+        self.readable.pieces() + self.writable.pieces()
+    }
+}
+
 /// One ring with the descriptors by which its two sides wake each other.
 #[derive(Debug)]
 pub struct MachineRing {

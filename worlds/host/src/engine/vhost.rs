@@ -52,8 +52,9 @@ const BLOCK_BYTES: u32 = 4096;
 /// Messages that are carried out before others have their turn.
 const MESSAGES_MAX: usize = 64;
 
-/// Bytes of a request that count in a turn as a request does.
+/// Bytes of a request that count in a turn as a request does, and descriptors of one that do.
 const TURN_BYTES: u64 = 64 << 10;
+const TURN_DESCRIPTORS: usize = 64;
 
 /// Bytes of the name that a guest may ask for.
 const ID_BYTES: usize = 20;
@@ -304,7 +305,7 @@ impl Engine {
             let memory = memory.clone();
             session.turns.took();
             idle = 0;
-            here.takes(1);
+            here.takes(1 + (request.descriptors() / TURN_DESCRIPTORS) as u64);
             if let RequestStart::Waits = self.vhost_request(face, ring, request, memory)?
                 && let Some(session) = self.vhost.session(face)
             {

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// What is taken from a guest's rings before others have their turn: one that offers more all the time would keep the loop. A request
-/// counts as one, and as one more for each 64 KiB that it brings.
+/// counts as one, and as one more for each 64 KiB that it brings and for each 64 descriptors.
 const TAKEN_MAX: u64 = 512;
 
 /// Request queues at most: one for each processor of a guest is what guests ask for, and one thread serves all.
