@@ -173,6 +173,11 @@ impl Guest {
         assert_eq!(message[..4], 2u32.to_le_bytes());
     }
 
+    /// Takes back that it keeps what is under way.
+    pub(crate) fn keeps_nothing(&mut self) {
+        self.tell(16, &words(&[PROTOCOL & !(1 << 12)]), &[]);
+    }
+
     /// Stops a ring; with which request it would go on.
     pub(crate) fn stop_ring(&mut self, ring: usize) -> u16 {
         self.send(11, 0, &words(&[ring as u64]), &[]);

@@ -143,6 +143,11 @@ impl DeviceTalk {
         self.features & feature != 0
     }
 
+    /// Whether the machine keeps what is under way for whoever serves it next.
+    pub fn keeps_under_way(&self) -> bool {
+        self.inflight.is_some() && self.protocol_features & INFLIGHT != 0
+    }
+
     /// The channel by which the device says something by itself.
     pub fn channel(&self) -> Option<&UnixStream> {
         self.channel.as_ref()

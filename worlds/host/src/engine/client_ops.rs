@@ -25,6 +25,13 @@ pub(super) enum Waiter {
     Direct(u64),
 }
 
+impl Waiter {
+    /// Whether the end of the node waits for all steps: the next life knows nothing of the command, and an error is none that its client bears.
+    fn outstays_steps(&self) -> bool {
+        matches!(self, Waiter::Vhost(command) if !command.is_kept)
+    }
+}
+
 /// How a command has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ended {
@@ -167,8 +174,8 @@ impl ClientOps {
     pub(super) fn goes_on(&mut self, command: SlotId) -> bool {
         let here = self.commands.at_mut(command);
         let has_more = here.work.as_ref().is_some_and(|work| !work.is_done());
-        if has_more && self.is_ending {
-            here.failed = here.failed.or(Some(CommandFailure::Gone));
+        if has_more && self.is_ending && !here.waiter.outstays_steps() {
+            here.failed = here.failed.or(Some(CommandFailure::Ending));
         }
         let goes_on = has_more && here.failed.is_none();
         let client = here.client;

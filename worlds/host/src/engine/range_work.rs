@@ -31,8 +31,10 @@ pub(super) enum RangeAsk {
 pub(super) enum CommandFailure {
     /// No copy could do it.
     NoCopy,
-    /// The image, or the snapshot, has been removed; or who asked has gone, or the node goes, before every step was taken.
+    /// The image, or the snapshot, has been removed; or who asked has gone before every step was taken.
     Gone,
+    /// The node ends before every step was taken.
+    Ending,
     /// The image is shorter than where the range ends.
     PastEnd,
     /// A device failed to make durable what had been answered, and no other copy runs that has it.

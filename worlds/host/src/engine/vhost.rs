@@ -15,7 +15,7 @@ use super::client_ops::{Ended, Waiter};
 use super::doors::{Complaint, Speaks};
 use super::host_node::Alarm;
 use super::image_ops::{NewOp, read_of};
-use super::range_work::{RangeAsk, RangeWork};
+use super::range_work::{CommandFailure, RangeAsk, RangeWork};
 use crate::{ConnId, ListenAt, ListenerId, ReadinessId};
 use faces::{
     GuestPart, GuestRequest, GuestSession, RINGS, RingTurns, SessionWakes, VhostFace, Wake,
@@ -379,6 +379,7 @@ impl Engine {
         let holds = wants.min(room);
         let view = self.host.node.cluster().view_of(image, snapshot);
         let Some(ask) = view.and_then(|view| self.vhost_ask(&request, &view, part, holds)) else {
+        let is_kept = session.talk.keeps_under_way();
             self.vhost_ends(face, &request, BlkStatus::Failed)?;
             return Ok(RequestStart::Begun);
         };
@@ -392,7 +393,7 @@ impl Engine {
         self.vhost_charge(conn);
         let length = part.map_or(0, |part| part.length);
         let id = self.vhost.faces[face].begin(GuestPart { request, holds, length });
-        let waiter = Waiter::Vhost(VhostCommand { face, id });
+        let waiter = Waiter::Vhost(VhostCommand { face, id, is_kept });
         match ask {
             GuestAsk::Steps(work) => self.begin_steps(waiter, client, work, then_sync),
             GuestAsk::Ops(ops) => self.begin_command(waiter, client, ops, then_sync),
@@ -429,7 +430,7 @@ impl Engine {
     }
 
     pub(super) fn vhost_command_ended(&mut self, command: VhostCommand, ended: Ended) {
-        let VhostCommand { face, id } = command;
+        let VhostCommand { face, id, .. } = command;
         let here = &mut self.vhost.faces[face];
         let GuestPart { mut request, holds, length } = here.end(id);
         let (conn, is_there) = (request.conn, here.is_of(request.conn));
@@ -443,6 +444,10 @@ impl Engine {
             (BlkCommand::Read(_), Ok(data)) => {
                 request.request.writable.write(&request.memory, request.done, &data).is_ok()
             }
+        if ended.data == Err(CommandFailure::Ending) {
+            // It stays under way in what its guest keeps, and the next life carries it out.
+            return;
+        }
             (_, data) => data.is_ok(),
         };
         request.done += length;

@@ -32,6 +32,7 @@ impl NbdCommand {
             CommandFailure::NoCopy => (NbdError::Io, "no copy of the data can be read"),
             CommandFailure::Gone => (NbdError::Shutdown, "the image is gone"),
             CommandFailure::PastEnd => (self.past_end, "the image is shorter now"),
+            CommandFailure::Ending => (NbdError::Shutdown, "the node ends"),
             CommandFailure::MayBeLost => {
                 (NbdError::Io, "what was answered since the last flush may be lost")
             }

@@ -25,6 +25,15 @@ const IN_A_ROW: usize = 8;
 pub(in crate::engine) struct VhostCommand {
     pub(super) face: usize,
     pub(super) id: SlotId,
+    /// Whether its guest keeps what is under way, so that the node's next life carries it out again.
+    pub(in crate::engine) is_kept: bool,
+}
+
+impl VhostCommand {
+    /// Whether it was taken from a ring of this face's guest.
+    pub(super) fn is_of(&self, face: usize) -> bool {
+        self.face == face
+    }
 }
 
 /// What woke a face.
