@@ -74,3 +74,34 @@ fn each_connection_reads_what_another_was_answered() {
     assert!(found.iter().all(|byte| *byte == 0));
     node.stop();
 }
+
+/// A client is ended with writes under way, as a host is by its cluster's manager, or one of a kernel's connections by its timeout. What comes
+/// after it, on a connection that was there or on a new one, writes the same bytes, is answered, and writes them once more: the writes of the one
+/// that had gone were carried out behind those.
+#[test]
+fn nothing_of_a_connection_that_has_gone_comes_behind_what_others_write_after_it() {
+    const WRITES: u64 = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let open = || Connection::open(&node.socket(), "vol0").unwrap();
+    let write = |offset, byte| Request::Write { offset, data: vec![byte; 4096] };
+    let is_idle = |node: &Node| node.tell(&["dump", "ops"]) == "none\n";
+    let mut sibling = open();
+    for is_new in [true, false] {
+        node.tell(&["image", "qos", "vol0", "--limit", "4"]);
+        let mut gone = open();
+        for at in (0..WRITES).rev() {
+            gone.send(&write(at * 4096, 1)).unwrap();
+        }
+        node.wait_until("they are under way", |node| !is_idle(node));
+        drop(gone);
+        let mut later = if is_new { open() } else { std::mem::replace(&mut sibling, open()) };
+        later.ask(&write(0, 1)).unwrap();
+        later.ask(&write(0, 2)).unwrap();
+        node.tell(&["image", "qos", "vol0", "--limit", "0"]);
+        node.wait_until("all have ended", is_idle);
+        let found = later.ask(&Request::Read { offset: 0, length: 4096 }).unwrap();
+        assert!(found.iter().all(|byte| *byte == 2), "{} on a new one: {is_new}", found[0]);
+    }
+    node.stop();
+}

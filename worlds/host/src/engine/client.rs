@@ -37,9 +37,19 @@ impl Engine {
         self.clients.begin_steps(waiter, client, work, then_sync);
     }
 
-    /// A connection has gone: its commands take no further step.
-    pub(super) fn give_up_steps(&mut self, conn: ConnId) {
+    /// A connection has gone: its commands take no further step, and others wait for what they change.
+    pub(super) fn leave_behind(&mut self, conn: ConnId) {
         self.clients.give_up_steps(conn);
+        let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
+        self.clients.leave_behind(is_of);
+    }
+
+    /// Whoever had to wait for what others have left behind goes on.
+    pub(super) fn go_on_behind_others(&mut self) {
+        while let Some(image) = self.clients.next_freed() {
+            self.nbd_begin_held(image);
+            self.vhost.touch_image(image);
+        }
     }
 
     /// Takes the steps that are due, as many as a turn of the loop has time for.
@@ -47,6 +57,7 @@ impl Engine {
         while let Some((command, client, work)) = self.clients.next_step() {
             let view = self.host.node.cluster().view_of(work.image, work.snapshot);
             let ask = work.ask();
+            let mut racks = self.host.node.hold_racks();
             let matters = |piece: &Piece| {
                 view.as_ref().is_some_and(|view| match ask {
                     RangeAsk::Zero | RangeAsk::Held => racks.may_hold_data(view, piece),
@@ -54,10 +65,10 @@ impl Engine {
                 })
             };
             let step = work.step(view.as_ref(), matters);
+            drop(racks);
             let ops = self.clients.stepped(command, step);
             self.issue_all(client, command, ops);
         }
-            let mut racks = self.host.node.hold_racks();
     }
 
     fn issue_all(&mut self, client: ClientId, command: SlotId, ops: Vec<NewOp>) {
@@ -65,7 +76,6 @@ impl Engine {
             return self.command_over(command);
         }
         for op in ops {
-            drop(racks);
             self.issue(client, command, op);
         }
     }

@@ -2,14 +2,14 @@
 
 use super::image_ops::NewOp;
 use super::nbd::NbdCommand;
-use super::range_work::{CommandFailure, HeldRanges, RangeStep, RangeTurns, RangeWork};
+use super::range_work::{CommandFailure, HeldRanges, RangeAsk, RangeStep, RangeTurns, RangeWork};
 use super::vhost::VhostCommand;
 use crate::ConnId;
 use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{IssuedOp, SyncEnd};
 use loadline_osd::{ClientId, OpKind, Reply};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Who waits for a command.
@@ -50,6 +50,8 @@ pub(super) struct Ended {
 struct ClientCommand {
     waiter: Waiter,
     client: ClientId,
+    /// The image that its ops change, until they have ended.
+    changes: Option<ImageId>,
     /// What is carried out in steps: none of it is left where it has only the ops that it began with.
     work: Option<RangeWork>,
     /// Its ops without a reply, and its sync.
@@ -81,6 +83,10 @@ pub(super) struct ClientOps {
     parts: Vec<Option<CommandPart>>,
     syncs: BTreeMap<u32, Vec<SlotId>>,
     turns: RangeTurns,
+    /// Commands of clients that have gone, by the image that they change.
+    left: BTreeMap<ImageId, BTreeSet<SlotId>>,
+    /// Images that no such command changes any more.
+    freed: Vec<ImageId>,
     /// The node is about to end: who has had a step gets no other.
     is_ending: bool,
 }
@@ -111,7 +117,10 @@ impl ClientOps {
         let reads = ops.iter().filter(|op| !op.kind.is_update());
         let length = reads.map(|op| op.at + u64::from(op.length)).max().unwrap_or(0);
         let length = length as usize;
-        let command = ClientCommand { left: ops.len() as u32, length, ..new(waiter, client) };
+        let changes = ops.iter().find(|op| op.kind.is_update());
+        let changes = changes.map(|op| ImageId::of(op.object).0);
+        let left = ops.len() as u32;
+        let command = ClientCommand { left, length, changes, ..new(waiter, client) };
         self.commands.acquire(ClientCommand { then_sync, ..command })
     }
 
@@ -123,7 +132,8 @@ impl ClientOps {
         work: RangeWork,
         then_sync: Option<ImageId>,
     ) {
-        let command = ClientCommand { work: Some(work), then_sync, ..new(waiter, client) };
+        let changes = (work.ask() == RangeAsk::Zero).then_some(work.image);
+        let command = ClientCommand { work: Some(work), changes, then_sync, ..new(waiter, client) };
         let command = self.commands.acquire(command);
         self.turns.push(client, command);
     }
@@ -181,8 +191,42 @@ impl ClientOps {
         let client = here.client;
         if goes_on {
             self.turns.push(client, command);
+        } else if let Some(image) = here.changes.take() {
+            self.changes_no_more(image, command);
         }
         goes_on
+    }
+
+    fn changes_no_more(&mut self, image: ImageId, command: SlotId) {
+        let Some(left) = self.left.get_mut(&image) else { return };
+        if left.remove(&command) && left.is_empty() {
+            self.left.remove(&image);
+            self.freed.push(image);
+        }
+    }
+
+    /// A client has gone. Its commands end for nobody, and nothing orders what they change with what others write there: those wait for it.
+    pub(super) fn leave_behind(&mut self, is_of: impl Fn(&Waiter) -> bool) {
+        for (id, command) in self.commands.iter() {
+            if let Some(image) = command.changes.filter(|_| is_of(&command.waiter)) {
+                self.left.entry(image).or_default().insert(id);
+            }
+        }
+    }
+
+    /// Whether a command of a client that has gone still changes an image.
+    pub(super) fn is_left_at(&self, image: ImageId) -> bool {
+        self.left.contains_key(&image)
+    }
+
+    /// Whether there is such a command at all.
+    pub(super) fn has_left(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    /// The next image that no such command changes any more.
+    pub(super) fn next_freed(&mut self) -> Option<ImageId> {
+        self.freed.pop()
     }
 
     /// A connection has gone: what of its commands has had no step yet is left. Whoever comes after it may write there. The owner of their
@@ -287,6 +331,7 @@ fn new(waiter: Waiter, client: ClientId) -> ClientCommand {
     ClientCommand {
         waiter,
         client,
+        changes: None,
         work: None,
         left: 0,
         length: 0,

@@ -192,6 +192,7 @@ impl Engine {
         loop {
             self.take_steps();
             self.carry_out();
+            self.go_on_behind_others();
             self.syncs_ended();
             self.bench_settle();
             self.end_watches();

@@ -16,6 +16,7 @@ use super::range_work::{CommandFailure, RangeAsk, RangeWork};
 use crate::{ConnId, ListenerId};
 use channel::NbdChannel;
 use connections::{Brings, NbdConnection};
+use loadline_cluster::images::ImageId;
 use loadline_osd::{ClientId, OpKind};
 use loadline_wire::nbd::{
     ChangeExtent, Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply,
@@ -91,12 +92,12 @@ impl Engine {
     }
 
     /// The client will send nothing more. Its connection ends when everything it asked for is answered; trims and zeros in the midst of
-    /// their steps are given up, since mostly it has gone.
+    /// their steps are given up, and others wait for what it writes, since mostly it has gone.
     pub(super) fn nbd_ended(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         (connection.asked, connection.ended) = (0, true);
         self.nbd.touched.push(conn);
-        self.give_up_steps(conn);
+        self.leave_behind(conn);
     }
 
     /// Gives the session what it can take of what it could not before.
@@ -115,18 +116,55 @@ impl Engine {
         if connection.session.is_securing() && !connection.channel.is_tls() {
             return self.nbd_begin_tls(conn);
         }
-        let client = connection.client;
+        let (client, has_ended) = (connection.client, connection.ended);
         let commands = std::mem::take(&mut connection.out.commands);
         self.nbd.touched.push(conn);
         for command in commands {
-            self.nbd_command(conn, client, command);
+            self.memory.begin(conn, command.holds);
+            match self.nbd_waits_for(conn, &command) {
+                Some(image) => self.nbd.held.entry(image).or_default().push_back((conn, command)),
+                None => self.nbd_command(conn, client, command),
+            }
+        }
+        if has_ended {
+            self.leave_behind(conn);
         }
         self.nbd_charge(conn);
     }
 
+    /// The image at which a command has to wait until what others have left behind has ended: it would come behind this one. Nobody waits
+    /// who has gone: what comes of that one is what the others wait for.
+    fn nbd_waits_for(&self, conn: ConnId, command: &ExportCommand) -> Option<ImageId> {
+        let is_there = |conn| self.nbd.connections.get(conn).is_some_and(|c| !c.ended);
+        if !self.clients.has_left() || !is_there(&conn) {
+            return None;
+        }
+        let view = view_of(self.host.node.cluster(), command.export)?;
+        Some(view.image).filter(|image| !view.is_read_only() && self.clients.is_left_at(*image))
+    }
+
+    /// Begins commands that had to wait at an image, as long as none of them is of one that has gone meanwhile: then the others wait for that.
+    pub(super) fn nbd_begin_held(&mut self, image: ImageId) {
+        while self.may_begin_asked() && !self.clients.is_left_at(image) {
+            let Some(held) = self.nbd.held.get_mut(&image) else { return };
+            let Some((conn, command)) = held.pop_front() else {
+                self.nbd.held.remove(&image);
+                return;
+            };
+            let Some(connection) = self.nbd.connections.get(&conn).filter(|c| !c.closing) else {
+                self.memory.end(conn, command.holds);
+                continue;
+            };
+            let (client, has_ended) = (connection.client, connection.ended);
+            self.nbd_command(conn, client, command);
+            if has_ended {
+                self.leave_behind(conn);
+            }
+        }
+    }
+
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
         let ExportCommand { id, export, kind, offset, length, fua, holds } = command;
-        self.memory.begin(conn, holds);
         let (past_end, is_flush) = (kind.past_end(), kind == CommandKind::Flush);
         let mut command = NbdCommand { conn, id, holds, past_end, brings: Brings::Nothing };
         let Some(view) = view_of(self.host.node.cluster(), export) else {
@@ -239,7 +277,7 @@ impl Engine {
             if let Some(says) = says {
                 self.doors.complain(self.host.now, Complaint::Violation, || says);
             }
-            self.give_up_steps(conn);
+            self.leave_behind(conn);
             return self.nbd_close_when_sent(conn);
         }
         if connection.is_over() {
@@ -258,7 +296,15 @@ impl Engine {
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if self.nbd.connections.remove(&conn).is_some() {
-            self.give_up_steps(conn);
+            self.leave_behind(conn);
+            for held in self.nbd.held.values_mut() {
+                held.retain(|(of, command)| {
+                    if *of == conn {
+                        self.memory.end(conn, command.holds);
+                    }
+                    *of != conn
+                });
+            }
             self.memory.leave(conn);
         }
         tracing::debug!(?conn, "an NBD client has gone");

@@ -63,6 +63,11 @@ impl Engine {
         self.clients.end_steps();
     }
 
+    /// Whether what was asked before may still begin.
+    pub(super) fn may_begin_asked(&self) -> bool {
+        matches!(self.stopping, Stopping::No | Stopping::Draining { .. })
+    }
+
     /// Whether no new work is taken any more.
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping != Stopping::No
@@ -199,7 +204,7 @@ impl Engine {
     }
 
     fn is_drained(&self) -> bool {
-        self.clients.open_commands() == 0 && self.admin.nothing_waits()
+        self.clients.open_commands() == 0 && !self.nbd.has_held() && self.admin.nothing_waits()
     }
 
     fn is_all_sent(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::{ConnId, ListenAt, ListenerId, ReadinessId};
 use faces::{
     GuestPart, GuestRequest, GuestSession, RINGS, RingTurns, SessionWakes, VhostFace, Wake,
 };
-use loadline_cluster::images::View;
+use loadline_cluster::images::{SnapshotId, View};
 use loadline_osd::OpKind;
 use loadline_vhost::{
     ControlSocket, DeviceOffer, DeviceTalk, MachineMemory, ReceivedMessage, RingRequest,
@@ -281,8 +281,12 @@ impl Engine {
         while idle < RINGS {
             let here = &mut self.vhost.faces[face];
             let is_many = here.requests() >= limits.commands;
-            let (is_old, had_its_turn) = (here.has_old(), here.had_its_turn());
+            let (has_old, had_its_turn) = (here.has_old(), here.had_its_turn());
             let Some(session) = here.session.as_mut() else { return Ok(()) };
+            // What others have left behind would come behind what is taken now.
+            let (image, snapshot) = session.image;
+            let is_changed = snapshot == SnapshotId::HEAD && self.clients.is_left_at(image);
+            let is_old = has_old || is_changed;
             let is_full = is_many || self.memory.under_way(session.conn) >= limits.bytes;
             let is_alone = session.waiting.is_some() || session.is_in_parts;
             if is_full || is_old || session.stops.is_some() || is_alone {
@@ -375,11 +379,11 @@ impl Engine {
         // A guest that never asks for a flush expects what is answered to be durable.
         let is_durable = !session.talk.has(BlkConfig::FLUSH);
         let (client, (image, snapshot)) = (session.client, session.image);
+        let is_kept = session.talk.keeps_under_way();
         here.takes(part.map_or(0, |part| part.length / TURN_BYTES));
         let holds = wants.min(room);
         let view = self.host.node.cluster().view_of(image, snapshot);
         let Some(ask) = view.and_then(|view| self.vhost_ask(&request, &view, part, holds)) else {
-        let is_kept = session.talk.keeps_under_way();
             self.vhost_ends(face, &request, BlkStatus::Failed)?;
             return Ok(RequestStart::Begun);
         };
@@ -440,14 +444,14 @@ impl Engine {
             return;
         }
         self.vhost_charge(conn);
-        let is_done = match (&request.command, ended.data) {
-            (BlkCommand::Read(_), Ok(data)) => {
-                request.request.writable.write(&request.memory, request.done, &data).is_ok()
-            }
         if ended.data == Err(CommandFailure::Ending) {
             // It stays under way in what its guest keeps, and the next life carries it out.
             return;
         }
+        let is_done = match (&request.command, ended.data) {
+            (BlkCommand::Read(_), Ok(data)) => {
+                request.request.writable.write(&request.memory, request.done, &data).is_ok()
+            }
             (_, data) => data.is_ok(),
         };
         request.done += length;
@@ -577,6 +581,9 @@ impl Engine {
     /// Ends a session. Its requests under way end for nobody, and give back what they hold when they do.
     fn vhost_end(&mut self, face: usize) {
         let Some(session) = self.vhost.faces[face].let_go() else { return };
+        let is_of =
+            |waiter: &Waiter| matches!(waiter, Waiter::Vhost(command) if command.is_of(face));
+        self.clients.leave_behind(is_of);
         let kicks = session.wakes.kicks.values().map(|(wake, _)| *wake);
         for wake in kicks.chain(session.wakes.socket) {
             self.vhost.by_wake.remove(&wake);

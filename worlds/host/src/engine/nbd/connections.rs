@@ -4,9 +4,10 @@ use super::channel::NbdChannel;
 use crate::engine::range_work::CommandFailure;
 use crate::{ConnId, ListenerId};
 use loadline_base::{SlotId, Time};
+use loadline_cluster::images::ImageId;
 use loadline_osd::ClientId;
-use loadline_wire::nbd::{NbdError, NbdFailure, NbdSession, SessionOutbox};
-use std::collections::{BTreeMap, BTreeSet};
+use loadline_wire::nbd::{ExportCommand, NbdError, NbdFailure, NbdSession, SessionOutbox};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A command of a connection, as its ops remember it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +32,8 @@ impl NbdCommand {
         let (error, message) = match why {
             CommandFailure::NoCopy => (NbdError::Io, "no copy of the data can be read"),
             CommandFailure::Gone => (NbdError::Shutdown, "the image is gone"),
-            CommandFailure::PastEnd => (self.past_end, "the image is shorter now"),
             CommandFailure::Ending => (NbdError::Shutdown, "the node ends"),
+            CommandFailure::PastEnd => (self.past_end, "the image is shorter now"),
             CommandFailure::MayBeLost => {
                 (NbdError::Io, "what was answered since the last flush may be lost")
             }
@@ -84,6 +85,15 @@ pub(in crate::engine) struct NbdConnections {
     pub(super) behind_tls: BTreeSet<ListenerId>,
     /// Those with something to send or to ask for.
     pub(super) touched: Vec<ConnId>,
+    /// Commands that wait until what clients have left behind at their image has ended, in the order in which they came.
+    pub(super) held: BTreeMap<ImageId, VecDeque<(ConnId, ExportCommand)>>,
+}
+
+impl NbdConnections {
+    /// Whether commands wait for what clients have left behind.
+    pub(in crate::engine) fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
 }
 
 impl NbdConnection {

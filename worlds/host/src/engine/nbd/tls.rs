@@ -80,7 +80,7 @@ impl Engine {
         self.doors.complain(self.host.now, Complaint::Tls, || {
             format!("TLS with the NBD client at {peer} has come to nothing: {fault}")
         });
-        self.give_up_steps(conn);
+        self.leave_behind(conn);
         self.host.world.close_when_sent(conn);
     }
 }

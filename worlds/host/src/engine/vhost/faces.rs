@@ -158,6 +158,16 @@ impl VhostFaces {
         }
     }
 
+    /// The guest of an image may go on.
+    pub(in crate::engine) fn touch_image(&mut self, image: ImageId) {
+        let is_shown = |face: &VhostFace| face.session.as_ref().is_some_and(|s| s.image.0 == image);
+        for face in
+            (0..self.faces.len()).filter(|face| is_shown(&self.faces[*face])).collect::<Vec<_>>()
+        {
+            self.touch(face);
+        }
+    }
+
     pub(super) fn next_touched(&mut self) -> Option<usize> {
         self.touched.pop()
     }
