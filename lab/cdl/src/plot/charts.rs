@@ -6,6 +6,7 @@ use super::groups::{Guideline, ReadGroup};
 use super::ink::Ink;
 use crate::figures::ReadFigures;
 use crate::stats::PriorityName;
+use std::collections::BTreeMap;
 
 /// Width of a bin of the distributions, in milliseconds.
 const BIN_MS: u64 = 2;
@@ -196,23 +197,21 @@ fn distribution(workload: &WorkloadResult, group: &ReadGroup, title: &'static st
     }
 }
 
-/// Percent of a kind's own reads in each bin, at the bin's centre, with an empty bin at either end.
+/// Percent of a kind's own reads in each bin that has any, at the bin's centre, with an empty bin at either side.
 fn shares(figures: &ReadFigures) -> Vec<(f64, f64)> {
-    let bin = |ms: u64| ms / BIN_MS;
-    let (Some(first), Some(last)) = (figures.counts.first(), figures.counts.last()) else {
-        return Vec::new();
-    };
-    let start = bin(first.0).saturating_sub(1);
-    let mut counts = vec![0u64; (bin(last.0) + 2 - start) as usize];
+    let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
     for (ms, count) in &figures.counts {
-        counts[(bin(*ms) - start) as usize] += count;
+        let bin = ms / BIN_MS;
+        for beside in [bin.saturating_sub(1), bin + 1] {
+            bins.entry(beside).or_default();
+        }
+        *bins.entry(bin).or_default() += count;
     }
-    let all: u64 = counts.iter().sum();
-    let point = |(place, count): (usize, &u64)| {
-        let centre = ((start + place as u64) as f64 + 0.5) * BIN_MS as f64;
-        (centre, *count as f64 * 100.0 / all as f64)
+    let all: u64 = bins.values().sum();
+    let point = |(bin, count): (&u64, &u64)| {
+        ((*bin as f64 + 0.5) * BIN_MS as f64, *count as f64 * 100.0 / all as f64)
     };
-    counts.iter().enumerate().map(point).collect()
+    bins.iter().map(point).collect()
 }
 
 #[cfg(test)]
@@ -231,5 +230,9 @@ mod tests {
         let wanted = [(3.0, 0.0), (5.0, 40.0), (7.0, 0.0), (9.0, 60.0), (11.0, 0.0)];
         assert_eq!(shares(&figures), wanted);
         assert_eq!(shares(&ReadFigures::default()), []);
+        // One that is far away has no more bins for that.
+        let far = ReadFigures { counts: vec![(0, 1), (9_999_999_999_999, 1)], ..figures };
+        let far: Vec<f64> = shares(&far).into_iter().map(|(_, share)| share).collect();
+        assert_eq!(far, [50.0, 0.0, 0.0, 50.0, 0.0]);
     }
 }
