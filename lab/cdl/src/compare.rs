@@ -34,7 +34,7 @@ pub struct ReadsFigure {
     pub second: f64,
     /// How far the two would lie apart by chance in 19 of 20 pairs of such runs, as a part of the first, or of the second where the
     /// first has none: by how the figure varies among twenty parts of each run (method of batch means), and at least as if each read
-    /// were independent of all others.
+    /// were independent of all others. Infinite for a percentile that may lie beyond all reads of one run: then nothing is known of it.
     pub chance: f64,
 }
 
@@ -64,6 +64,15 @@ pub struct ComparedClass {
     pub figures: Vec<ReadsFigure>,
 }
 
+/// Two benchmarks beside each other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComparedBenches {
+    /// What both have.
+    pub classes: Vec<ComparedClass>,
+    /// Steps that both have and one has not finished, each named with its folder.
+    pub left_out: Vec<String>,
+}
+
 /// Why two benchmarks cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
@@ -85,15 +94,18 @@ pub enum CompareError {
     },
     /// No depth of any workload is in both.
     #[error(
-        "{} and {} have no depth of any workload in common",
+        "{} and {} have no depth of any workload in common{}",
         first.display(),
-        second.display()
+        second.display(),
+        left_out.first().map_or_else(String::new, |step| format!(" ({step} is not finished)"))
     )]
     Nothing {
         /// One folder.
         first: PathBuf,
         /// The other.
         second: PathBuf,
+        /// Steps that both have and one has not finished.
+        left_out: Vec<String>,
     },
 }
 
@@ -122,25 +134,30 @@ fn whole(first: f64, second: f64) -> f64 {
     whole.max(f64::MIN_POSITIVE)
 }
 
-/// Compares what both folders have, in the order in which workloads run; a class that only one has counts as one without reads
+/// Compares what both folders have finished, in the order in which workloads run; a class that only one has counts as one without reads
 /// in the other.
-pub fn compare(
-    first: &BenchFolder,
-    second: &BenchFolder,
-) -> Result<Vec<ComparedClass>, CompareError> {
-    let mut found = Vec::new();
+pub fn compare(first: &BenchFolder, second: &BenchFolder) -> Result<ComparedBenches, CompareError> {
+    let mut found = ComparedBenches::default();
     for workload in FOLDERS {
         let others = second.depths(workload);
         for depth in first.depths(workload).into_iter().filter(|depth| others.contains(depth)) {
-            let logs = [first, second]
-                .map(|folder| Logged::read(&folder.step(workload, depth).join(LAT_LOG)));
-            let [one, other] = logs;
-            found.extend(classes(workload, depth, &one?, &other?));
+            let both = [first, second];
+            let unfinished = both.iter().filter(|folder| !folder.is_finished(workload, depth));
+            let step = |folder: &&BenchFolder| folder.step(workload, depth).display().to_string();
+            let unfinished: Vec<String> = unfinished.map(step).collect();
+            if !unfinished.is_empty() {
+                found.left_out.extend(unfinished);
+                continue;
+            }
+            let [one, other] =
+                both.map(|folder| Logged::read(&folder.step(workload, depth).join(LAT_LOG)));
+            found.classes.extend(classes(workload, depth, &one?, &other?));
         }
     }
-    if found.is_empty() {
+    if found.classes.is_empty() {
         let path = |folder: &BenchFolder| folder.root().to_owned();
-        return Err(CompareError::Nothing { first: path(first), second: path(second) });
+        let (first, second) = (path(first), path(second));
+        return Err(CompareError::Nothing { first, second, left_out: found.left_out });
     }
     Ok(found)
 }
@@ -224,7 +241,7 @@ impl LoggedClass {
         let percentiles = fine_percentiles(of, &percents);
         let named = percentiles.iter().zip(PERCENTILES).map(|(found, (percent, name))| {
             let FinePercentile { latency_ns, interval_ns: (low, high), .. } = *found;
-            let independent = (high - low) as f64 / 2e6;
+            let independent = high.map_or(f64::INFINITY, |high| (high - low) as f64 / 2e6);
             (
                 name,
                 latency_ns as f64 / 1e6,
@@ -263,7 +280,16 @@ fn percentile_ms(percent: f64) -> impl Fn(&PriorityStatistics) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folder::{FIO_LOG, READ_LINE};
+    use loadline_base::Rng;
     use std::fs;
+
+    /// A step that is finished, with this log.
+    fn put_step(step: &Path, log: impl AsRef<[u8]>) {
+        fs::create_dir_all(step).unwrap();
+        fs::write(step.join(LAT_LOG), log).unwrap();
+        fs::write(step.join(FIO_LOG), format!("fio\n\n{READ_LINE}100, BW=1\n")).unwrap();
+    }
 
     /// A log of reads that last from `base_ms` on to a third more, every tenth of them with descriptor 1.
     fn log_of(folder: &Path, base_ms: f64, reads: u32) -> BenchFolder {
@@ -272,9 +298,7 @@ mod tests {
             let word = if index.is_multiple_of(10) { 0x4008 } else { 0 };
             format!("{}, {}, 0, 131072, {word:#06x}\n", index * 10, nanos as u64)
         };
-        let step = folder.join("cdlsingle/8");
-        fs::create_dir_all(&step).unwrap();
-        fs::write(step.join(LAT_LOG), (0..reads).map(line).collect::<String>()).unwrap();
+        put_step(&folder.join("cdlsingle/8"), (0..reads).map(line).collect::<String>());
         BenchFolder::at(folder)
     }
 
@@ -282,7 +306,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let first = log_of(&place.path().join("first"), 20.0, reads);
         let second = log_of(&place.path().join("second"), base_ms, reads);
-        let compared = compare(&first, &second).unwrap();
+        let compared = compare(&first, &second).unwrap().classes;
         assert_eq!(compared.len(), 2, "no class, and descriptor 1");
         let of = |class: &ComparedClass| {
             let descriptor = class.priority.descriptor();
@@ -330,37 +354,83 @@ mod tests {
                 let nanos = if slow { 22_000_000 } else { 20_000_000 } + index % 100 * 3000;
                 format!("{}, {nanos}, 0, 131072, 0x0000\n", index * 10)
             };
-            let step = place.path().join(name).join("baseline/8");
-            fs::create_dir_all(&step).unwrap();
-            fs::write(step.join(LAT_LOG), (0..40_000).map(line).collect::<String>()).unwrap();
+            let log = (0..40_000).map(line).collect::<String>();
+            put_step(&place.path().join(name).join("baseline/8"), log);
             BenchFolder::at(&place.path().join(name))
         };
         let mean = |other: &BenchFolder| {
             let compared = compare(&log("first", 12), other).unwrap();
-            *compared[0].figures.iter().find(|figure| figure.name == "mean").unwrap()
+            *compared.classes[0].figures.iter().find(|figure| figure.name == "mean").unwrap()
         };
         assert_eq!(mean(&log("second", 8)).verdict(0.01), ComparedVerdict::Open);
         assert_eq!(mean(&log("third", 0)).verdict(0.01), ComparedVerdict::Beyond);
+    }
+
+    /// Of two logs of fifty reads of one distribution every other pair had p99s that chance was said not to explain.
+    #[test]
+    fn a_percentile_beyond_all_reads_is_open() {
+        let place = tempfile::tempdir().unwrap();
+        let mut rng = Rng::new(7);
+        let mut log = |name: String| {
+            let mut read = |index: u64| {
+                let share = (rng.below(1 << 40) + 1) as f64 / (1u64 << 40) as f64;
+                format!("{}, {}, 0, 131072, 0x0000\n", index * 10, (-1e7 * share.ln()) as u64)
+            };
+            let log = (0..50).map(&mut read).collect::<String>();
+            put_step(&place.path().join(&name).join("baseline/1"), log);
+            BenchFolder::at(&place.path().join(name))
+        };
+        for pair in 0..20 {
+            let compared = compare(&log(format!("a{pair}")), &log(format!("b{pair}"))).unwrap();
+            for figure in compared.classes[0].figures.iter().skip(3) {
+                assert!(["p95", "p99"].contains(&figure.name), "{figure:?}");
+                assert_ne!(figure.verdict(0.05), ComparedVerdict::Beyond, "{figure:?}");
+            }
+        }
+    }
+
+    /// A step that was cut off was compared like one that had run to its end.
+    #[test]
+    fn a_step_that_is_not_finished_is_left_out_by_name() {
+        let place = tempfile::tempdir().unwrap();
+        let first = log_of(&place.path().join("first"), 20.0, 1000);
+        let second = log_of(&place.path().join("second"), 20.0, 1000);
+        let cut = place.path().join("second/cdlsingle/8");
+        fs::write(cut.join(FIO_LOG), "fio\n\nfio ended\n").unwrap();
+        let named = cut.display().to_string();
+        let refused = compare(&first, &second).unwrap_err().to_string();
+        let why = format!("no depth of any workload in common ({named} is not finished)");
+        assert!(refused.ends_with(&why), "{refused}");
+        let log = "0, 20000000, 0, 131072, 0x0000\n".repeat(1000);
+        for folder in ["first", "second"] {
+            put_step(&place.path().join(folder).join("baseline/4"), &log);
+        }
+        let compared = compare(&first, &second).unwrap();
+        assert_eq!((compared.classes.len(), compared.left_out), (1, vec![named]));
     }
 
     #[test]
     fn a_class_of_one_run_alone_is_beyond() {
         let place = tempfile::tempdir().unwrap();
         let first = log_of(&place.path().join("first"), 20.0, 1000);
-        let step = place.path().join("second/cdlsingle/8");
-        fs::create_dir_all(&step).unwrap();
-        fs::write(step.join(LAT_LOG), "0, 20000000, 0, 131072, 0x0000\n".repeat(1000)).unwrap();
+        let log = "0, 20000000, 0, 131072, 0x0000\n".repeat(1000);
+        put_step(&place.path().join("second/cdlsingle/8"), log);
         let second = BenchFolder::at(&place.path().join("second"));
-        let compared = compare(&first, &second).unwrap();
+        let compared = compare(&first, &second).unwrap().classes;
         assert_eq!(compared[1].reads, (100, 0));
         assert_eq!(compared[1].figures[0].verdict(0.05), ComparedVerdict::Beyond);
         // So is one of the second run, whose figures were so many times nothing that they were infinite, and left open.
-        let turned = compare(&second, &first).unwrap();
+        let turned = compare(&second, &first).unwrap().classes;
         assert_eq!(turned[1].reads, (0, 100));
         for figure in &turned[1].figures {
             assert_eq!(figure.difference(), 1.0, "{figure:?}");
-            assert!(figure.chance < 0.5, "{figure:?}");
-            assert_eq!(figure.verdict(0.05), ComparedVerdict::Beyond, "{figure:?}");
+            // Of a hundred reads none need lie beyond the 99th percentile.
+            let wanted = match figure.name {
+                "p99" => ComparedVerdict::Open,
+                _ => ComparedVerdict::Beyond,
+            };
+            assert_eq!(figure.verdict(0.05), wanted, "{figure:?}");
+            assert!(figure.name == "p99" || figure.chance < 0.5, "{figure:?}");
         }
         let nothing = BenchFolder::at(&place.path().join("third"));
         assert!(matches!(compare(&first, &nothing), Err(CompareError::Nothing { .. })));

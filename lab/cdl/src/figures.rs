@@ -1,5 +1,6 @@
 //! The figures of one priority's reads in one log, as the benchmark's summary, tables and plots use them.
 
+use crate::folder::{FIO_LOG, READ_LINE};
 use crate::stats::{Collector, LogScope, LogStatistics, PriorityName, PriorityStatistics};
 use loadline_device::Priority;
 use loadline_fio::LogError;
@@ -49,6 +50,9 @@ pub enum NoFigures {
         /// What is wrong.
         source: LogError,
     },
+    /// Its step was not carried out to its end.
+    #[error("not finished ({FIO_LOG} has no line \"{}\"): run the benchmark again, which goes on there", READ_LINE.trim())]
+    Unfinished,
     /// It holds nothing.
     #[error("{name} is empty: no read has ended in the time that counts")]
     Empty {

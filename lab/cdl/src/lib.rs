@@ -13,7 +13,9 @@ pub mod plot;
 pub mod stats;
 mod workload;
 
-pub use compare::{CompareError, ComparedClass, ComparedVerdict, ReadsFigure, compare};
+pub use compare::{
+    CompareError, ComparedBenches, ComparedClass, ComparedVerdict, ReadsFigure, compare,
+};
 pub use figures::{NoFigures, ReadFigures, of_log};
 pub use folder::{BenchFolder, BenchFolderError};
 pub use workload::{PriorityMark, ReadPart, ReadWorkload};

@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use crate::show;
 use clap::Args;
 use loadline_cdl::{
-    BenchFolder, CompareError, ComparedClass, ComparedVerdict, ReadsFigure, compare,
+    BenchFolder, CompareError, ComparedBenches, ComparedClass, ComparedVerdict, ReadsFigure,
+    compare,
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -32,26 +33,28 @@ fn percent(text: &str) -> Result<f64, String> {
 
 pub(super) fn carry_out(args: &CdlCompareArgs) -> Result<(), Failure> {
     let [first, second] = [&args.first, &args.second].map(|path| BenchFolder::at(path));
-    let compared = compare(&first, &second)?;
+    let ComparedBenches { classes, left_out } = compare(&first, &second)?;
     let bound = args.within / 100.0;
     let count = |wanted| {
-        let figures = compared.iter().flat_map(|class| &class.figures);
+        let figures = classes.iter().flat_map(|class| &class.figures);
         figures.filter(|figure| figure.verdict(bound) == wanted).count()
     };
     let (within, open) = (count(ComparedVerdict::Within), count(ComparedVerdict::Open));
     let beyond = count(ComparedVerdict::Beyond);
     if args.json {
-        let classes: Vec<Value> = compared.iter().map(|class| as_json(class, bound)).collect();
+        let classes: Vec<Value> = classes.iter().map(|class| as_json(class, bound)).collect();
         show::json(&json!({
             "within_percent": args.within, "within": within, "open": open, "beyond": beyond,
-            "classes": classes,
+            "classes": classes, "left_out": left_out,
         }))?;
     } else {
-        let rows: Vec<[String; 9]> = compared.iter().flat_map(|class| rows(class, bound)).collect();
+        let rows: Vec<[String; 9]> = classes.iter().flat_map(|class| rows(class, bound)).collect();
+        let notes = left_out.iter().map(|step| format!("note: {step} is not finished; left out\n"));
         let head =
             ["workload", "depth", "class", "reads", "figure", "first", "second", "apart", ""];
         show::text(&format!(
-            "{}{within} figures lie within {} % of each other, {open} farther apart as chance may have it, {beyond} farther than that\n",
+            "{}{}{within} figures lie within {} % of each other, {open} farther apart as chance may have it, {beyond} farther than that\n",
+            notes.collect::<String>(),
             show::table(head, &[0, 2, 4, 8], &rows),
             args.within,
         ))?;
@@ -76,11 +79,20 @@ fn rows(class: &ComparedClass, bound: f64) -> Vec<[String; 9]> {
             figure.name.to_owned(),
             format!("{:.2}", figure.first),
             format!("{:.2}", figure.second),
-            format!("{:+.1} % ± {:.1}", figure.difference() * 100.0, figure.chance * 100.0),
+            apart(figure),
             word(figure.verdict(bound)).to_owned(),
         ]
     };
     class.figures.iter().map(row).collect()
+}
+
+/// How far the two lie apart, and how far chance can bring them; no end of that where too few reads lie beyond a percentile.
+fn apart(figure: &ReadsFigure) -> String {
+    let difference = figure.difference() * 100.0;
+    match figure.chance.is_finite() {
+        true => format!("{difference:+.1} % ± {:.1}", figure.chance * 100.0),
+        false => format!("{difference:+.1} % ± no end"),
+    }
 }
 
 fn class_name(class: &ComparedClass) -> String {

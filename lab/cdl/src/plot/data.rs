@@ -134,13 +134,16 @@ impl Results {
     ) -> Result<DepthResult, NoFigures> {
         let place = folder.step(workload, depth);
         let figures = of_log(&place.join(LAT_LOG))?;
+        if !folder.is_finished(workload, depth) {
+            return Err(NoFigures::Unfinished);
+        }
         let text = fs::read_to_string(place.join(FIO_LOG)).unwrap_or_default();
         if self.facts.device.is_empty() {
             self.facts = Facts::of_command(text.lines().next().unwrap_or_default());
         }
         let total = total_iops(&text).unwrap_or_else(|| {
             let note = format!(
-                "{workload}/{depth}/{FIO_LOG}: no line \"{}\"; the total is the sum of the latency log's parts",
+                "{workload}/{depth}/{FIO_LOG}: no figure behind \"{}\"; the total is the sum of the latency log's parts",
                 READ_LINE.trim()
             );
             self.notes.push(note);

@@ -179,12 +179,13 @@ fn what_is_missing_is_named_and_the_rest_is_drawn() {
     let single = root.join("cdlsingle");
     fs::remove_file(single.join("cdl_descriptors")).unwrap();
     fs::remove_file(single.join("1/randread.log_lat.log")).unwrap();
-    fs::write(single.join("16/fio.log"), "fio --bs=131072\n\nfio ended\n").unwrap();
+    let no_figure = "fio --bs=131072\n\n  read: IOPS=many, BW=1\n";
+    fs::write(single.join("16/fio.log"), no_figure).unwrap();
     fs::create_dir(root.join("cdlmulti")).unwrap();
     let (plotted, _) = plotted(&root);
     let named = [
         "cdlsingle/1: no randread.log_lat.log",
-        "cdlsingle/16/fio.log: no line",
+        "cdlsingle/16/fio.log: no figure",
         "cdlsingle/cdl_descriptors: not there",
         "cdlmulti: no depth was run",
         "baseline: not there",
@@ -199,4 +200,38 @@ fn what_is_missing_is_named_and_the_rest_is_drawn() {
     assert_eq!(plotted.notes.len(), named.len());
     let wanted = ["iops", "lat_avg", "lat_p99", "lat_pdf_descriptor1", "lat_pdf_nolimit"];
     assert_eq!(stems(&root), wanted.map(|name| format!("cdlsingle_{name}")));
+}
+
+/// A step that was cut off was plotted beside those that had run to their end.
+#[test]
+fn a_step_that_is_not_finished_is_left_out() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path();
+    let put = |depth: u32, said: &str| {
+        let step = root.join(format!("baseline/{depth}"));
+        fs::create_dir_all(&step).unwrap();
+        let log = "5, 7000000, 0, 4096, 0x0000\n".repeat(100);
+        fs::write(step.join("randread.log_lat.log"), log).unwrap();
+        fs::write(step.join("fio.log"), format!("fio --bs=4096\n\n{said}\n")).unwrap();
+    };
+    put(8, "fio ended");
+    let refused = plot(root, None, &mut |_| ()).unwrap_err().to_string();
+    assert!(refused.contains("baseline/8: not finished (fio.log has no line"), "{refused}");
+    put(1, "  read: IOPS=100, BW=1");
+    let plotted = plot(root, None, &mut |_| ()).unwrap();
+    let [note] = &plotted.notes[..] else { panic!("one note: {:?}", plotted.notes) };
+    assert!(note.starts_with("baseline/8: not finished") && note.ends_with("; left out"), "{note}");
+}
+
+/// One line with a latency of nineteen digits asked for 40 TB of memory.
+#[test]
+fn a_damaged_latency_does_no_harm() {
+    let place = tempfile::tempdir().unwrap();
+    let step = place.path().join("baseline/1");
+    fs::create_dir_all(&step).unwrap();
+    let log = "5, 7000000, 0, 4096, 0x0000\n".repeat(100);
+    let log = log + "6, 9999999999999999999, 0, 4096, 0x0000\n";
+    fs::write(step.join("randread.log_lat.log"), log).unwrap();
+    fs::write(step.join("fio.log"), "fio --bs=4096\n\n  read: IOPS=100, BW=1\n").unwrap();
+    plot(place.path(), None, &mut |_| ()).unwrap();
 }
