@@ -79,6 +79,20 @@ impl LatencyHistogram {
         assert!((0.0..=100.0).contains(&percent), "a percentile is 0 to 100, not {percent}");
         self.counts.value_at_percentile(percent).min(self.max_ns)
     }
+
+    /// Between which nanoseconds the latency at `rank` lies, the shortest having rank 1: to three digits. `None` for rank 0 and beyond the last.
+    pub fn bounds_at_rank_ns(&self, rank: u64) -> Option<(u64, u64)> {
+        let mut passed = 0;
+        let mut recorded = self.counts.iter_recorded().filter(|_| rank > 0);
+        let found = recorded.find(|bin| {
+            passed += bin.count_at_value();
+            passed >= rank
+        })?;
+        let at = found.value_iterated_to();
+        let high =
+            if passed == self.count() { self.max_ns } else { self.counts.highest_equivalent(at) };
+        Some((self.counts.lowest_equivalent(at).min(self.max_ns), high.min(self.max_ns)))
+    }
 }
 
 impl Default for LatencyHistogram {
@@ -108,6 +122,20 @@ mod tests {
         }
         assert_eq!(histogram.mean_ns(), 5_000_500.0);
         assert_eq!(histogram.percentile_ns(100.0), 10_000_000);
+    }
+
+    #[test]
+    fn the_latency_at_a_rank_is_known_to_three_digits() {
+        let histogram = of((1..=10_000).rev().map(|us| us * 1_000));
+        for rank in [1, 2, 2_500, 9_999, 10_000] {
+            let (low, high) = histogram.bounds_at_rank_ns(rank).unwrap();
+            let wanted = rank * 1_000;
+            assert!(low <= wanted && wanted <= high, "rank {rank}: {low} to {high}");
+            assert!(high - low <= wanted / 1_000, "rank {rank}: {low} to {high}");
+        }
+        assert_eq!([0, 10_001].map(|rank| histogram.bounds_at_rank_ns(rank)), [None; 2]);
+        // An hour is the longest that is told apart, and the longest of all is exact.
+        assert_eq!(of([1, u64::MAX]).bounds_at_rank_ns(2).map(|(_, high)| high), Some(u64::MAX));
     }
 
     #[test]

@@ -131,9 +131,13 @@ fn fine_text(args: &StatsArgs, statistics: &LogStatistics) -> String {
         for FinePercentile { percent, latency_ns, interval_ns: (low, high) } in
             fine_percentiles(of, &args.percentiles)
         {
-            let [latency, low, high] = [latency_ns, low, high].map(|ns| ns as f64 / 1e6);
+            let [latency, low] = [latency_ns, low].map(|ns| ns as f64 / 1e6);
+            let to = match high {
+                Some(high) => format!("to {:.3}", high as f64 / 1e6),
+                None => "on, no upper end: too few I/Os".to_owned(),
+            };
             text += &format!(
-                "Priority {word:#06x}, {percent}th percentile: {latency:.3} msec, 95 % interval {low:.3} to {high:.3}\n"
+                "Priority {word:#06x}, {percent}th percentile: {latency:.3} msec, 95 % interval {low:.3} {to}\n"
             );
         }
     }
