@@ -74,7 +74,7 @@ pub fn measure(
         writes,
         memory: ProgramMemory::here().total,
     });
-    warnings.extend(of_points(&points));
+    warnings.extend(of_points(&points, order.time.as_secs_f64()));
     drop(made);
     Ok(Measured {
         drive: MeasuredDrive {

@@ -10,8 +10,11 @@ use loadline_stats::{LatencyHistogram, warm_up_len};
 /// The measured time is cut into so many parts, whose rates tell whether the drive was steady. Fewer than 55 always look so, since the
 /// rule leaves none but the last five batches to be the best; of 200 with noise alone one run in seventeen does not.
 const PARTS: u64 = 200;
-/// Before it, the line fills and the drive settles for this share of the measured time.
+/// Before it, the line fills and the drive settles for this share of the measured time, and until each of the first transfers has ended: they stood in
+/// no line, and what ends among them waited for less than a full one.
 const RAMP: u64 = 5;
+/// But for no longer than this, after which the kernel gives a command up.
+const RAMP_MAX: Span = Span::from_secs(30);
 
 /// What one measurement found.
 #[derive(Clone, Debug)]
@@ -36,6 +39,17 @@ struct PointTransfers<'a> {
     since: Vec<Time>,
 }
 
+/// What happens to transfers as they end: nothing before the measured time, which begins when the ramp is over.
+struct PointTally {
+    time: Span,
+    /// No sooner than this, and no later.
+    ramp: (Time, Time),
+    /// Which of the first transfers have not ended, by their tokens, and how many.
+    first: Vec<bool>,
+    first_left: usize,
+    count: Option<Count>,
+}
+
 /// What is counted in the measured time.
 struct Count {
     from: Time,
@@ -56,17 +70,7 @@ pub(crate) fn run(
     region: Bytes,
     (time, seed): (Span, u64),
 ) -> Result<MeasureRun, MeasureError> {
-    let now = world.now();
-    let from = now + time / RAMP;
-    let mut count = Count {
-        from,
-        until: from + time,
-        late: None,
-        latency: LatencyHistogram::new(),
-        parts: vec![0.0; PARTS as usize],
-        cpu_before: None,
-        cpu_after: None,
-    };
+    let mut tally = PointTally::new(world.now(), time, point.depth);
     let mut traffic = PointTransfers::new(point, region, seed);
     for token in 0..point.depth {
         traffic.submit(world, disk, u64::from(token), None);
@@ -85,13 +89,13 @@ pub(crate) fn run(
                     error.unwrap_or_default(),
                 )));
             }
-            count.take(now, traffic.since[token as usize]);
-            if now < count.until {
+            if tally.ended(now, token, traffic.since[token as usize]) {
                 traffic.submit(world, disk, token, Some(data));
             }
         }
     }
-    Ok(count.end())
+    // A transfer that ends before the measured time is followed by another, so that it has begun.
+    Ok(tally.count.map(Count::end).expect("the last transfer ends after the measured time"))
 }
 
 /// Waits for what is in flight.
@@ -201,12 +205,50 @@ fn request(kind: RequestKind, offset: u64, length: u64) -> Request {
     }
 }
 
+impl PointTally {
+    fn new(now: Time, time: Span, depth: u32) -> PointTally {
+        let least = time / RAMP;
+        PointTally {
+            time,
+            ramp: (now + least, now + least.max(RAMP_MAX)),
+            first: vec![true; depth as usize],
+            first_left: depth as usize,
+            count: None,
+        }
+    }
+
+    /// A transfer that began at `since` has ended. Returns whether another is to follow.
+    fn ended(&mut self, now: Time, token: u64, since: Time) -> bool {
+        if let Some(count) = &mut self.count {
+            count.take(now, since);
+            return now < count.until;
+        }
+        if std::mem::take(&mut self.first[token as usize]) {
+            self.first_left -= 1;
+        }
+        let (least, most) = self.ramp;
+        if now >= least && (self.first_left == 0 || now >= most) {
+            self.count = Some(Count::new(now, self.time));
+        }
+        true
+    }
+}
+
 impl Count {
+    fn new(from: Time, time: Span) -> Count {
+        Count {
+            from,
+            until: from + time,
+            late: None,
+            latency: LatencyHistogram::new(),
+            parts: vec![0.0; PARTS as usize],
+            cpu_before: None,
+            cpu_after: None,
+        }
+    }
+
     /// A transfer that began at `since` has ended.
     fn take(&mut self, now: Time, since: Time) {
-        if now < self.from {
-            return;
-        }
         if now >= self.until {
             // A slow drive, or a busy one: the first answer ends the measurement, so that no rate is zero.
             if self.latency.count() == 0 {
@@ -242,15 +284,7 @@ mod tests {
 
     /// Counts from 1 s to 2 s.
     fn counted(ended_ms: &[u64]) -> MeasureRun {
-        let mut count = Count {
-            from: Time::from_secs(1),
-            until: Time::from_secs(2),
-            late: None,
-            latency: LatencyHistogram::new(),
-            parts: vec![0.0; PARTS as usize],
-            cpu_before: None,
-            cpu_after: None,
-        };
+        let mut count = Count::new(Time::from_secs(1), Span::from_secs(1));
         for ms in ended_ms {
             let now = Time::ZERO + Span::from_millis(*ms);
             count.take(now, now - Span::from_millis(100));
@@ -260,14 +294,52 @@ mod tests {
 
     #[test]
     fn what_ends_within_the_time_is_counted_and_nothing_else() {
-        let run = counted(&[500, 999, 1000, 1500, 1999, 2000, 2100]);
+        let run = counted(&[1000, 1500, 1999, 2000, 2100]);
         assert_eq!((run.iops, run.latency.count(), run.latency.mean_ns()), (3.0, 3, 1e8));
+    }
+
+    /// A drive of 150 transfers a second with 256 in flight: each waits for all others, 1.71 s. The mean was 0.7 s, of the first that ended, which stood
+    /// in no line; all later ones had not ended when the time was over.
+    #[test]
+    fn a_full_line_is_waited_for() {
+        let at = |number: u64| Time::ZERO + Span::from_nanos(number * 1_000_000_000 / 150);
+        let depth = 256;
+        let mut tally = PointTally::new(Time::ZERO, Span::from_secs(1), depth as u32);
+        let mut since = vec![Time::ZERO; depth as usize];
+        let (mut served, mut in_flight) = (0, depth);
+        while in_flight > 0 {
+            let (now, token) = (at(served + 1), served % depth);
+            if tally.ended(now, token, since[token as usize]) {
+                since[token as usize] = now;
+            } else {
+                in_flight -= 1;
+            }
+            served += 1;
+        }
+        let run = tally.count.map(Count::end).unwrap();
+        assert!(
+            (run.latency.mean_ns() / 1e9 - 256.0 / 150.0).abs() < 1e-3,
+            "{}",
+            run.latency.mean_ns()
+        );
+        assert!((run.iops - 150.0).abs() <= 1.0, "{}", run.iops);
+    }
+
+    /// One that never ends is not waited for.
+    #[test]
+    fn the_first_transfers_are_waited_for_up_to_a_bound() {
+        let mut tally = PointTally::new(Time::ZERO, Span::from_secs(1), 2);
+        let second = |at| Time::from_secs(at);
+        assert!((1..30).all(|at| tally.ended(second(at), 0, second(at - 1))));
+        assert!(tally.count.is_none());
+        assert!(tally.ended(second(30), 0, second(29)) && tally.count.is_some());
+        assert!(!tally.ended(second(31), 0, second(30)), "a second is over");
     }
 
     /// Nothing ended in time: the first answer comes 3 s after the beginning, and the second one says nothing more.
     #[test]
     fn a_drive_slower_than_the_measurement_still_has_a_rate() {
-        let run = counted(&[900, 4000, 4100]);
+        let run = counted(&[4000, 4100]);
         assert_eq!((run.iops, run.latency.count()), (1.0 / 3.0, 1));
     }
 

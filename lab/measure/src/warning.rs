@@ -15,6 +15,11 @@ const WIDE: f64 = 0.1;
 /// Less of a change from the first to the last repeat is no drift worth telling.
 const DRIFT: f64 = 0.05;
 
+/// Where transfers take less than this share of the measured time, those in flight at its ends are too few to count.
+const LONG: f64 = 0.01;
+/// Rate and mean latency that make a depth that is further from the true one than this share do not belong together.
+const APART: f64 = 0.05;
+
 /// One reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
@@ -43,6 +48,8 @@ pub enum Warning {
     Wide(Vec<String>),
     /// Points at which most repeats did not settle.
     Unsteady(Vec<String>),
+    /// Points whose transfers took so long that the measured time says too little of how long.
+    TooShort(Vec<String>),
     /// The drive became faster or slower while it was measured.
     Drift {
         /// In which direction of transfer.
@@ -65,6 +72,7 @@ impl Warning {
             Warning::Threads => "threads",
             Warning::Wide(_) => "wide_intervals",
             Warning::Unsteady(_) => "unsteady",
+            Warning::TooShort(_) => "too_short",
             Warning::Drift { .. } => "drift",
         }
     }
@@ -110,6 +118,12 @@ impl fmt::Display for Warning {
             Warning::Unsteady(points) => write!(
                 f,
                 "the rate did not settle: {}; take a longer --seconds, and let the machine do nothing else",
+                listed(points)
+            ),
+            Warning::TooShort(points) => write!(
+                f,
+                "latencies do not fit the rate (depth / rate is the mean latency of a full line, and they differ by more than {:.0} %): {}; transfers take long beside the measured time, so take a longer --seconds",
+                APART * 100.0,
                 listed(points)
             ),
             Warning::Drift { does, change } => write!(
@@ -181,17 +195,27 @@ pub(crate) fn of_circumstances(at: &Circumstances<'_>) -> Vec<Warning> {
     found
 }
 
-/// What the figures say.
-pub(crate) fn of_points(points: &[PointResult]) -> Vec<Warning> {
+/// Whether transfers took long beside the measured time, and their mean is not that of a full line (Little's law).
+fn is_too_short(point: &PointResult, seconds: f64) -> bool {
+    let full = f64::from(point.depth) / point.iops.mean;
+    let mean = point.latency_ns.mean / 1e9;
+    full > LONG * seconds && (mean / full - 1.0).abs() > APART
+}
+
+/// What the figures say of points that were measured for so many seconds each time.
+pub(crate) fn of_points(points: &[PointResult], seconds: f64) -> Vec<Warning> {
     let named = |wanted: &dyn Fn(&PointResult) -> bool| {
         let name = |point: &PointResult| format!("{} at depth {}", point.point(), point.depth);
         points.iter().filter(|point| wanted(point)).map(name).collect::<Vec<_>>()
     };
     let wide = named(&|point| point.iops.half_width > WIDE * point.iops.mean);
     let unsteady = named(&|point| 2 * point.unsteady as usize > point.repeats.len());
-    let lists = [Warning::Wide(wide), Warning::Unsteady(unsteady)];
+    let short = named(&|point| is_too_short(point, seconds));
+    let lists = [Warning::Wide(wide), Warning::Unsteady(unsteady), Warning::TooShort(short)];
     let holds = |warning: &Warning| match warning {
-        Warning::Wide(points) | Warning::Unsteady(points) => !points.is_empty(),
+        Warning::Wide(points) | Warning::Unsteady(points) | Warning::TooShort(points) => {
+            !points.is_empty()
+        }
         _ => true,
     };
     let drifts = [Does::Read, Does::Write].into_iter().filter_map(|does| drift(points, does));
@@ -273,14 +297,33 @@ mod tests {
     #[test]
     fn figures_that_are_wide_unsteady_or_drift_are_named() {
         let kinds = |points: &[PointResult]| -> Vec<&str> {
-            of_points(points).iter().map(Warning::kind).collect()
+            of_points(points, 10.0).iter().map(Warning::kind).collect()
         };
         let name = "4 KiB random read at depth 1".to_owned();
-        assert_eq!(of_points(&[point(&[100.0; 3], 11.0, 0)]), [Warning::Wide(vec![name])]);
-        assert!(of_points(&[point(&[100.0; 3], 9.0, 1)]).is_empty(), "one of three is unsteady");
+        assert_eq!(of_points(&[point(&[100.0; 3], 11.0, 0)], 10.0), [Warning::Wide(vec![name])]);
+        assert!(
+            of_points(&[point(&[100.0; 3], 9.0, 1)], 10.0).is_empty(),
+            "one of three is unsteady"
+        );
         assert_eq!(kinds(&[point(&[100.0; 3], 0.0, 2)]), ["unsteady"]);
         assert_eq!(kinds(&[point(&[90.0, 100.0, 110.0], 0.0, 0)]), ["drift"]);
         let by_chance = point(&[90.0, 120.0, 105.0], 0.0, 0);
         assert!(kinds(&[by_chance]).is_empty(), "a change that chance explains is none");
+    }
+
+    /// 256 in flight at 150 a second are 1.71 s each; 0.56 s were told.
+    #[test]
+    fn latencies_that_do_not_fit_the_rate_are_named() {
+        let check = |depth, mean_s: f64, seconds, wanted: bool| {
+            let of = point(&[150.0; 3], 0.0, 0);
+            let latency_ns = Latencies { mean: mean_s * 1e9, ..of.latency_ns };
+            let found = of_points(&[PointResult { depth, latency_ns, ..of }], seconds);
+            let is = found.iter().any(|warning| matches!(warning, Warning::TooShort(_)));
+            assert_eq!(is, wanted, "{depth} {mean_s} {seconds}");
+        };
+        check(256, 0.56, 1.0, true);
+        check(256, 1.7, 1.0, false);
+        check(256, 2.5, 1.0, true);
+        check(256, 0.56, 200.0, false);
     }
 }
