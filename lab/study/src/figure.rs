@@ -76,6 +76,8 @@ enum FigureSource {
     Computed(fn(&Figures) -> Option<f64>),
     /// Of a setup among others, not of one run.
     Concluded,
+    /// The same, and the worst that any of its runs saw, not their mean.
+    Worst,
 }
 
 impl Figure {
@@ -116,6 +118,10 @@ impl Figure {
         Figure { source: FigureSource::Concluded, ..self }
     }
 
+    pub(crate) const fn concluded_of_the_worst(self) -> Figure {
+        Figure { source: FigureSource::Worst, ..self }
+    }
+
     pub(crate) const fn printed(self, print: Print) -> Figure {
         Figure { print, ..self }
     }
@@ -151,13 +157,18 @@ impl Figure {
         match self.source {
             FigureSource::Counted => counted.get(self.key),
             FigureSource::Computed(of) => of(counted),
-            FigureSource::Concluded => None,
+            FigureSource::Concluded | FigureSource::Worst => None,
         }
     }
 
     /// Whether a single run has it, as against a setup among others.
     pub fn is_of_runs(&self) -> bool {
-        !matches!(self.source, FigureSource::Concluded)
+        !matches!(self.source, FigureSource::Concluded | FigureSource::Worst)
+    }
+
+    /// Whether it is the worst that was seen in any run: what is said of it is shown by that one, whatever the others were.
+    pub(crate) fn is_worst(&self) -> bool {
+        matches!(self.source, FigureSource::Worst)
     }
 
     /// Name and unit in one.

@@ -91,7 +91,7 @@ pub(crate) const FIGURES: [Figure; 28] = [
         "the share of what a second of the clients', or of one of the images', counts as kept from that did not complete in the worst one",
     )
     .printed(Print::Percent)
-    .concluded()
+    .concluded_of_the_worst()
     .hidden(),
     Figure::new(
         "reservation/demand",
