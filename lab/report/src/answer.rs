@@ -363,7 +363,7 @@ fn promises(result: &StudyResult) -> Option<String> {
     let least = percent(KEPT_FROM);
     let by_chance =
         result.setups.iter().flat_map(promises_of).any(PromiseResult::allows_for_chance);
-    let less = if by_chance { ", less what Poisson arrivals of a second vary by," } else { "" };
+    let less = if by_chance { ", less what the arrivals of a second vary by," } else { "" };
     let what = match result.kind {
         StudyKind::Recovery | StudyKind::Services => {
             format!("In every second clients got at least {least} of what they were owed{less}")
@@ -581,7 +581,7 @@ mod tests {
         let result = StudyResult { setups: vec![kept], ..StudyResult::default() };
         assert_eq!(
             promises(&result).unwrap(),
-            "In every second clients got at least 95 % of what they were owed, less what Poisson arrivals of a second vary by, under a."
+            "In every second clients got at least 95 % of what they were owed, less what the arrivals of a second vary by, under a."
         );
     }
 

@@ -8,7 +8,7 @@
 //! few seconds decided, and neither is shown.
 
 use crate::chance::is_close;
-use crate::promise::{ClientPromise, PromiseResult};
+use crate::promise::{ClientPromise, OfferedRate, PromiseResult};
 use crate::record::RunRecord;
 use loadline_base::Span;
 use serde::{Deserialize, Serialize};
@@ -145,8 +145,8 @@ pub(crate) struct BesideTerms {
     pub(crate) judged: bool,
     pub(crate) goal: Span,
     pub(crate) deadline: Span,
-    /// Operations per second that clients ask for.
-    pub(crate) asked: f64,
+    /// What clients ask for.
+    pub(crate) asked: OfferedRate,
 }
 
 impl BesideTerms {
@@ -170,7 +170,7 @@ impl BesideTerms {
             (tails.len(), tails.iter().filter(|(alone, p99)| *p99 <= self.bar_ms(*alone)).count());
         let worst = tails.into_iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)));
         let (alone_p99_ms, p99_ms) = worst?;
-        let asked = ClientPromise::of_image(self.asked, Some(self.asked));
+        let asked = ClientPromise::of_image(self.asked.mean, Some(self.asked));
         // What one repeat did not see the others do not make up for.
         let are_seen = runs.iter().all(|run| !seconds_beside(run).is_empty());
         let asked = are_seen.then(|| asked.judge_seconds(runs, seconds_beside)).flatten();
@@ -255,7 +255,7 @@ mod tests {
             judged: true,
             goal: Span::from_millis(1),
             deadline: Span::from_secs(5),
-            asked: 1000.0,
+            asked: OfferedRate { mean: 1000.0, least: 905.0 },
         };
         terms.judge(&runs.iter().collect::<Vec<_>>(), &["scrub", "trim"]).expect("all was counted")
     }
@@ -347,7 +347,7 @@ mod tests {
             judged: true,
             goal: Span::ZERO,
             deadline: Span::from_secs(5),
-            asked: 1000.0,
+            asked: OfferedRate { mean: 1000.0, least: 905.0 },
         };
         assert_eq!(terms.judge(&[&run(0.5, 1.0), &bare], &["scrub"]), None);
     }

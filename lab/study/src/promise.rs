@@ -7,12 +7,13 @@
 //! excuse: it has completed in its second or not.
 
 use crate::record::RunRecord;
+use loadline_load::{Arrivals, LoadSpec};
 use serde::{Deserialize, Serialize};
 
 /// A promise counts as kept in a second from this share of what was owed on; whatever is said of it names the share.
 pub const KEPT_FROM: f64 = 0.95;
 
-/// The arrivals of a second of an open loop lie no further below their mean than this many of their standard deviations, for what
+/// The Poisson arrivals of a second of an open loop lie no further below their mean than this many of their standard deviations, for what
 /// is judged.
 const DEVIATIONS: f64 = 3.0;
 
@@ -26,7 +27,7 @@ pub struct PromiseResult {
     /// Operations per second that clients are owed.
     pub owed_iops: f64,
     /// Operations per second from which on a second counts as kept: [`KEPT_FROM`] of what clients are owed, where an open loop is
-    /// owed what a second of its Poisson arrivals brings at least.
+    /// owed what a second of its arrivals brings at least.
     #[serde(default)]
     pub kept_from_iops: f64,
     /// Seconds of all repeats that were judged; runs of less than a second are judged as one.
@@ -63,9 +64,33 @@ pub struct ImageResult {
     pub promise: Option<PromiseResult>,
 }
 
-/// What an open loop of this rate asks for in a second, when its arrivals are few.
-pub(crate) fn least_offered(rate: f64) -> f64 {
-    (rate - DEVIATIONS * rate.sqrt()).max(0.0)
+/// What open loops ask for in a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct OfferedRate {
+    /// Operations, in the mean.
+    pub(crate) mean: f64,
+    /// Operations that can have arrived and completed, when arrivals are few.
+    pub(crate) least: f64,
+}
+
+impl OfferedRate {
+    /// Of these loads together; `None` if one of them is a closed loop. Poisson arrivals vary by the root of their number. Fixed ones do not, but
+    /// for the one that is under way as the second ends.
+    pub(crate) fn of<'a>(loads: impl IntoIterator<Item = &'a LoadSpec>) -> Option<OfferedRate> {
+        let (mut poisson, mut fixed) = (0.0, OfferedRate::default());
+        for load in loads {
+            let rate = load.rate?;
+            match load.arrivals {
+                Arrivals::Poisson => poisson += rate,
+                Arrivals::Fixed => {
+                    fixed.mean += rate;
+                    fixed.least += (rate.floor() - 1.0).max(0.0);
+                }
+            }
+        }
+        let least_of_poisson = (poisson - DEVIATIONS * poisson.sqrt()).max(0.0);
+        Some(OfferedRate { mean: poisson + fixed.mean, least: least_of_poisson + fixed.least })
+    }
 }
 
 /// What is promised.
@@ -75,13 +100,13 @@ pub(crate) struct ClientPromise {
     pub(crate) share: Option<f64>,
     /// What clients complete alone.
     pub(crate) alone_iops: f64,
-    /// The rate of an open loop.
-    pub(crate) offered_iops: Option<f64>,
+    /// What open loops ask for.
+    pub(crate) offered: Option<OfferedRate>,
 }
 
 impl ClientPromise {
     pub(crate) fn owed(&self) -> f64 {
-        self.owed_of(self.offered_iops)
+        self.owed_of(self.offered.map(|offered| offered.mean))
     }
 
     fn owed_of(&self, offered_iops: Option<f64>) -> f64 {
@@ -91,12 +116,12 @@ impl ClientPromise {
 
     /// What a second must at least show.
     fn kept_from(&self) -> f64 {
-        KEPT_FROM * self.owed_of(self.offered_iops.map(least_offered))
+        KEPT_FROM * self.owed_of(self.offered.map(|offered| offered.least))
     }
 
     /// Of an image that is promised so many operations per second, as such.
-    pub(crate) fn of_image(reservation: f64, offered_iops: Option<f64>) -> ClientPromise {
-        ClientPromise { share: Some(1.0), alone_iops: reservation, offered_iops }
+    pub(crate) fn of_image(reservation: f64, offered: Option<OfferedRate>) -> ClientPromise {
+        ClientPromise { share: Some(1.0), alone_iops: reservation, offered }
     }
 
     /// How it was kept in the runs of a setup; `None` if there are none.
@@ -177,6 +202,8 @@ mod tests {
     use super::*;
     use crate::figure::Figures;
     use crate::series::Series;
+    use loadline_base::Bytes;
+    use loadline_load::Pattern;
 
     fn run(seed: u64, seconds: &[f64], lasted: f64) -> RunRecord {
         let mut series = Series::default();
@@ -192,7 +219,7 @@ mod tests {
     }
 
     const CLOSED: ClientPromise =
-        ClientPromise { share: Some(0.5), alone_iops: 20_000.0, offered_iops: None };
+        ClientPromise { share: Some(0.5), alone_iops: 20_000.0, offered: None };
 
     /// A report said "reservation kept" on each of these lines, because what waits behind a store's window counted as served. The
     /// figures are those of four OSDs on real files, 17,700 IOPS alone.
@@ -207,8 +234,7 @@ mod tests {
             ("balanced (loadline), simulated", 0.5, 0.14),
         ];
         for (name, share, got) in lines {
-            let promise =
-                ClientPromise { share: Some(share), alone_iops: 17_700.0, offered_iops: None };
+            let promise = ClientPromise { share: Some(share), alone_iops: 17_700.0, offered: None };
             let (kept, short, shortfall) = judged(promise, &[got * 17_700.0; 3]);
             assert_eq!((kept, short), (Some(false), 3), "{name}");
             let wanted = 1.0 - got / (KEPT_FROM * share);
@@ -222,14 +248,52 @@ mod tests {
         assert_eq!(judged(CLOSED, &[9_500.0; 3]).0, Some(true));
     }
 
+    fn open_loop(arrivals: Arrivals, rate: f64) -> LoadSpec {
+        LoadSpec {
+            depth: None,
+            rate: Some(rate),
+            arrivals,
+            block: Vec::new(),
+            reads: 0.0,
+            pattern: Pattern::Random,
+            image: Bytes::from_mib(4),
+        }
+    }
+
+    fn offered(arrivals: Arrivals, rate: f64) -> Option<OfferedRate> {
+        OfferedRate::of([&open_loop(arrivals, rate)])
+    }
+
+    /// Of 100 operations at fixed intervals a second of 67 counted as kept, by what arrivals vary by that were none of its own.
+    #[test]
+    fn fixed_arrivals_do_not_vary() {
+        let kept = |arrivals, rate, got| {
+            let promise = ClientPromise { offered: offered(arrivals, rate), ..CLOSED };
+            judged(promise, &[rate, got]).0
+        };
+        assert_eq!(kept(Arrivals::Poisson, 100.0, 67.0), Some(true));
+        assert_eq!(kept(Arrivals::Fixed, 100.0, 67.0), Some(false));
+        assert_eq!(kept(Arrivals::Fixed, 100.0, 94.0), Some(false));
+        assert_eq!(kept(Arrivals::Fixed, 100.0, 95.0), Some(true));
+        // The tenth operation of the first second arrives as it ends.
+        assert_eq!(kept(Arrivals::Fixed, 10.0, 9.0), Some(true));
+        assert_eq!(kept(Arrivals::Fixed, 10.0, 8.0), Some(false));
+        let (poisson, fixed) =
+            (open_loop(Arrivals::Poisson, 100.0), open_loop(Arrivals::Fixed, 10.5));
+        let both = OfferedRate { mean: 110.5, least: 79.0 };
+        assert_eq!(OfferedRate::of([&poisson, &fixed]), Some(both));
+        let closed = LoadSpec { rate: None, ..fixed.clone() };
+        assert_eq!(OfferedRate::of([&fixed, &closed]), None);
+    }
+
     #[test]
     fn an_open_loop_is_owed_no_more_than_it_asks_for() {
-        let slow = ClientPromise { offered_iops: Some(900.0), ..CLOSED };
+        let slow = ClientPromise { offered: offered(Arrivals::Poisson, 900.0), ..CLOSED };
         assert_eq!(judged(slow, &[900.0, 880.0]).0, Some(true));
         let (kept, _, shortfall) = judged(slow, &[900.0, 770.0]);
         assert_eq!((kept, shortfall), (Some(true), 0.0), "arrivals vary by as much");
         assert_eq!(judged(slow, &[900.0, 760.0]).0, Some(false));
-        let fast = ClientPromise { offered_iops: Some(15_000.0), ..CLOSED };
+        let fast = ClientPromise { offered: offered(Arrivals::Poisson, 15_000.0), ..CLOSED };
         assert_eq!(judged(fast, &[9_600.0]).0, Some(true), "half is promised");
         assert_eq!(judged(fast, &[9_450.0]).0, Some(false), "its arrivals are never that few");
     }

@@ -1,7 +1,7 @@
 //! What clients as a class are promised beside other work: a share of what they have alone, or of what the disks can do where they do not
 //! ask for all of that.
 
-use crate::promise::{ClientPromise, KEPT_FROM, least_offered};
+use crate::promise::{ClientPromise, KEPT_FROM, OfferedRate};
 use crate::record::RunRecord;
 use crate::setup::OsdSetup;
 use loadline_stats::mean;
@@ -17,21 +17,21 @@ pub(crate) struct PromiseTerms<'a> {
     pub(crate) copies: u32,
     /// What clients complete alone.
     pub(crate) alone_iops: f64,
-    /// The rate of an open loop.
-    pub(crate) offered_iops: Option<f64>,
+    /// What open loops ask for.
+    pub(crate) offered: Option<OfferedRate>,
 }
 
 impl PromiseTerms<'_> {
     /// What they are promised in these runs. An open loop that keeps its rate alone does not show what the disks could do: there the
     /// capacity tells that mClock had, each write being one on every copy.
     pub(crate) fn promise(&self, runs: &[&RunRecord]) -> ClientPromise {
-        let PromiseTerms { alone_iops, offered_iops, .. } = *self;
-        let keeps = |rate: f64| alone_iops >= KEPT_FROM * least_offered(rate);
-        let alone_iops = match offered_iops.is_some_and(keeps) {
+        let PromiseTerms { alone_iops, offered, .. } = *self;
+        let keeps = |offered: OfferedRate| alone_iops >= KEPT_FROM * offered.least;
+        let alone_iops = match offered.is_some_and(keeps) {
             true => alone_iops.max(self.stored_iops(runs)),
             false => alone_iops,
         };
-        ClientPromise { share: self.setup.reserved_for_clients(), alone_iops, offered_iops }
+        ClientPromise { share: self.setup.reserved_for_clients(), alone_iops, offered }
     }
 
     /// What all OSDs could write by their capacities: by what the setup stores, or by what was in force in the runs, where they tell.
@@ -87,8 +87,8 @@ mod tests {
             let real = Some(MachineFacts { capacities, ..MachineFacts::default() });
             let run = RunRecord { real, ..RunRecord::default() };
             let setup = &half(stored);
-            let offered_iops = Some(3000.0);
-            let terms = PromiseTerms { setup, osds: 4, copies: 3, alone_iops, offered_iops };
+            let offered = Some(OfferedRate { mean: 3000.0, least: 2836.0 });
+            let terms = PromiseTerms { setup, osds: 4, copies: 3, alone_iops, offered };
             terms.promise(&[&run]).owed().round()
         };
         let unknown = [0.0; 4];

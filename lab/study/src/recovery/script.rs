@@ -12,7 +12,7 @@ use crate::job::{Companion, Job, RunPurpose};
 use crate::on_ceph;
 use crate::place::Place;
 use crate::placed::placed;
-use crate::promise::{ClientPromise, ImageResult, PromiseResult};
+use crate::promise::{ClientPromise, ImageResult, OfferedRate, PromiseResult};
 use crate::promise_terms::PromiseTerms;
 use crate::published::PublishedSet;
 use crate::record::{ImageRecord, RunRecord};
@@ -274,9 +274,8 @@ impl RecoveryStudy {
     fn promise_terms(&self, place: usize, alone_iops: f64) -> PromiseTerms<'_> {
         let ClusterShape { osds, copies, .. } = self.cluster;
         let of = &self.setups[place];
-        let rates = of.images.iter().map(|image| self.load_of(image).rate);
-        let offered_iops = rates.sum::<Option<f64>>();
-        PromiseTerms { setup: &of.osds, osds, copies, alone_iops, offered_iops }
+        let offered = OfferedRate::of(of.images.iter().map(|image| self.load_of(image)));
+        PromiseTerms { setup: &of.osds, osds, copies, alone_iops, offered }
     }
 
     /// The names of a setup's images, the clients' own first.
@@ -306,7 +305,8 @@ impl RecoveryStudy {
             mean(&seen.iter().map(|seen| value(seen)).collect::<Vec<_>>())
         };
         let (load, reservation) = (self.load_of(image), f64::from(image.qos.reservation));
-        let promise = (reservation > 0.0).then(|| ClientPromise::of_image(reservation, load.rate));
+        let promise = (reservation > 0.0)
+            .then(|| ClientPromise::of_image(reservation, OfferedRate::of([load])));
         let seconds = |run: &RunRecord| run.images[at].seconds.clone();
         Some(ImageResult {
             image: image.name.clone(),

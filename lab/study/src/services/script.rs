@@ -12,6 +12,7 @@ use crate::job::Job;
 use crate::on_ceph;
 use crate::place::Place;
 use crate::placed::placed;
+use crate::promise::OfferedRate;
 use crate::promise_terms::PromiseTerms;
 use crate::published::PublishedSet;
 use crate::real_runs;
@@ -138,9 +139,9 @@ impl Script for ServicesStudy {
         for (setup, (place, runs)) in setups.iter_mut().zip(answers) {
             if has_services(setup) {
                 let ServicesCluster { osds, copies, .. } = self.cluster;
-                let (setup_of, offered_iops) = (&self.setups[*place].osds, self.load.rate);
-                let terms =
-                    PromiseTerms { setup: setup_of, osds, copies, alone_iops, offered_iops };
+                let setup_of = &self.setups[*place].osds;
+                let offered = OfferedRate::of([&self.load]);
+                let terms = PromiseTerms { setup: setup_of, osds, copies, alone_iops, offered };
                 setup.promise = terms.promise(runs).judge(runs);
             }
         }
@@ -312,7 +313,7 @@ impl ServicesStudy {
             judged: self.setups[place].osds.options().pacing.is_some(),
             goal: self.goal(),
             deadline: self.time(self.steps.times.deadline?, self.steps.scale),
-            asked: self.load.rate?,
+            asked: OfferedRate::of([&self.load])?,
         })
     }
 
