@@ -231,7 +231,7 @@ pub(crate) fn goodness(figure: &Figure, setup: &SetupResult) -> Option<f64> {
 }
 
 /// Whether a setup is shown to be better than another.
-fn is_better(figure: &Figure, of: &SetupResult, than: &SetupResult) -> bool {
+pub(crate) fn is_better(figure: &Figure, of: &SetupResult, than: &SetupResult) -> bool {
     match compare(&than.in_repeats(figure), &of.in_repeats(figure)) {
         Some(found) => match figure.better {
             Better::Down => found.verdict == CompareVerdict::Lower,

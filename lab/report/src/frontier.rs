@@ -1,7 +1,7 @@
 //! What clients want against what else is wanted of the same disks: every setup a dot, the frontier through Loadline's own setups, or
 //! through all where nobody else's are there, and who lies beyond it.
 
-use crate::answer::{answer, goodness};
+use crate::answer::{answer, goodness, is_better};
 use crate::beside::is_met;
 use crate::charts::{Chart, Drawing};
 use crate::palette::looks;
@@ -31,17 +31,16 @@ pub(crate) fn trade_charts(result: &StudyResult) -> Vec<Chart> {
     others.filter_map(|trade| trade_chart(result, trade, None)).collect()
 }
 
-/// Which setups others beat in both figures, in the result's order. Who does not keep what is asked of it beats nobody.
+/// Which setups another is shown to beat in both figures, in the result's order. Who does not keep what is asked of it beats nobody.
 pub(crate) fn beaten(result: &StudyResult) -> Vec<bool> {
     let trade = Sheet::of(result.kind).trade(result);
     let figures = trade.and_then(|trade| trade.figures(result.kind));
-    let pair = |setup: &SetupResult| traded(figures?, setup);
-    let beats = |other: &SetupResult, (x, y): Traded| {
-        let better = pair(other).is_some_and(|(a, b)| a >= x && b >= y && (a, b) != (x, y));
-        better && is_met(other) != Some(false)
-    };
     let is_beaten = |setup: &SetupResult| {
-        pair(setup).is_some_and(|own| result.setups.iter().any(|other| beats(other, own)))
+        let beats = |(clients, beside): (&Figure, &Figure), other: &SetupResult| {
+            is_better(clients, other, setup) && is_better(beside, other, setup)
+        };
+        let others = result.setups.iter().filter(|other| is_met(other) != Some(false));
+        figures.is_some_and(|figures| others.into_iter().any(|other| beats(figures, other)))
     };
     result.setups.iter().map(is_beaten).collect()
 }
@@ -227,7 +226,7 @@ mod tests {
         assert!(answer_chart(&of(&[setup(1.0), setup(2.0)])).is_some());
     }
 
-    /// The second is as good for clients as the first and recovers later; what beats the third breaks its promise.
+    /// The second is no worse for clients than the first, the third worse in both by more than chance; what beats the fourth breaks its promise.
     #[test]
     fn who_is_beaten_in_both_figures_is_known() {
         let with = |mut setup: SetupResult, seconds, is_kept| {
@@ -240,11 +239,12 @@ mod tests {
         let setups = vec![
             with(setup(1.0), 100.0, true),
             with(setup(1.0), 101.0, true),
+            with(setup(1.1), 110.0, true),
             with(setup(2.0), 50.0, true),
-            with(setup(2.0), 49.0, false),
+            with(setup(1.8), 40.0, false),
         ];
         let result = StudyResult { setups, ..Default::default() };
-        assert_eq!(beaten(&result), [false, true, false, false]);
+        assert_eq!(beaten(&result), [false, false, true, false, false]);
     }
 
     #[test]

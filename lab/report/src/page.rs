@@ -64,8 +64,8 @@ struct AnswerView {
     picture: Option<ChartView>,
     why: Vec<String>,
     cards: Vec<Verdict>,
-    /// Setups that another beats in both figures of the picture, where all are too many.
-    beaten: Vec<Verdict>,
+    /// The others, where all are too many: first those that another beats in both figures of the picture.
+    more: Vec<Verdict>,
 }
 
 /// More cards than this are not read.
@@ -191,21 +191,26 @@ fn answer_view(result: &StudyResult) -> AnswerView {
         true => (sentences, Vec::new()),
         false => (found.advice, sentences),
     };
-    let (mut cards, mut beaten_ones) = ((sheet.verdicts)(result), Vec::new());
-    if cards.len() > CARDS_MAX {
-        let beaten = beaten(result);
-        (beaten_ones, cards) = cards.into_iter().partition(|verdict| beaten[verdict.setup]);
-        let too_many = cards.split_off(cards.len().min(CARDS_MAX));
-        beaten_ones.splice(0..0, too_many);
-    }
+    let (cards, more) = cards((sheet.verdicts)(result), &beaten(result));
     AnswerView {
         lead,
         findings: found.findings.iter().map(|text| marked(text)).collect(),
         picture: answer_chart(result).as_ref().map(chart_view),
         why,
         cards,
-        beaten: beaten_ones,
+        more,
     }
+}
+
+/// The cards that are shown at once, and the others where all are too many: those that are beaten, with a mark, and what is still too many.
+fn cards(all: Vec<Verdict>, is_beaten: &[bool]) -> (Vec<Verdict>, Vec<Verdict>) {
+    if all.len() <= CARDS_MAX {
+        return (all, Vec::new());
+    }
+    let marked = all.into_iter().map(|of| Verdict { is_beaten: is_beaten[of.setup], ..of });
+    let (mut more, mut cards): (Vec<Verdict>, Vec<Verdict>) = marked.partition(|of| of.is_beaten);
+    more.extend(cards.split_off(cards.len().min(CARDS_MAX)));
+    (cards, more)
 }
 
 /// Text with what stands between backticks as code.
@@ -416,6 +421,20 @@ fn runs_of_each(result: &StudyResult) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Cards for which there was no room stood among those that are "each beaten by one of these", though nobody beat them.
+    #[test]
+    fn who_has_no_room_is_not_beaten_for_that() {
+        let of = |setup: usize| Verdict { setup, ..Verdict::default() };
+        let all = || (0..11).map(of).collect::<Vec<_>>();
+        let is_beaten: Vec<bool> = (0..11).map(|setup| setup == 3).collect();
+        let (shown, more) = cards(all(), &is_beaten);
+        assert_eq!(shown.iter().map(|of| of.setup).collect::<Vec<_>>(), [0, 1, 2, 4, 5, 6, 7, 8]);
+        let more: Vec<_> = more.iter().map(|of| (of.setup, of.is_beaten)).collect();
+        assert_eq!(more, [(3, true), (9, false), (10, false)]);
+        let (shown, more) = cards(all().split_off(3), &is_beaten);
+        assert_eq!((shown.len(), more.len()), (8, 0));
+    }
 
     #[test]
     fn what_stands_between_backticks_is_code() {

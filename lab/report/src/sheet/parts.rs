@@ -68,6 +68,7 @@ impl Trade {
 }
 
 /// A setup's answer in a few words.
+#[derive(Default)]
 pub(crate) struct Verdict {
     pub(crate) setup: usize,
     pub(crate) name: String,
@@ -80,6 +81,8 @@ pub(crate) struct Verdict {
     pub(crate) wait: String,
     /// Whether what was promised was kept, in words.
     pub(crate) promise: String,
+    /// Whether another setup is shown to be better for clients and beside them, where that is looked at.
+    pub(crate) is_beaten: bool,
 }
 
 /// A chart to be made of whatever setups have data for it.

@@ -270,6 +270,7 @@ fn verdict(place: usize, setup: &SetupResult) -> Option<Verdict> {
         }),
         wait: wait.unwrap_or_default(),
         promise: promises(setup),
+        is_beaten: false,
     })
 }
 
