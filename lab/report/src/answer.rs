@@ -2,8 +2,9 @@
 //! costs the other; whether what was expected and promised came; and what does not hold.
 //!
 //! Nobody is recommended who does not keep what it promises clients, or what is asked of it beside services that have a deadline;
-//! who promises nothing breaks nothing, and it is said. Where repeats do not show that two setups differ they count as alike, and the
-//! other figure decides between them; where each ran once, so do setups within [`MARGIN`].
+//! who promises nothing breaks nothing, and it is said. Setups count as alike, so that the other figure decides between them, where repeats
+//! show that they differ by no more than [`MARGIN`], or where each ran once and does. That repeats do not show a difference is another thing,
+//! and is said: there the mean decides.
 
 use crate::beside::{beside_sentences, is_met};
 use crate::repeats;
@@ -11,7 +12,7 @@ use crate::sheet::{MARGIN, Sheet, Trade};
 use crate::terminal::{listed, print, told};
 use crate::wrap::wrapped;
 use loadline_draw::number::{duration, percent};
-use loadline_stats::{CompareVerdict, compare};
+use loadline_stats::{CompareVerdict, compare, mean};
 use loadline_study::{
     Better, Figure, KEPT_FROM, Print, PromiseResult, SHIPPED_DEFAULT, SetupResult, Statement,
     StudyKind, StudyResult,
@@ -29,8 +30,13 @@ pub(crate) struct StudyAnswer {
 
 /// What the figures allow to say.
 pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
+    let choice =
+        Sheet::of(result.kind).trade(result).and_then(|trade| Recommendation::of(result, trade));
+    let unsure = choice.as_ref().map_or_else(Vec::new, Recommendation::unsure);
     let expected = result.expected.iter().filter_map(expectation);
-    let findings = expected
+    let findings = unsure
+        .into_iter()
+        .chain(expected)
         .chain(beside_sentences(result))
         .chain(promises(result))
         .chain(shipped(result))
@@ -38,8 +44,6 @@ pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
         .chain(in_another_regime(result))
         .chain(undecided(result))
         .collect();
-    let choice =
-        Sheet::of(result.kind).trade(result).and_then(|trade| Recommendation::of(result, trade));
     let advice = choice.as_ref().map_or_else(Vec::new, Recommendation::in_words);
     let chosen = choice.and_then(|choice| Some(choice.for_clients?.0));
     StudyAnswer { advice, chosen, findings }
@@ -80,8 +84,13 @@ struct Recommendation<'a> {
     for_beside: Option<&'a SetupResult>,
     /// Whether anybody is better in the other figure, those included that are out of the question.
     is_beaten_beside: bool,
+    /// Who is neither shown to be worse for clients than the one that is recommended, nor to be alike.
+    open: Vec<&'a SetupResult>,
     alone: Option<&'a SetupResult>,
 }
+
+/// From so many runs on their differences tell chance.
+const RUNS_TESTED: usize = 3;
 
 impl<'a> Recommendation<'a> {
     fn of(result: &'a StudyResult, trade: &'a Trade) -> Option<Recommendation<'a>> {
@@ -105,6 +114,13 @@ impl<'a> Recommendation<'a> {
         let others = for_clients.map_or_else(Vec::new, |(_, chosen)| better_beside(chosen));
         let is_beaten_beside = for_clients
             .is_some_and(|(_, chosen)| all.iter().any(|(_, of)| is_better(beside, of, chosen)));
+        let open = |(place, chosen): PlacedSetup<'a>| -> Vec<&'a SetupResult> {
+            let others = candidates.iter().filter(|(other, _)| *other != place);
+            let is_open = |of: &SetupResult| {
+                !is_better(clients, chosen, of) && !is_alike(clients, chosen, of)
+            };
+            others.map(|(_, of)| *of).filter(|of| is_open(of)).collect()
+        };
         Some(Recommendation {
             trade,
             clients,
@@ -116,6 +132,7 @@ impl<'a> Recommendation<'a> {
             next: best(&others, clients, beside).map(|(_, setup)| setup),
             for_beside: best(&others, beside, clients).map(|(_, setup)| setup),
             is_beaten_beside,
+            open: for_clients.map_or_else(Vec::new, open),
             alone: Sheet::of(result.kind).baseline(result),
         })
     }
@@ -171,7 +188,8 @@ impl<'a> Recommendation<'a> {
                 (true, true) => " among those that kept what is asked",
                 (true, false) => " among those that promise nothing",
             };
-            return format!(", and {} {}{among}", self.trade.nobody, self.trade.better);
+            let (better, to) = (self.trade.better, self.trade.to);
+            return format!(", and nobody is shown to {to} {better}{among}");
         };
         let of = |figure: &Figure| {
             let (ours, theirs) = (chosen.figure(figure.key), next.figure(figure.key));
@@ -181,11 +199,38 @@ impl<'a> Recommendation<'a> {
         let way = if of(self.beside) > 0.0 { self.trade.more } else { self.trade.less };
         let change = 1.0 / (1.0 + of(self.clients)) - 1.0;
         let higher = if change > 0.0 { "higher" } else { "lower" };
-        let clients = match is_better(self.clients, chosen, next) {
-            true => format!("whose {} is {} {higher}", self.clients.name, percent(change.abs())),
-            false => format!("whose {} is no different", self.clients.name),
+        let figure = self.clients;
+        let clients = match (is_better(figure, chosen, next), is_alike(figure, chosen, next)) {
+            (true, _) => format!("whose {} is {} {higher}", figure.name, percent(change.abs())),
+            (_, true) => format!("whose {} is the same within {}", figure.name, percent(MARGIN)),
+            _ => format!("whose {} these repeats do not tell apart", figure.name),
         };
         format!(", {beside} {way} than under {}, {clients}", next.name())
+    }
+
+    /// How far chance may have chosen.
+    fn unsure(&self) -> Vec<String> {
+        let Some((_, chosen)) = self.for_clients else { return Vec::new() };
+        let names: Vec<String> = self.open.iter().map(|of| of.name().to_owned()).collect();
+        let open = (!names.is_empty()).then(|| {
+            format!(
+                "By its repeats the {} of {} is not told apart from that of {}: the mean decided; add repeats.",
+                self.clients.name,
+                chosen.name(),
+                listed(&names)
+            )
+        });
+        let runs = match chosen.repeats.len() {
+            RUNS_TESTED.. => None,
+            2 => Some("two runs"),
+            _ => Some("one run"),
+        };
+        let untested = runs.map(|runs| {
+            format!(
+                "Whom to take is not tested: {runs} of each setup, and chance may have chosen; add --repeat {RUNS_TESTED}."
+            )
+        });
+        open.into_iter().chain(untested).collect()
     }
 
     fn second(&self) -> Option<String> {
@@ -208,16 +253,18 @@ fn with_unit(figure: &Figure, value: f64) -> String {
     }
 }
 
-/// The best in a figure; of those that are not shown to be worse, the one that is best in the other.
+/// The best in a figure; of those that are alike in it, the one that is best in the other.
 fn best<'a>(of: &[PlacedSetup<'a>], first: &Figure, second: &Figure) -> Option<PlacedSetup<'a>> {
     let by = |figure: &Figure, of: &[PlacedSetup<'a>]| {
         let value = |(_, setup): &PlacedSetup<'a>| goodness(figure, setup).unwrap_or(0.0);
         // Of equals the first in the study's order.
         of.iter().rev().max_by(|a, b| value(a).total_cmp(&value(b))).copied()
     };
-    let (_, top) = by(first, of)?;
-    let alike: Vec<PlacedSetup<'_>> =
-        of.iter().filter(|(_, other)| !is_better(first, top, other)).copied().collect();
+    let (at, top) = by(first, of)?;
+    let is_alike = |(place, other): &&PlacedSetup<'_>| {
+        *place == at || !is_better(first, top, other) && is_alike(first, top, other)
+    };
+    let alike: Vec<PlacedSetup<'_>> = of.iter().filter(is_alike).copied().collect();
     by(second, &alike)
 }
 
@@ -228,6 +275,19 @@ pub(crate) fn goodness(figure: &Figure, setup: &SetupResult) -> Option<f64> {
         Better::Down => 1.0 / value.max(f64::MIN_POSITIVE),
         Better::Up | Better::Neither => value,
     })
+}
+
+/// Whether two setups are shown to differ by no more than [`MARGIN`] of the first: the whole interval of the difference lies within it. Of one run
+/// each the difference does.
+fn is_alike(figure: &Figure, of: &SetupResult, other: &SetupResult) -> bool {
+    let own = of.in_repeats(figure);
+    match compare(&own, &other.in_repeats(figure)) {
+        Some(found) => {
+            let reach = MARGIN * mean(&own).unwrap_or(0.0).abs();
+            found.difference.lies_within(reach)
+        }
+        None => !is_better(figure, of, other) && !is_better(figure, other, of),
+    }
 }
 
 /// Whether a setup is shown to be better than another.
@@ -509,7 +569,7 @@ mod tests {
             &[("a", 5.0, 90.0, Some(false)), ("b", 6.0, 60.0, None), ("c", 9.0, 70.0, None)],
             &[
                 "No setup kept what it promised clients in every second; of those that promise nothing, for clients take b: \
-                 p99 6.00 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody recovers sooner.",
+                 p99 6.00 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody is shown to recover sooner.",
             ],
         );
     }
@@ -526,7 +586,7 @@ mod tests {
         says(
             Some(true),
             &format!(
-                "For clients take b: {begins}, its promise kept; recovery takes 1 min 0 s, and nobody recovers sooner among \
+                "For clients take b: {begins}, its promise kept; recovery takes 1 min 0 s, and nobody is shown to recover sooner among \
                  those that kept what is asked."
             ),
         );
@@ -534,7 +594,7 @@ mod tests {
             None,
             &format!(
                 "No setup kept what it promised clients in every second; of those that promise nothing, for clients take b: \
-                 {begins}; recovery takes 1 min 0 s, and nobody recovers sooner among those that promise nothing."
+                 {begins}; recovery takes 1 min 0 s, and nobody is shown to recover sooner among those that promise nothing."
             ),
         );
     }
@@ -545,7 +605,7 @@ mod tests {
         check(
             &[("a", 5.0, 90.0, None), ("b", 5.2, 60.0, None)],
             &[
-                "For clients take b: p99 5.20 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody recovers sooner.",
+                "For clients take b: p99 5.20 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody is shown to recover sooner.",
             ],
         );
     }
@@ -562,14 +622,53 @@ mod tests {
             of
         };
         let sure = |name, p99, seconds| repeated((name, p99, seconds, None), [p99; 3]);
-        let unsure = repeated(("b", 6.0, 60.0, None), [4.0, 6.0, 8.0]);
+        let unsure = |name, seconds| repeated((name, 6.0, seconds, None), [4.0, 6.0, 8.0]);
         let chosen = |setups: Vec<SetupResult>| {
             let result = StudyResult { setups, ..StudyResult::default() };
             let place = answer(&result).chosen.expect("somebody is recommended");
             result.setups[place].name().to_owned()
         };
         assert_eq!(chosen(vec![alone(), sure("a", 5.0, 90.0), sure("b", 5.1, 60.0)]), "a");
-        assert_eq!(chosen(vec![alone(), sure("a", 5.0, 90.0), unsure]), "b");
+        // What is not shown is not shown to be equal: 6.0 ± 5.0 was as good as 5.0, and the other figure chose.
+        assert_eq!(chosen(vec![alone(), sure("a", 5.0, 90.0), unsure("b", 60.0)]), "a");
+        assert_eq!(chosen(vec![alone(), unsure("a", 90.0), sure("b", 6.5, 60.0)]), "a");
+        let near = repeated(("b", 5.01, 60.0, None), [5.00, 5.02, 5.01]);
+        let own = repeated(("a", 5.0, 90.0, None), [5.01, 4.99, 5.00]);
+        assert_eq!(chosen(vec![alone(), own, near]), "b");
+    }
+
+    /// With `--repeat 2`, p99s of 5.0 and 5.5 beside 8.0 and 9.0 ms were no different, so the worse by two thirds was recommended for its recovery.
+    #[test]
+    fn what_repeats_do_not_tell_apart_is_said() {
+        let repeated = |row: Row, p99s: &[f64]| {
+            let mut of = setup(row);
+            let repeat = |p99: &f64| Repeat {
+                seed: 1,
+                figures: of.figures.clone().with([("client/clat_ms/p99", *p99)]),
+            };
+            of.repeats = p99s.iter().map(repeat).collect();
+            of
+        };
+        let says = |setups: [SetupResult; 2]| {
+            let setups = [alone()].into_iter().chain(setups).collect();
+            let StudyAnswer { advice, findings, .. } =
+                answer(&StudyResult { setups, ..StudyResult::default() });
+            (advice.concat().replace('\u{a0}', " "), findings)
+        };
+        let (a, c) = (("a", 5.25, 90.0, None), ("c", 8.5, 60.0, None));
+        let (advice, findings) = says([repeated(a, &[5.0, 5.5]), repeated(c, &[8.0, 9.0])]);
+        assert_eq!(
+            advice,
+            "For clients take a: p99 5.25 ms ± 3.18 beside 3.80 ms alone; recovery takes 1 min 30 s, 50 % longer than under c, \
+             whose p99 these repeats do not tell apart.For a short recovery take c: 1 min 0 s, with a p99 of 8.50 ms."
+        );
+        let open = "By its repeats the p99 of a is not told apart from that of c: the mean decided; add repeats.";
+        let untested = "Whom to take is not tested: two runs of each setup, and chance may have chosen; add --repeat 3.";
+        assert_eq!(findings, [open, untested]);
+        let (_, findings) = says([repeated(a, &[5.2, 5.3, 5.25]), repeated(c, &[8.4, 8.6, 8.5])]);
+        assert_eq!(findings, Vec::<String>::new());
+        let (_, findings) = says([repeated(a, &[5.25]), repeated(c, &[8.5])]);
+        assert_eq!(findings, [untested.replace("two runs", "one run")]);
     }
 
     /// 937 of 1,000 IOPS are kept for an open loop, and are no 95 %.
@@ -619,6 +718,7 @@ mod tests {
             ..StudyResult::default()
         };
         let wanted = [
+            "Whom to take is not tested: one run of each setup, and chance may have chosen; add --repeat 3.",
             "Yes: It is so (a 0.1).",
             "No, this is not so: It is not (a 2; stated: at most 1).",
             "In every second clients got at least 95 % of what they were owed under a, but not under b (7 of 40 s short).",

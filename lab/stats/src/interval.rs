@@ -26,6 +26,12 @@ impl ConfidenceInterval {
     pub fn contains(self, value: f64) -> bool {
         (self.low()..=self.high()).contains(&value)
     }
+
+    /// Whether the data exclude all that is further from zero than `reach`: what two equal things differ by is shown to be small by this, and
+    /// not by an interval that contains zero, which few data have of anything.
+    pub fn lies_within(self, reach: f64) -> bool {
+        -reach <= self.low() && self.high() <= reach
+    }
 }
 
 /// 95 % interval of the mean, by Student's t: `mean ± t s / √n`. `None` below two values, because

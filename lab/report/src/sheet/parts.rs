@@ -36,8 +36,8 @@ pub(crate) struct Trade {
     /// What more of it, and less of it, is called.
     pub(crate) more: &'static str,
     pub(crate) less: &'static str,
-    /// "nobody recovers sooner", in two parts.
-    pub(crate) nobody: &'static str,
+    /// "nobody is shown to recover sooner", its last two parts.
+    pub(crate) to: &'static str,
     pub(crate) better: &'static str,
     /// For whom the best in the other figure is: "For a short recovery".
     pub(crate) for_beside: &'static str,
