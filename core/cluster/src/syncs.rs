@@ -6,7 +6,7 @@
 //! - If its disk keeps what was answered, as with a process that dies, it owes it. Nobody serves the group, no sync of its pool ends, and all is well when
 //!   it runs again: a start makes everything durable that it finds.
 //! - If its device has refused a flush, or answers come before they are on it, what was answered may be lost. Syncs of its pool that are under way fail, and of
-//!   every image there the next one fails, once: whoever writes there must hear it, and can go on then.
+//!   every image there the next one fails, once: whoever writes there must hear it, and can go on then. One that fails makes durable what it can all the same.
 
 use crate::images::ImageId;
 use crate::pool::PoolId;
@@ -42,6 +42,8 @@ struct OpenSync {
     begun: u64,
     /// Who was asked and has not answered.
     left: OsdSet,
+    /// Something may be lost that was answered before.
+    has_failed: bool,
 }
 
 /// Who is still to make durable what was answered, and what nobody can make durable any more.
@@ -79,10 +81,8 @@ impl Syncs {
         self.last = self.last.wrapping_add(1);
         self.begun += 1;
         let (number, begun) = (self.last, self.begun);
-        match self.untold.remove(&of) {
-            true => self.ended.push(SyncEnd { number, is_durable: false }),
-            false => drop(self.open.insert(number, OpenSync { number, of, pool, begun, left: up })),
-        }
+        let has_failed = self.untold.remove(&of);
+        self.open.insert(number, OpenSync { number, of, pool, begun, left: up, has_failed });
         self.settle();
         number
     }
@@ -125,9 +125,9 @@ impl Syncs {
         self.untold.insert(SyncOf::Node);
         let is_lost =
             |sync: &OpenSync| sync.pool.map_or(sync.of == SyncOf::Node, |it| pools.contains(&it));
-        for (_, sync) in self.open.extract_if(.., |_, sync| is_lost(sync)) {
+        for sync in self.open.values_mut().filter(|sync| is_lost(sync)) {
+            sync.has_failed = true;
             self.untold.remove(&sync.of);
-            self.ended.push(SyncEnd { number: sync.number, is_durable: false });
         }
         self.settle();
     }
@@ -150,10 +150,10 @@ impl Syncs {
     fn settle(&mut self) {
         let owed: BTreeSet<PoolId> = self.owed.values().flatten().copied().collect();
         let waits = |sync: &OpenSync| sync.pool.is_some_and(|pool| owed.contains(&pool));
-        let is_over = |sync: &OpenSync| sync.left.is_empty() && !waits(sync);
+        let is_over = |sync: &OpenSync| sync.left.is_empty() && (sync.has_failed || !waits(sync));
         for (_, sync) in self.open.extract_if(.., |_, sync| is_over(sync)) {
             self.durable = self.durable.max(sync.begun);
-            let is_durable = sync.of != SyncOf::Node || owed.is_empty();
+            let is_durable = !sync.has_failed && (sync.of != SyncOf::Node || owed.is_empty());
             self.ended.push(SyncEnd { number: sync.number, is_durable });
         }
     }
@@ -226,15 +226,39 @@ mod tests {
         let open = syncs.begin(of(7, HERE), osds([1]));
         let other = syncs.begin(of(9, ELSEWHERE), osds([1]));
         syncs.lose(&BTreeSet::from([HERE]), [7, 8].map(image).into_iter());
-        assert_eq!(ended(&mut syncs), [(open, false)]);
-        syncs.done(OsdId::new(1), other);
-        assert_eq!(ended(&mut syncs), [(other, true)]);
+        assert_eq!(ended(&mut syncs), [], "one that runs is making something durable");
+        [open, other].iter().for_each(|number| syncs.done(OsdId::new(1), *number));
+        assert_eq!(ended(&mut syncs), [(open, false), (other, true)]);
         for (of, is_durable) in
             [(of(7, HERE), true), (of(8, HERE), false), (of(8, HERE), true), (NODE, false)]
         {
             let number = syncs.begin(of, OsdSet::EMPTY);
             assert_eq!(ended(&mut syncs), [(number, is_durable)], "{of:?}");
         }
+    }
+
+    /// A node that ended after a flush had been refused waited for none of its disks.
+    #[test]
+    fn a_sync_that_fails_makes_durable_what_it_can() {
+        let mut syncs = Syncs::default();
+        syncs.lose(&BTreeSet::from([HERE]), std::iter::empty());
+        let told = syncs.begin(NODE, osds([0, 1]));
+        syncs.done(OsdId::new(0), told);
+        assert_eq!(ended(&mut syncs), []);
+        syncs.done(OsdId::new(1), told);
+        assert_eq!(ended(&mut syncs), [(told, false)]);
+        // What it fails by may happen while it is under way.
+        let open = syncs.begin(NODE, osds([0, 1]));
+        syncs.lose(&BTreeSet::from([HERE]), std::iter::empty());
+        let asked = syncs.without(OsdId::new(0), osds([1]));
+        assert_eq!(ended(&mut syncs), []);
+        syncs.done(OsdId::new(1), asked[0]);
+        assert_eq!(ended(&mut syncs), [(open, false)]);
+        // That one image's may fail says nothing of what others wait for.
+        syncs.owe(OsdId::new(0), BTreeSet::from([HERE]));
+        let waits = syncs.begin(of(7, HERE), OsdSet::EMPTY);
+        syncs.lose(&BTreeSet::from([HERE]), std::iter::empty());
+        assert_eq!(ended(&mut syncs), [(waits, false)], "it has its answer");
     }
 
     #[test]

@@ -201,3 +201,31 @@ fn the_end_of_its_terminal_stops_a_node_in_order() {
     assert!(node.status()["health"].is_object(), "it serves");
     node.stop();
 }
+
+/// A disk that was away had answered writes alone, and nothing but a line of the log told a stopped node from one with everything durable.
+#[test]
+fn a_node_that_knows_not_all_to_be_durable_does_not_end_well() {
+    const OBJECTS: u64 = 16;
+    let flags = ["--osds", "2", "--copies", "1", "--size", "128MiB", "--image", "vol0=64MiB"];
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("node");
+    let node = Node::start(&dir, &flags);
+    let mut client = Connection::open(&node.socket(), "vol0").unwrap();
+    let offset = |object: u64| object * (IMAGE_BYTES / OBJECTS);
+    for object in 0..OBJECTS {
+        let data = vec![1 + object as u8; BLOCK as usize];
+        client.ask(&Request::Write { offset: offset(object), data }).unwrap();
+    }
+    node.tell(&["osd", "down", "1", "--force"]);
+    let (status, log) = node.terminated();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("what an OSD had alone that is down"), "{log}");
+    let node = Node::start(&dir, &flags);
+    let mut reader = Connection::open(&node.socket(), "vol0").unwrap();
+    for object in 0..OBJECTS {
+        let read = Request::Read { offset: offset(object), length: BLOCK as u32 };
+        let found = reader.ask(&read).unwrap();
+        assert!(found.iter().all(|byte| *byte == 1 + object as u8), "object {object} is lost");
+    }
+    node.stop();
+}

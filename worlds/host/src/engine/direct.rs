@@ -161,7 +161,7 @@ impl Engine {
                 self.direct.tell(DirectAnswer::Modes(DirectModes { event_loop, direct }));
             }
             // Whoever leaves so needs nothing of what there is.
-            DirectAsk::Leave => self.stopping = Stopping::Done { has_synced: true },
+            DirectAsk::Leave => self.stopping = Stopping::Done { is_durable: true },
         }
     }
 

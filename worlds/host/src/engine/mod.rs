@@ -101,11 +101,11 @@ enum Stopping {
     Sending {
         until: Time,
         silent_at: Time,
-        /// Whether that has come to its end, and was not left.
-        has_synced: bool,
+        /// Whether all is durable that was answered.
+        is_durable: bool,
     },
     Done {
-        has_synced: bool,
+        is_durable: bool,
     },
 }
 
@@ -134,9 +134,9 @@ impl Engine {
     pub fn run(&mut self) -> Result<(), NotDurable> {
         let mut happenings = Vec::new();
         loop {
-            if let Stopping::Done { has_synced } = self.stopping {
+            if let Stopping::Done { is_durable } = self.stopping {
                 self.host.config.page.iter().for_each(PageSpec::remove_token);
-                return if has_synced { Ok(()) } else { Err(NotDurable) };
+                return if is_durable { Ok(()) } else { Err(NotDurable) };
             }
             self.turn(&mut happenings);
         }

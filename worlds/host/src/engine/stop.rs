@@ -41,9 +41,9 @@ impl Engine {
             _ if signal == Signal::HangUp => {}
             _ => {
                 tracing::warn!("asked again: stopping at once, without waiting for open ops");
-                let has_synced =
-                    matches!(self.stopping, Stopping::Sending { has_synced: true, .. });
-                self.stopping = Stopping::Done { has_synced };
+                let is_durable =
+                    matches!(self.stopping, Stopping::Sending { is_durable: true, .. });
+                self.stopping = Stopping::Done { is_durable };
             }
         }
     }
@@ -158,47 +158,47 @@ impl Engine {
                 );
                 self.begin_to_send(false);
             }
-            Stopping::Sending { silent_at, has_synced, .. }
+            Stopping::Sending { silent_at, is_durable, .. }
                 if silent_at <= self.host.now && self.is_all_sent() =>
             {
-                self.stopping = Stopping::Done { has_synced };
+                self.stopping = Stopping::Done { is_durable };
             }
-            Stopping::Sending { until, has_synced, .. } if until <= self.host.now => {
+            Stopping::Sending { until, is_durable, .. } if until <= self.host.now => {
                 tracing::warn!("some clients did not take their answers in time");
-                self.stopping = Stopping::Done { has_synced };
+                self.stopping = Stopping::Done { is_durable };
             }
             _ => {}
         }
     }
 
-    /// What could be made durable is, if this is the sync that the stop waits for.
+    /// What could be made durable is, if this is the sync that the stop waits for. Whoever looks at the exit code alone hears if that is not all.
     pub(super) fn stop_synced(&mut self, sync: SyncEnd) {
-        let SyncEnd { number, is_durable } = sync;
         let Stopping::Syncing { number: awaited, wait, again, may_be_lost, .. } = self.stopping
         else {
             return;
         };
-        let may_be_lost = may_be_lost || !is_durable;
-        match (awaited == number, again) {
+        let may_be_lost = may_be_lost || !sync.is_durable;
+        match (awaited == sync.number, again) {
             (false, _) => {}
             (true, true) => self.begin_stop_sync(wait, may_be_lost),
             (true, false) => {
                 match may_be_lost {
                     false => tracing::info!("everything is durable; the node ends"),
-                    true => tracing::warn!(
+                    true => tracing::error!(
                         "what runs is durable; what an OSD had alone that is down, or whose device failed in a flush, may not be; the node ends"
                     ),
                 }
-                self.begin_to_send(true);
+                self.begin_to_send(!may_be_lost);
             }
         }
     }
 
-    fn begin_to_send(&mut self, has_synced: bool) {
+    /// Lets the answers leave, and says at the end whether everything that was answered is durable.
+    fn begin_to_send(&mut self, is_durable: bool) {
         let is_heard = self.doors.counts().nbd > 0;
         let silent_at = if is_heard { self.host.now + SILENCE } else { self.host.now };
         let until = self.host.now + SENDING;
-        self.stopping = Stopping::Sending { until, silent_at, has_synced };
+        self.stopping = Stopping::Sending { until, silent_at, is_durable };
         self.host.alarms.push(silent_at, Alarm::Stop);
         self.host.alarms.push(until, Alarm::Stop);
     }

@@ -30,9 +30,28 @@ fn node(mode: LogMode, copies: u32) -> Sim {
 }
 
 fn write(node: &mut Sim) {
-    let id = node.issue(&target(OpKind::Write, 5, (0, 4096)), Data::new(vec![7; 4096]));
+    write_this(node, 7);
+}
+
+fn write_this(node: &mut Sim, byte: u8) {
+    let id = node.issue(&target(OpKind::Write, 5, (0, 4096)), Data::new(vec![byte; 4096]));
     assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
     node.workload_mut().replies.clear();
+}
+
+/// Whether that is there.
+fn holds(node: &mut Sim, byte: u8) -> bool {
+    let id = node.issue(&target(OpKind::Read, 5, (0, 4096)), Data::NONE);
+    assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
+    let reply = node.workload_mut().replies.pop().expect("it is the only one");
+    reply.result.expect("it can be read").into_vec() == [byte; 4096]
+}
+
+/// The power goes, and the node starts again with what its disks kept.
+fn after_a_power_cut(node: Sim, mode: LogMode) -> Sim {
+    let (at, disks) = (node.now(), node.crash(Some(CutStyle::AllLost), &mut Rng::new(6)));
+    let started = Sim::start(at, &config(&settings()), stores(mode), disks);
+    started.unwrap_or_else(|(error, _)| panic!("no start: {error}"))
 }
 
 fn is_flush(fault: Option<DiskFault>) -> bool {
@@ -77,6 +96,21 @@ fn who_asks_for_durability_hears_once_that_it_failed() {
     }
 }
 
+/// A flush had been refused once in the node's life, and its end waited for no disk any more: everything that was answered since the last flush was
+/// lost by it.
+#[test]
+fn what_is_told_to_be_lost_keeps_nothing_else_from_being_durable() {
+    for mode in [LogMode::LogOnly, LogMode::Background, LogMode::None] {
+        let (mut node, alone, image) = with_a_write_on_one(mode);
+        node.disk(alone).fail_flush(1);
+        assert!(!is_durable(&mut node, image));
+        opens(&mut node, alone);
+        write_this(&mut node, 8);
+        assert!(!is_durable(&mut node, SyncOf::Node), "it hears of the flush that was refused");
+        assert!(holds(&mut after_a_power_cut(node, mode), 8), "{mode:?}");
+    }
+}
+
 #[test]
 fn what_another_copy_has_is_durable_there() {
     for copies in [2, 3] {
@@ -116,13 +150,7 @@ fn what_a_disk_owes_is_waited_for() {
     opens(&mut node, alone);
     let ended = node.cluster().take_synced();
     assert!(ended.iter().any(|ended| ended.number == number && ended.is_durable), "{ended:?}");
-    let (at, disks) = (node.now(), node.crash(Some(CutStyle::AllLost), &mut Rng::new(6)));
-    let started = Sim::start(at, &config(&settings()), stores(LogMode::LogOnly), disks);
-    let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
-    let id = node.issue(&target(OpKind::Read, 5, (0, 4096)), Data::NONE);
-    assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
-    let reply = node.workload_mut().replies.pop().expect("it is the only one");
-    assert!(reply.result.expect("it can be read").into_vec() == [7; 4096]);
+    assert!(holds(&mut after_a_power_cut(node, LogMode::LogOnly), 7));
 }
 
 /// It is given up with its disk.
