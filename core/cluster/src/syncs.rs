@@ -10,6 +10,7 @@
 
 use crate::images::ImageId;
 use crate::pool::PoolId;
+use loadline_base::IdVec;
 use loadline_osd::{OsdId, OsdSet, PgId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,8 +58,8 @@ pub(crate) struct Syncs {
     begun: u64,
     /// What was answered before so many had begun is durable, but for what is owed.
     durable: u64,
-    /// How many had begun when an update of a placement group was answered last.
-    answered: BTreeMap<PgId, u64>,
+    /// How many had begun when an update of a placement group was answered last, if one was.
+    answered: IdVec<PgId, Option<u64>>,
     /// OSDs that are down and had all of some placement groups alone, and the pools of those.
     owed: BTreeMap<OsdId, BTreeSet<PoolId>>,
     /// Who has not heard that something may be lost.
@@ -68,12 +69,12 @@ pub(crate) struct Syncs {
 impl Syncs {
     /// An update was answered.
     pub(crate) fn note_answered(&mut self, pg: PgId) {
-        self.answered.insert(pg, self.begun);
+        *self.answered.get_or_default(pg) = Some(self.begun);
     }
 
     /// Whether something was answered that may not be durable.
     pub(crate) fn has_answered(&self, pg: PgId) -> bool {
-        self.answered.get(&pg).is_some_and(|begun| *begun >= self.durable)
+        self.answered.get(pg).copied().flatten().is_some_and(|begun| begun >= self.durable)
     }
 
     /// These are asked. The answer is the sync's number.
