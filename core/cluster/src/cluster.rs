@@ -164,7 +164,6 @@ impl Cluster {
         }
         let comes = state.up && !before.up;
         if comes {
-            self.sync_with(osd);
             fx.direct(osd, Directive::Join);
         }
         self.place_pools();

@@ -61,7 +61,7 @@ impl Cluster {
     /// The disk that is opened next for this OSD is another one than before, and may be empty: then it is filled.
     pub fn expect_new_disk(&mut self, osd: OsdId) {
         assert!(!self.map.osds()[osd].up, "{osd} runs");
-        self.lose_what_is_owed(osd);
+        self.lose_what_it_had(osd);
         let durable = self.durable();
         durable.disks.healing.forget(osd);
         durable.forget_disk(osd);
@@ -151,7 +151,7 @@ impl Cluster {
         while self.osds.len() > self.map.osds().len() {
             self.osds.pop();
         }
-        self.lose_what_is_owed(osd);
+        self.lose_what_it_had(osd);
         let durable = self.durable();
         durable.disks.healing.forget(osd);
         durable.forget_disk(osd);

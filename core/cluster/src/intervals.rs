@@ -104,7 +104,9 @@ impl Cluster {
         self.change_members(pg);
         self.note_filled();
         let has_copy = copies.iter().filter(|(_, copy)| copy.is_some()).map(|(osd, _)| *osd);
-        let strays = has_copy.filter(|osd| !self.takes_part(*osd, pg)).collect();
+        let has_copy: OsdSet = has_copy.collect();
+        self.settle_debt(pg, has_copy);
+        let strays = has_copy.iter().filter(|osd| !self.takes_part(*osd, pg)).collect();
         self.seeking.entry(pg).or_default().asked(strays);
         self.tell_members(pg, peered, log, fx);
     }

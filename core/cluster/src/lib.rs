@@ -7,6 +7,7 @@ mod administer;
 mod cluster;
 pub mod codec;
 mod crush;
+mod debts;
 mod durable;
 mod fullness;
 mod give_up;
@@ -38,6 +39,7 @@ mod served;
 pub mod settings;
 mod start;
 mod stores;
+mod sync;
 mod syncs;
 
 pub use cluster::{Cluster, Config, OwnerEffects};

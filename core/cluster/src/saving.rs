@@ -6,16 +6,12 @@
 
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::durable::Durable;
-use crate::map::{OsdState, PgState};
+use crate::map::OsdState;
 use crate::map_change::MapChange;
-use crate::pool::PoolId;
 use crate::quorum::{Holders, MapCommit, Term};
-use crate::syncs::{SyncEnd, SyncOf};
 use loadline_base::Bytes;
 use loadline_osd::{Data, Directive, DiskFault, Identity, IntervalId, Opened, OsdId, OsdSet, PgId};
 use loadline_store::paged::ids::StoreId;
-use loadline_store::paged::{Fault, LogMode, RestartFault};
-use std::collections::BTreeSet;
 
 impl Cluster {
     pub(crate) fn durable(&mut self) -> &mut Durable {
@@ -93,7 +89,7 @@ impl Cluster {
         let state = OsdState { up: false, ..self.map.osds()[osd] };
         self.set_osd(osd, state, fx);
         if self.may_lose_what_it_accepted(osd) {
-            self.lose_what_is_owed(osd);
+            self.lose_what_it_had(osd);
         }
         let change = self.last_change();
         if let Some(durable) = &mut self.durable {
@@ -267,96 +263,5 @@ impl Cluster {
     /// Why an OSD's disk is of no use, if it is not.
     pub fn fault(&self, osd: OsdId) -> Option<DiskFault> {
         self.durable.as_ref()?.disks.faults.get(&osd).copied()
-    }
-}
-
-/// What was answered, on its way to be durable.
-impl Cluster {
-    /// Makes everything durable that was answered, on every OSD that runs. The number comes back with
-    /// [`Cluster::take_synced`].
-    pub fn sync(&mut self, of: SyncOf, fx: &mut OwnerEffects) -> u32 {
-        let up = self.up_osds();
-        let durable = self.durable();
-        let pool = match of {
-            SyncOf::Image(image) => durable.images.get(image).map(|image| image.pool),
-            SyncOf::Node => None,
-        };
-        let number = durable.syncs.begin((of, pool), up);
-        for osd in up.iter() {
-            fx.direct(osd, Directive::Sync(number));
-        }
-        number
-    }
-
-    /// The syncs that have ended since the last call.
-    pub fn take_synced(&mut self) -> Vec<SyncEnd> {
-        self.durable.as_mut().map_or_else(Vec::new, |durable| durable.syncs.take_ended())
-    }
-
-    /// An OSD went down and will not answer: what it had is on others, or is owed by its disk, or is lost.
-    pub(crate) fn sync_without(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
-        let up = self.up_osds();
-        let Some(durable) = &self.durable else { return };
-        let mode = durable.disks.log_modes.get(&osd).copied();
-        let pools = match mode {
-            // Before the disk was open nothing was answered, and what this one answers is durable.
-            None | Some(LogMode::Fsync) => BTreeSet::new(),
-            Some(LogMode::LogOnly | LogMode::Background | LogMode::None) => self.had_alone(osd, up),
-        };
-        let keeps = mode == Some(LogMode::LogOnly) && !self.may_lose_what_it_accepted(osd);
-        match pools.is_empty() {
-            true => {}
-            false if keeps => self.durable().syncs.owe(osd, pools),
-            false => self.lose(&pools),
-        }
-        for asked in self.durable().syncs.without(osd, up) {
-            up.iter().for_each(|osd| fx.direct(osd, Directive::Sync(asked)));
-        }
-    }
-
-    /// Whether an OSD's device has failed to make durable what it had accepted: in a flush, or in the writes by which a start has it accept all of it once more.
-    pub(crate) fn may_lose_what_it_accepted(&self, osd: OsdId) -> bool {
-        use Fault::{Flush, Restart};
-        let fault = self.fault(osd);
-        matches!(fault, Some(DiskFault::Store(Flush(_) | Restart(RestartFault::Unwritable))))
-    }
-
-    /// An OSD runs again.
-    pub(crate) fn sync_with(&mut self, osd: OsdId) {
-        if let Some(durable) = &mut self.durable {
-            durable.syncs.came(osd);
-        }
-    }
-
-    /// What an OSD that is down was to bring back will never come: it is none any more, or gets another disk.
-    pub(crate) fn lose_what_is_owed(&mut self, osd: OsdId) {
-        let pools = self.durable().syncs.give_up(osd);
-        if !pools.is_empty() {
-            self.lose(&pools);
-        }
-    }
-
-    fn lose(&mut self, pools: &BTreeSet<PoolId>) {
-        let durable = self.durable();
-        let of_pools = durable.images.list().filter(|image| pools.contains(&image.pool));
-        durable.syncs.lose(pools, of_pools.map(|image| image.id));
-    }
-
-    /// The pools of groups of which an OSD that goes has answered something lately, and nobody else who runs has all.
-    fn had_alone(&self, osd: OsdId, up: OsdSet) -> BTreeSet<PoolId> {
-        let syncs = &self.durable.as_ref().expect("the OSDs have disks").syncs;
-        let is_alone = |pg: &PgState| {
-            let has_all = |other: &OsdId| up.contains(*other) && !pg.lacking.contains(*other);
-            pg.acting.contains(&osd) && !pg.acting.iter().any(has_all)
-        };
-        let alone: BTreeSet<PgId> =
-            self.map.pgs().filter(|(_, pg)| is_alone(pg)).map(|(id, _)| id).collect();
-        if alone.is_empty() {
-            return BTreeSet::new();
-        }
-        // An answer may be on its way.
-        let open = self.updates_on_their_way();
-        let is_answered = |pg: &PgId| syncs.has_answered(*pg) || open.contains(pg);
-        alone.into_iter().filter(is_answered).map(|pg| self.map.pool_of(pg).0).collect()
     }
 }

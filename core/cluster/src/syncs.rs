@@ -1,13 +1,15 @@
 //! Everything that was answered is made durable, and whoever asks for it hears whether it is.
 //!
-//! What an OSD has answered may be in the cache of its device still. As long as another OSD runs that has all of a placement group, that one is
-//! asked in its place. An OSD that goes and had all of a group alone takes the answer with it:
+//! What an OSD has answered may be in the cache of its device still. An OSD that goes takes that with it, and [what others have of it](crate::debts) is known when
+//! its placement groups have found who serves them next:
 //!
-//! - If its disk keeps what was answered, as with a process that dies, it owes it. Nobody serves the group, no sync of its pool ends, and all is well when
-//!   it runs again: a start makes everything durable that it finds.
-//! - If its device has refused a flush, or answers come before they are on it, what was answered may be lost. Syncs of its pool that are under way fail, and of
-//!   every image there the next one fails, once: whoever writes there must hear it, and can go on then. One that fails makes durable what it can all the same.
+//! - Who serves a group has all of it, and was asked once more when the other one went.
+//! - What a disk that is away owes comes with it. Nobody serves the group, no sync of its pool ends, and all is well when it runs again: a start makes
+//!   everything durable that it finds.
+//! - Where something may be lost, syncs of its pool that are under way fail, and of every image there the next one fails, once: whoever writes there must hear
+//!   it, and can go on then. One that fails makes durable what it can all the same.
 
+use crate::debts::{Debts, PeeringOutcome, Standing};
 use crate::images::ImageId;
 use crate::pool::PoolId;
 use loadline_base::IdVec;
@@ -60,10 +62,33 @@ pub(crate) struct Syncs {
     durable: u64,
     /// How many had begun when an update of a placement group was answered last, if one was.
     answered: IdVec<PgId, Option<u64>>,
-    /// OSDs that are down and had all of some placement groups alone, and the pools of those.
-    owed: BTreeMap<OsdId, BTreeSet<PoolId>>,
+    /// What disks that are away may have alone.
+    debts: Debts,
     /// Who has not heard that something may be lost.
     untold: BTreeSet<SyncOf>,
+}
+
+impl OpenSync {
+    /// Whether it is about what was answered of one of these pools.
+    fn is_about(&self, pools: &BTreeSet<PoolId>) -> bool {
+        match self.of {
+            SyncOf::Node => true,
+            SyncOf::Image(_) => self.pool.is_some_and(|pool| pools.contains(&pool)),
+        }
+    }
+
+    /// How it ends, if it waits for nobody.
+    fn end(&self, debts: &Debts) -> Option<SyncEnd> {
+        let standing = match (self.of, self.pool) {
+            (SyncOf::Image(_), None) => Standing::default(),
+            (SyncOf::Image(_), pool) => debts.standing(pool),
+            (SyncOf::Node, _) => debts.standing(None),
+        };
+        let is_told = self.has_failed || self.of == SyncOf::Node;
+        let is_over = self.left.is_empty() && !standing.is_open && (is_told || !standing.is_owed);
+        let is_durable = !self.has_failed && !standing.is_owed;
+        is_over.then_some(SyncEnd { number: self.number, is_durable })
+    }
 }
 
 impl Syncs {
@@ -109,53 +134,48 @@ impl Syncs {
         asked
     }
 
-    /// An OSD has gone that alone had all of groups of these pools, and its disk has it.
-    pub(crate) fn owe(&mut self, osd: OsdId, pools: BTreeSet<PoolId>) {
-        self.owed.entry(osd).or_default().extend(pools);
+    /// An OSD goes that has served a group with these, of whom those had all: others may not have what was answered.
+    pub(crate) fn open_debt(&mut self, group: (PoolId, PgId), served: OsdSet, whole: OsdSet) {
+        self.debts.open(group, served, whole);
     }
 
-    /// An OSD runs, and its start has made durable what its disk had.
-    pub(crate) fn came(&mut self, osd: OsdId) {
-        self.owed.remove(&osd);
-        self.settle();
+    /// Peering has ended for a group. Whether something of it may be lost, which is to be [told](Syncs::lose) then.
+    pub(crate) fn decided(&mut self, group: (PoolId, PgId), outcome: PeeringOutcome) -> bool {
+        let is_lost = self.debts.decided(group, outcome);
+        if !is_lost {
+            self.settle();
+        }
+        is_lost
+    }
+
+    /// What an OSD had that is down will not come back with its disk. Something of these pools may be lost by that, which is to be [told](Syncs::lose).
+    pub(crate) fn forget_osd(&mut self, osd: OsdId) -> BTreeSet<PoolId> {
+        self.debts.forget(osd)
     }
 
     /// Something of these pools, and of these images, may be lost.
     pub(crate) fn lose(&mut self, pools: &BTreeSet<PoolId>, images: impl Iterator<Item = ImageId>) {
         self.untold.extend(images.map(SyncOf::Image));
         self.untold.insert(SyncOf::Node);
-        let is_lost =
-            |sync: &OpenSync| sync.pool.map_or(sync.of == SyncOf::Node, |it| pools.contains(&it));
-        for sync in self.open.values_mut().filter(|sync| is_lost(sync)) {
+        for sync in self.open.values_mut().filter(|sync| sync.is_about(pools)) {
             sync.has_failed = true;
             self.untold.remove(&sync.of);
         }
         self.settle();
     }
 
-    /// What an OSD owes will never come.
-    pub(crate) fn give_up(&mut self, osd: OsdId) -> BTreeSet<PoolId> {
-        self.owed.remove(&osd).unwrap_or_default()
-    }
-
     /// A pool is gone, with what is owed of it.
     pub(crate) fn forget_pool(&mut self, pool: PoolId) {
-        self.owed.retain(|_, pools| {
-            pools.remove(&pool);
-            !pools.is_empty()
-        });
+        self.debts.forget_pool(pool);
         self.settle();
     }
 
     /// Ends those that wait for nobody.
     fn settle(&mut self) {
-        let owed: BTreeSet<PoolId> = self.owed.values().flatten().copied().collect();
-        let waits = |sync: &OpenSync| sync.pool.is_some_and(|pool| owed.contains(&pool));
-        let is_over = |sync: &OpenSync| sync.left.is_empty() && (sync.has_failed || !waits(sync));
-        for (_, sync) in self.open.extract_if(.., |_, sync| is_over(sync)) {
+        let debts = &self.debts;
+        for (_, sync) in self.open.extract_if(.., |_, sync| sync.end(debts).is_some()) {
             self.durable = self.durable.max(sync.begun);
-            let is_durable = !sync.has_failed && (sync.of != SyncOf::Node || owed.is_empty());
-            self.ended.push(SyncEnd { number: sync.number, is_durable });
+            self.ended.extend(sync.end(debts));
         }
     }
 
@@ -210,15 +230,47 @@ mod tests {
         assert_eq!(ended(&mut syncs), [(number, true)]);
     }
 
+    /// One OSD goes that alone has served a group of the pool.
+    fn open_debt(syncs: &mut Syncs) {
+        syncs.open_debt((HERE, PG), osds([0]), osds([0]));
+    }
+
+    fn decided(syncs: &mut Syncs, whole: Option<OsdSet>) {
+        assert!(!syncs.decided((HERE, PG), PeeringOutcome { told: osds([1]), whole }));
+    }
+
     #[test]
     fn what_is_owed_holds_up_the_images_of_its_pool() {
         let mut syncs = Syncs::default();
-        syncs.owe(OsdId::new(0), BTreeSet::from([HERE]));
+        open_debt(&mut syncs);
         let all = [of(7, HERE), of(8, ELSEWHERE), NODE].map(|of| syncs.begin(of, osds([1])));
         all.iter().for_each(|number| syncs.done(OsdId::new(1), *number));
-        assert_eq!(ended(&mut syncs), [(all[1], true), (all[2], false)]);
-        syncs.came(OsdId::new(0));
+        assert_eq!(ended(&mut syncs), [(all[1], true)], "others may serve what the first had");
+        decided(&mut syncs, None);
+        assert_eq!(ended(&mut syncs), [(all[2], false)]);
+        decided(&mut syncs, Some(osds([1])));
         assert_eq!(ended(&mut syncs), [(all[0], true)]);
+        open_debt(&mut syncs);
+        let number = syncs.begin(NODE, OsdSet::EMPTY);
+        decided(&mut syncs, Some(osds([1])));
+        assert_eq!(ended(&mut syncs), [(number, true)]);
+    }
+
+    /// Groups of one OSD find one by one that nobody has what it had. An image hears of all of that by one flush.
+    #[test]
+    fn who_fails_waits_until_all_is_known_that_may_be_lost() {
+        let mut syncs = Syncs::default();
+        open_debt(&mut syncs);
+        let open = syncs.begin(of(7, HERE), OsdSet::EMPTY);
+        syncs.lose(&BTreeSet::from([HERE]), [7].map(image).into_iter());
+        assert_eq!(ended(&mut syncs), []);
+        assert_eq!(syncs.forget_osd(OsdId::new(0)), BTreeSet::new());
+        assert!(syncs.decided((HERE, PG), PeeringOutcome { told: osds([1]), whole: None }));
+        assert_eq!(ended(&mut syncs), [], "that is to be told first");
+        syncs.lose(&BTreeSet::from([HERE]), [7].map(image).into_iter());
+        assert_eq!(ended(&mut syncs), [(open, false)]);
+        let next = syncs.begin(of(7, HERE), OsdSet::EMPTY);
+        assert_eq!(ended(&mut syncs), [(next, true)]);
     }
 
     #[test]
@@ -256,7 +308,8 @@ mod tests {
         syncs.done(OsdId::new(1), asked[0]);
         assert_eq!(ended(&mut syncs), [(open, false)]);
         // That one image's may fail says nothing of what others wait for.
-        syncs.owe(OsdId::new(0), BTreeSet::from([HERE]));
+        open_debt(&mut syncs);
+        decided(&mut syncs, None);
         let waits = syncs.begin(of(7, HERE), OsdSet::EMPTY);
         syncs.lose(&BTreeSet::from([HERE]), std::iter::empty());
         assert_eq!(ended(&mut syncs), [(waits, false)], "it has its answer");

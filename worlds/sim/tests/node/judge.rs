@@ -49,6 +49,14 @@ pub(crate) struct Known {
     maybe: BTreeSet<u64>,
 }
 
+/// A flush under way.
+#[derive(Debug)]
+pub(crate) struct OpenFlush {
+    pub(crate) number: u32,
+    /// What each block might go back to when it began, and may not when everything is durable.
+    unflushed: BTreeMap<Block, BTreeSet<u64>>,
+}
+
 /// An op under way.
 #[derive(Clone, Debug)]
 pub(crate) struct UnderWay {
@@ -324,19 +332,30 @@ impl Judged {
         }
     }
 
-    /// Makes durable what was acknowledged until now, whoever is down. Whether all of it is.
-    pub(crate) fn flush_what_is_answered(&mut self) -> bool {
+    /// Begins to make durable what was acknowledged until now, whoever is down.
+    pub(crate) fn begin_flush(&mut self, of: SyncOf) -> OpenFlush {
         self.take_replies();
-        let is_durable = is_durable(self.node(), SyncOf::Node);
-        for known in self.known.values_mut() {
-            let mut unflushed = std::mem::take(&mut known.unflushed);
+        let unflushed = self.known.iter().map(|(block, known)| (*block, known.unflushed.clone()));
+        let unflushed = unflushed.collect();
+        OpenFlush { number: self.node().sync(of), unflushed }
+    }
+
+    /// That has ended.
+    pub(crate) fn end_flush(&mut self, flush: OpenFlush, is_durable: bool) {
+        if is_durable {
+            for (block, before) in flush.unflushed {
+                let known = self.known.get_mut(&block).expect("it was written");
+                // A block may be zeros again since.
+                known.unflushed.retain(|stamp| *stamp == 0 || !before.contains(stamp));
+            }
+        } else {
             // Who was told that it may be lost hears it once: that the next one is durable says nothing of these.
-            if !is_durable {
+            for known in self.known.values_mut() {
+                let mut unflushed = std::mem::take(&mut known.unflushed);
                 known.maybe.append(&mut unflushed);
             }
         }
         self.take_replies();
-        is_durable
     }
 
     /// OSDs that have stopped by themselves are down as if somebody had taken them down.
