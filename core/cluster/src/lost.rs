@@ -58,10 +58,12 @@ impl Cluster {
 
     /// Who is down, and may come back with what it has.
     pub(crate) fn away(&self) -> OsdSet {
-        let may_come_back = |osd: &OsdId| {
-            !self.map.is_removed(*osd) && !self.map.osds()[*osd].up && !self.is_given_up(*osd)
-        };
-        self.osds.ids().filter(may_come_back).collect()
+        self.osds.ids().filter(|osd| self.may_come_back(*osd)).collect()
+    }
+
+    /// Whether an OSD is down, and may come back with what its disk has.
+    pub(crate) fn may_come_back(&self, osd: OsdId) -> bool {
+        !self.map.is_removed(osd) && !self.map.osds()[osd].up && !self.is_given_up(osd)
     }
 
     /// Gives up the unfound objects of a placement group: each is looked for once more, and becomes the newest that is left of it if

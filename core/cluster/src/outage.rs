@@ -99,7 +99,7 @@ impl Cluster {
     /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or all who do lack something or were found bad in
     /// something by a scrub, or objects of theirs are not found anywhere.
     pub fn may_hold_last_copy(&self, osd: OsdId) -> Vec<PgId> {
-        if self.map.osds()[osd].up || self.map.is_removed(osd) || self.is_given_up(osd) {
+        if !self.may_come_back(osd) {
             return Vec::new();
         }
         let all = self.map.pgs().map(|(id, _)| id);

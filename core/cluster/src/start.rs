@@ -276,6 +276,7 @@ impl Cluster {
     /// After [`Cluster::start`], when the OSDs have their settings: this owner's term is promised to the disks, and then the
     /// map written, from which on the cluster serves.
     pub fn take_over(&mut self, fx: &mut OwnerEffects) {
+        self.open_debts_of_who_is_away();
         let durable = self.durable();
         let commit = durable.saving.commit.as_ref().expect("the start has chosen a map");
         let (cluster, term) = (durable.cluster, commit.term().0);

@@ -5,7 +5,7 @@ use crate::debts::PeeringOutcome;
 use crate::map::PgState;
 use crate::pool::PoolId;
 use crate::syncs::{SyncEnd, SyncOf};
-use loadline_osd::{Directive, DiskFault, OsdId, OsdSet, PgId};
+use loadline_osd::{Directive, DiskFault, IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::paged::{Fault, LogMode, RestartFault};
 use std::collections::BTreeSet;
 
@@ -58,6 +58,30 @@ impl Cluster {
             if durable.syncs.has_answered(pg) || on_their_way.contains(&pg) {
                 let served: OsdSet = state.acting.iter().copied().collect();
                 durable.syncs.open_debt((self.map.pool_of(pg).0, pg), served, whole_of(state));
+            }
+        }
+    }
+
+    /// A cluster goes on without some of its disks: what an earlier life has answered may be there alone, where an end of the node takes nothing of that from a
+    /// disk. In other log modes it is there already, or the end has taken it.
+    pub(crate) fn open_debts_of_who_is_away(&mut self) {
+        let away: OsdSet = self.osds.ids().filter(|osd| self.may_come_back(*osd)).collect();
+        let durable = self.durable.as_mut().expect("the OSDs have disks");
+        if durable.disks.log_modes.values().all(|mode| *mode != LogMode::LogOnly) {
+            return;
+        }
+        for (pg, state) in self.map.pgs().filter(|(_, pg)| pg.served.interval != IntervalId::NEVER)
+        {
+            let acted = away.iter().filter(|osd| state.acting.contains(osd)).collect();
+            // Whom nobody served in the end, somebody unknown has.
+            let served = if state.acting.is_empty() { away } else { acted };
+            if !served.is_empty() {
+                durable.syncs.open_debt((self.map.pool_of(pg).0, pg), served, served);
+            }
+        }
+        for osd in away.iter() {
+            if self.may_lose_what_it_accepted(osd) {
+                self.lose_what_it_had(osd);
             }
         }
     }

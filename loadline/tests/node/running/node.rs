@@ -96,9 +96,14 @@ impl Node {
 
     /// Stops it by a command, and waits for its end.
     pub(super) fn stop(&mut self) {
+        self.stop_with(0);
+    }
+
+    /// The same, with this exit code.
+    pub(super) fn stop_with(&mut self, code: i32) {
         self.done(&["stop"], "the node stops");
         let status = self.process.take().unwrap().wait().unwrap();
-        assert!(status.success(), "{status}");
+        assert_eq!(status.code(), Some(code), "{}", self.log());
     }
 
     /// Ends it as a power cut would, but for what the kernel has already.

@@ -216,6 +216,41 @@ fn a_group_that_is_served_owes_nothing() {
     }
 }
 
+/// A disk with answered writes that no other one had was away when the node started again. Nothing was known of that any more, and flushes were answered as
+/// good ones.
+#[test]
+fn what_a_disk_owes_is_owed_after_a_restart() {
+    let (mut node, alone, image) = with_a_write_on_one(LogMode::LogOnly);
+    node.take_down(alone);
+    run_for(&mut node, Span::from_secs(1));
+    let (at, mut disks) = (node.now(), node.crash(None, &mut Rng::new(6)));
+    let away = std::mem::replace(&mut disks[alone.get() as usize], fresh_disk(50));
+    let started = Sim::start(at, &config(&settings()), stores(LogMode::LogOnly), disks);
+    let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
+    let number = node.sync(image);
+    assert_eq!(end_of(&mut node, number), None, "the disk is away");
+    assert!(!is_durable(&mut node, SyncOf::Node));
+    node.put_disk(alone, away);
+    opens(&mut node, alone);
+    assert_eq!(end_of(&mut node, number), Some(true));
+    assert!(holds(&mut after_a_power_cut(node, LogMode::LogOnly), 7));
+}
+
+/// Where all that was owed could be had, nobody owes it.
+#[test]
+fn a_restart_without_a_disk_that_others_can_do_without_owes_nothing() {
+    let mut node = node(LogMode::LogOnly, 2);
+    let image = with_an_image(&mut node);
+    write(&mut node);
+    let first = node.map().pg(PG).acting[0];
+    let (at, mut disks) = (node.now(), node.crash(None, &mut Rng::new(6)));
+    disks[first.get() as usize] = fresh_disk(50);
+    let started = Sim::start(at, &config(&settings()), stores(LogMode::LogOnly), disks);
+    let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
+    assert!(is_durable(&mut node, image));
+    assert!(is_durable(&mut node, SyncOf::Node));
+}
+
 /// What histories with refused flushes showed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flushes {
