@@ -4,23 +4,24 @@ use crate::backup::{BackupError, BackupReader};
 use crate::batch::WriteBatch;
 use crate::db::{Db, read_store};
 use crate::error::{DbError, DbOpenError};
-use crate::naming::rename_durably;
+use crate::naming::{hold_folder, name_durably, rename_durably};
 use crate::options::DbOptions;
-use crate::owner::DATA_FILE;
+use crate::owner::{DATA_FILE, make_in_held_folder};
 use crate::pending::Pending;
 use loadline_base::Bytes;
 use loadline_host::make_folder;
 use loadline_store::paged::LogMode;
 use loadline_store::paged::check::check;
 use std::collections::VecDeque;
-use std::fs;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Commits that are on their way into a copy at a time.
 const UNDER_WAY_MAX: usize = 32;
 
-/// Makes a database in this folder of a backup, and opens it. It is there when it is whole, and not before.
+/// Makes a database in this folder of a backup, and opens it. It is there when it is whole, and not before; whoever makes another one in the same folder waits for that. It takes
+/// the place of nothing that came there meanwhile.
 ///
 /// # Errors
 /// [`BackupError`]; there is no database then.
@@ -31,16 +32,21 @@ pub fn restore(
 ) -> Result<Db, BackupError> {
     let mut reader = BackupReader::new(from)?;
     let file = path.as_ref().join(DATA_FILE);
+    let exists = || BackupError::from(DbOpenError::Exists { path: file.clone() });
+    let cannot = |error| DbOpenError::Folder { path: path.as_ref().to_owned(), error };
+    make_folder(path.as_ref()).map_err(cannot)?;
+    let folder = hold_folder(&file).map_err(cannot)?;
     if file.exists() {
-        return Err(DbOpenError::Exists { path: file }.into());
+        return Err(exists());
     }
-    let folder = |error| DbOpenError::Folder { path: path.as_ref().to_owned(), error };
-    make_folder(path.as_ref()).map_err(folder)?;
-    let mut copy = Copying::new(&file, options)?;
+    let mut copy = Copying::new(folder, &file, options)?;
     while let Some(pairs) = reader.next()? {
         pairs.into_iter().try_for_each(|(key, value)| copy.put(key, value))?;
     }
-    copy.finish(&file)?;
+    copy.finish(|part| name_durably(part, &file)).map_err(|error| match error {
+        BackupError::Io(error) if error.kind() == io::ErrorKind::AlreadyExists => exists(),
+        other => other,
+    })?;
     Ok(Db::open_file(&file, options)?)
 }
 
@@ -57,14 +63,15 @@ pub fn grow(path: impl AsRef<Path>, size: Bytes, options: DbOptions) -> Result<(
         return Err(DbOpenError::NotLarger { path: file, is, wanted: size }.into());
     }
     let old = Db::open_file(&file, options)?;
-    let mut copy = Copying::new(&file, DbOptions { size, ..options })?;
+    let mut copy = Copying::new(hold_folder(&file)?, &file, DbOptions { size, ..options })?;
     let snapshot = old.snapshot()?;
     old.each_stored(&snapshot, |key, value| copy.put(key.to_vec(), value.to_vec()))?;
-    copy.finish(&file)
+    copy.finish(|part| rename_durably(part, &file))
 }
 
-/// A database that is being filled, in a file that is no database's name.
+/// A database that is being filled, in a file that is no database's name, and nobody else's as long as the folder is held.
 struct Copying {
+    _folder: File,
     part: PathBuf,
     db: Option<Db>,
     batch: WriteBatch,
@@ -74,17 +81,18 @@ struct Copying {
 }
 
 impl Copying {
-    fn new(file: &Path, options: DbOptions) -> Result<Copying, BackupError> {
+    fn new(folder: File, file: &Path, options: DbOptions) -> Result<Copying, BackupError> {
         let part = file.with_added_extension("part");
         if part.exists() {
             // An earlier attempt has died.
             fs::remove_file(&part)?;
         }
-        let db = Db::open_file(&part, DbOptions { create: true, ..options })?;
+        make_in_held_folder(&part, &options)?;
+        let db = Db::open_file(&part, options)?;
         // What a transaction takes at most is a bound of the store's: far below it two of them are under way at a time.
         let bytes_max = db.limits().transaction_bytes / 8;
         let (batch, under_way) = (WriteBatch::new(), VecDeque::new());
-        Ok(Copying { part, db: Some(db), batch, bytes: 0, bytes_max, under_way })
+        Ok(Copying { _folder: folder, part, db: Some(db), batch, bytes: 0, bytes_max, under_way })
     }
 
     fn put(&mut self, key: Vec<u8>, stored: Vec<u8>) -> Result<(), BackupError> {
@@ -108,8 +116,8 @@ impl Copying {
         self.under_way.pop_front().map_or(Ok(()), |first| first.wait().map(|_| ()))
     }
 
-    /// All of it is durable, checked, and gets its name.
-    fn finish(mut self, file: &Path) -> Result<(), BackupError> {
+    /// All of it is durable, checked, and gets its name, which `name` gives it.
+    fn finish(mut self, name: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), BackupError> {
         if !self.batch.is_empty() {
             self.send()?;
         }
@@ -122,7 +130,7 @@ impl Copying {
         // Closing gives the file's lock back.
         self.db = None;
         match check(&read_store(&self.part)?).is_clean() {
-            true => Ok(rename_durably(&self.part, file)?),
+            true => Ok(name(&self.part)?),
             false => Err(BackupError::CopyDamaged),
         }
     }

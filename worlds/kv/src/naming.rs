@@ -9,8 +9,22 @@ pub(crate) fn rename_durably(from: &Path, to: &Path) -> std::io::Result<()> {
     File::open(folder_of(to))?.sync_all()
 }
 
+/// Gives a file its name as well, unless something has that: nothing that came meanwhile is lost.
+pub(crate) fn name_durably(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::hard_link(from, to)?;
+    fs::remove_file(from)?;
+    File::open(folder_of(to))?.sync_all()
+}
+
+/// The folder of a file, in which nobody else makes a database until this is dropped: they wait.
+pub(crate) fn hold_folder(file: &Path) -> std::io::Result<File> {
+    let folder = File::open(folder_of(file))?;
+    folder.lock()?;
+    Ok(folder)
+}
+
 /// The folder that a file is in.
-pub(crate) fn folder_of(file: &Path) -> &Path {
+fn folder_of(file: &Path) -> &Path {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }

@@ -4,7 +4,8 @@ use loadline_kv::{
     BackupError, Bytes, Db, DbError, DbOpenError, DbOptions, Keyspace, Span, WriteBatch, grow,
     restore, verify_backup,
 };
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn folder() -> tempfile::TempDir {
@@ -81,6 +82,41 @@ fn a_backup_is_one_state_while_load_runs_and_comes_back() {
     let refused = restore(&bytes[..bytes.len() - 3], &cut, options);
     assert!(matches!(refused, Err(BackupError::Stream(_))));
     assert_eq!(std::fs::read_dir(&cut).expect("the folder is there").count(), 0);
+}
+
+/// Does something when a stream has come to it, and adds nothing to that.
+struct Then<F>(Option<F>);
+
+impl<F: FnOnce()> Read for Then<F> {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        self.0.take().into_iter().for_each(|then| then());
+        Ok(0)
+    }
+}
+
+/// A restore looked once, before it began, whether there was something: a database that was made in its folder meanwhile was replaced by it. Two at a time shared one unfinished
+/// file, and the first to end gave what the other had in it the database's name.
+#[test]
+fn a_restore_replaces_nothing_that_came_meanwhile_and_has_its_folder_alone() {
+    let folder = folder();
+    let db = Db::open(folder.path().join("db"), DbOptions::small()).expect("it opens");
+    let keyspace = db.keyspace("pairs").expect("a name");
+    put_pair(&db, &keyspace, 1, 1);
+    let mut bytes = Vec::new();
+    db.backup(&mut bytes).expect("it is written");
+    let (head, rest) = bytes.split_at(16);
+    let target = folder.path().join("restored");
+    let meanwhile = || {
+        let locked = File::open(&target).expect("the folder is there").try_lock();
+        assert!(matches!(locked, Err(TryLockError::WouldBlock)), "{locked:?}");
+        std::fs::write(target.join("data"), b"somebody's own").expect("a file");
+    };
+    let stream = head.chain(Then(Some(meanwhile))).chain(rest);
+    let refused = restore(stream, &target, DbOptions::small());
+    assert!(matches!(refused, Err(BackupError::Open(DbOpenError::Exists { .. }))));
+    let kept = std::fs::read(target.join("data")).expect("it is there");
+    assert_eq!(kept, b"somebody's own");
+    assert_eq!(std::fs::read_dir(&target).expect("the folder is there").count(), 1);
 }
 
 #[test]

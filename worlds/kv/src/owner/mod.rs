@@ -17,7 +17,7 @@ pub(crate) use commits::{CommitReads, Committer, NewCommit};
 pub(crate) use mail::{
     DbAsk, GetAnswer, PART_BYTES, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease, WatchLease,
 };
-pub(crate) use start::{DATA_FILE, StartedOwner, start};
+pub(crate) use start::{DATA_FILE, StartedOwner, make_in_held_folder, start};
 pub use statistics::DbStatistics;
 pub(crate) use versions::ReadSet;
 

@@ -4,11 +4,11 @@ use super::DbOwner;
 use super::device::StoreOnDisk;
 use super::mail::DbAsk;
 use crate::error::DbOpenError;
-use crate::naming::{folder_of, rename_durably};
+use crate::naming::{hold_folder, rename_durably};
 use crate::options::DbOptions;
 use loadline_host::{Discards, DiskOpen, Holding, Mailbox, OpenedDisk};
 use loadline_store::paged::bounds::StoreLimits;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
@@ -83,15 +83,17 @@ fn opened(file: &Path, open: DiskOpen) -> Result<OpenedDisk, DbOpenError> {
     Ok(disk)
 }
 
-/// Makes an empty database under another name, which gets its own when it is whole: a file of that name is a database, or was one. Whoever
-/// makes one in the same folder waits meanwhile.
+/// Makes an empty database, unless somebody else has by the time that the folder is nobody else's.
 fn make(file: &Path, options: &DbOptions) -> Result<(), DbOpenError> {
     let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
-    let folder = File::open(folder_of(file)).map_err(cannot)?;
-    folder.lock().map_err(cannot)?;
-    if file.exists() {
-        return Ok(());
-    }
+    let _folder = hold_folder(file).map_err(cannot)?;
+    if file.exists() { Ok(()) } else { make_in_held_folder(file, options) }
+}
+
+/// Makes an empty database under another name, which gets its own when it is whole: a file of that name is a database, or was one. Whoever calls this
+/// holds the folder.
+pub(crate) fn make_in_held_folder(file: &Path, options: &DbOptions) -> Result<(), DbOpenError> {
+    let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
     let new = file.with_added_extension("new");
     let remove = || if new.exists() { fs::remove_file(&new) } else { Ok(()) };
     // Of an attempt that has died.
