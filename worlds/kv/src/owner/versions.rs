@@ -85,9 +85,9 @@ impl Versions {
         id
     }
 
-    /// A snapshot will read no key before `from` any more.
+    /// Whoever has a snapshot will read no key before `from` any more. A transaction on the way to its commit has read what is before that, and has it looked at later.
     pub(super) fn advance(&mut self, id: LiveSnapshotId, from: Vec<u8>) {
-        if let Some(snapshot) = self.live.get_mut(&id) {
+        if let Some(snapshot) = self.live.get_mut(&id).filter(|snapshot| snapshot.holders == 1) {
             snapshot.from = from;
         }
     }
@@ -312,6 +312,23 @@ mod tests {
         assert_eq!(versions.validate(&reads(&[], &[("a", "c")])), conflict);
         versions.end(snapshot);
         assert_eq!(versions.validate(&reads(&[], &[])), Err(DbError::SnapshotTooOld));
+    }
+
+    /// An iterator that was used after its transaction had asked for its commit said how far it was, and what lay behind that was not looked at any more: a change
+    /// of what the transaction had read was no conflict.
+    #[test]
+    fn an_iterator_moves_no_snapshot_on_that_a_commit_needs() {
+        let mut versions = Versions::new(1 << 20);
+        let snapshot = versions.begin(0);
+        let key = |name: &str| [&[2][..], b"ks", name.as_bytes()].concat();
+        versions.keep(snapshot);
+        versions.advance(snapshot, key("m"));
+        versions.note(1, &key("b"), None);
+        let reads = ReadSet { snapshot, keys: vec![key("b")], ranges: Vec::new() };
+        assert!(versions.validate(&reads).is_err());
+        versions.end(snapshot);
+        versions.advance(snapshot, key("n"));
+        assert!(!versions.needs(&key("c")), "the commit is over, and the iterator goes on");
     }
 
     #[test]
