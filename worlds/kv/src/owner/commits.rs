@@ -8,6 +8,8 @@
 //! - A commit that has to say what its keys were (`versions`), or that is a function of it, reads them when it is the first: it finds what the last one has left.
 //! - What a reader has found of a key with a writer may be what a crash still takes back. The answer waits for that commit's; an
 //!   update's waits for those of the commits that it was made from, which the order of the log mostly says by itself.
+//! - Numbers are given when commits go to the store, and one that waits for a page there is overtaken. A snapshot sees it by its number and those behind it not, so the answer of one
+//!   that has overtaken it waits until it is applied, and until then that one is the writer of its keys: nobody can see it and not what is before it.
 //! - Transactions that have read something are ordered before those that change it. One of these may be through sooner; its answer waits for
 //!   them, and until then it is the writer of its keys, so that nobody can see it and not them. What an update reads nobody changes before it is
 //!   applied, so none waits for it.
@@ -129,6 +131,8 @@ pub(super) struct Commits {
     in_flight: BTreeMap<u64, CommitInFlight>,
     /// Those of them that are not applied.
     unapplied: BTreeSet<u64>,
+    /// Those of them that are durable as promised while one before them is not applied.
+    ahead: BTreeSet<u64>,
     /// Those of them that have read something as transactions, and that the store has not answered.
     reading: BTreeSet<u64>,
     /// Those of them that came through before such a one, and are durable as promised: the last commit for whose answer each waits, and its own number.
@@ -441,9 +445,13 @@ impl Commits {
         self.in_flight.get(&number).expect("it is in flight until its end").promise
     }
 
-    /// What a commit has promised is kept. Answers whether its answer may go. If not, it waits for those of the commits that have read something and came
-    /// before, and is among the [`next_through`](Self::next_through) afterwards; it stays its keys' writer, because whoever sees it must see those.
+    /// What a commit has promised is kept. Answers whether its answer may go. If not, it waits until all before it are applied, and for the answers of those among them
+    /// that have read something, and is among the [`next_through`](Self::next_through) afterwards; it stays its keys' writer, because whoever sees it must see those.
     pub(super) fn may_go(&mut self, number: u64) -> bool {
+        if self.is_ahead(number) {
+            self.ahead.insert(number);
+            return false;
+        }
         let Some(before) = self.newest_reading_before(number) else { return true };
         let newest = self.in_flight.get(&number).and_then(|commit| commit.made_from.last());
         self.overtaking.insert((before.max(newest.copied().unwrap_or(0)), number));
@@ -452,6 +460,12 @@ impl Commits {
 
     /// The next commit whose answer has waited for others and need not any more.
     pub(super) fn next_through(&mut self) -> Option<u64> {
+        while let Some(number) = self.ahead.first().copied().filter(|it| !self.is_ahead(*it)) {
+            self.ahead.pop_first();
+            if self.may_go(number) {
+                return Some(number);
+            }
+        }
         let (before, number) = *self.overtaking.first()?;
         // It waits for earlier ones alone, so the first of all never waits.
         let (open, _) = self.in_flight.first_key_value().expect("it is in flight itself");
@@ -514,6 +528,11 @@ impl Commits {
         let writers = self.keys.get(key)?.writers.iter().rev();
         // One that is not applied nobody has seen.
         writers.copied().find(|writer| *writer <= sees && !self.unapplied.contains(writer))
+    }
+
+    /// Whether a commit before this one is not applied.
+    fn is_ahead(&self, number: u64) -> bool {
+        self.unapplied.first().is_some_and(|first| *first < number)
     }
 
     /// Whose answer that of a commit waits for: the newest that has read something and came before.

@@ -493,7 +493,7 @@ impl DbOwner {
         self.let_answers_go();
     }
 
-    /// What a commit has promised is kept, or cannot be. Its answer goes, unless it has overtaken a transaction that is ordered before it.
+    /// What a commit has promised is kept, or cannot be. Its answer goes, unless it has overtaken a commit that is ordered before it.
     fn kept_promise(&mut self, number: u64, result: Result<u64, DbError>) {
         if result.is_err() || self.commits.may_go(number) {
             self.answer_commit(number, result);
