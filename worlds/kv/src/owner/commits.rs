@@ -198,6 +198,8 @@ fn updated(commits: Vec<NewCommit>, mut former: StoredValues) -> CommitChanges {
             Err(error) => commit.committer.tell(Err(error)),
         }
     }
+    // A removal of what is not there is no change, and nobody who has read that need begin again.
+    changes.retain(|key, stored| stored.is_some() || former.get(key).is_none_or(Option::is_some));
     former.retain(|key, _| changes.contains_key(key));
     let changed = changes.keys().cloned().collect();
     let mut batch = WriteBatch::new();

@@ -210,6 +210,24 @@ fn an_update_that_changes_when_a_key_expires_removes_the_note_of_its_former_time
     assert_eq!((of_update(Some(7), &[7]), of_update(None, &[9])), (Vec::new(), Vec::new()));
 }
 
+/// A removal of a key that is not there counted as a change: who watched the key, or had read it, began again for nothing.
+#[test]
+fn an_update_that_removes_what_is_not_there_changes_nothing() {
+    let (mut owner, _folder) = owner(DbOptions::small());
+    let watch = owner.watches.begin();
+    owner.watches.add(watch, READ.to_vec());
+    let (mut commit, _told) = update(&[READ], None, LogMode::Background);
+    let (mut told, answer) = pending();
+    let space = crate::Keyspace::new("n").expect("a name");
+    let work = move |update: &mut crate::DbUpdate<'_>| update.remove(&space, b"x");
+    let work = Box::new(crate::update::KeyUpdate::new(work, answer));
+    commit.committer = Committer::Update { work, goes_alone: false };
+    owner.commit(commit);
+    turn(&mut owner);
+    assert!(is_answered(&mut told));
+    assert_eq!((owner.watches.validate(watch), owner.commits.last()), (Ok(()), 0));
+}
+
 /// What a sweep and batches read of their keys counted among what updates may read: a sweep of large values had everybody's updates refused.
 #[test]
 fn an_update_is_not_refused_for_what_others_than_updates_read() {
