@@ -11,15 +11,15 @@ use loadline_store::paged::{Edit, LogMode};
 pub struct WriteBatch {
     edits: Vec<Edit>,
     promise: Option<LogMode>,
-    first_expiry_ms: Option<u64>,
+    first_look_ms: Option<u64>,
 }
 
 /// What is committed.
 pub(crate) struct BatchParts {
     pub(crate) edits: Vec<Edit>,
     pub(crate) promise: Option<LogMode>,
-    /// When the first of its keys expires.
-    pub(crate) first_expiry_ms: Option<u64>,
+    /// When the first of its keys that expire is to be looked at.
+    pub(crate) first_look_ms: Option<u64>,
 }
 
 impl WriteBatch {
@@ -81,12 +81,13 @@ impl WriteBatch {
         self.edits.is_empty()
     }
 
-    /// Sets a key of the store to a value with its tail, and notes when it expires.
+    /// Sets a key of the store to a value with its tail, and notes when to look at it if it expires.
     pub(crate) fn put_raw(&mut self, key: Vec<u8>, value: Vec<u8>) {
         if let Some((_, Some(at))) = record::tail(&value) {
-            let entry = record::expiry_entry(at, &key);
+            let look_ms = record::look_ms(at, wall::now_ms());
+            let entry = record::expiry_entry(look_ms, &key);
             self.edits.push(Edit::Put { key: entry, value: Vec::new() });
-            self.first_expiry_ms = Some(self.first_expiry_ms.map_or(at, |first| first.min(at)));
+            self.first_look_ms = self.first_look_ms.into_iter().chain([look_ms]).min();
         }
         self.edits.push(Edit::Put { key, value });
     }
@@ -97,7 +98,7 @@ impl WriteBatch {
     }
 
     pub(crate) fn into_parts(self) -> BatchParts {
-        let WriteBatch { edits, promise, first_expiry_ms } = self;
-        BatchParts { edits, promise, first_expiry_ms }
+        let WriteBatch { edits, promise, first_look_ms } = self;
+        BatchParts { edits, promise, first_look_ms }
     }
 }

@@ -45,7 +45,7 @@ impl DbHandle {
 
     /// Asks for a commit; the answer is its number.
     pub(crate) fn commit(&self, parts: BatchParts, reads: Option<CommitReads>) -> Pending<u64> {
-        let BatchParts { edits, promise, first_expiry_ms } = parts;
+        let BatchParts { edits, promise, first_look_ms } = parts;
         let users = edits.iter().filter_map(|edit| match edit {
             Edit::Put { key, .. } | Edit::Delete { key } => Some(key),
             _ => None,
@@ -56,7 +56,7 @@ impl DbHandle {
         let promise = promise.unwrap_or(self.log_mode);
         self.ask(|answer| {
             let committer = Committer::Batch(answer);
-            let commit = NewCommit { edits, keys, reads, promise, first_expiry_ms, committer };
+            let commit = NewCommit { edits, keys, reads, promise, first_look_ms, committer };
             DbAsk::Commit(Box::new(commit))
         })
     }
@@ -73,8 +73,8 @@ impl DbHandle {
         self.ask(|answer| {
             let work = Box::new(KeyUpdate::new(work, answer));
             let committer = Committer::Update { work, goes_alone: false };
-            let (edits, first_expiry_ms) = (Vec::new(), None);
-            let commit = NewCommit { edits, keys, reads, promise, first_expiry_ms, committer };
+            let (edits, first_look_ms) = (Vec::new(), None);
+            let commit = NewCommit { edits, keys, reads, promise, first_look_ms, committer };
             DbAsk::Commit(Box::new(commit))
         })
     }

@@ -3,11 +3,11 @@
 //! | first byte of the store's key | what follows | value |
 //! |---|---|---|
 //! | 1 to 32: length of the keyspace's name | the name, then the user's key | the user's value, then its *tail* |
-//! | 254 | when it expires (ms since 1970, big-endian, 8 bytes), then the whole key above | nothing |
+//! | 254 | when to look whether it has expired (ms since 1970, big-endian, 8 bytes), then the whole key above | nothing |
 //!
 //! The tail says when the value expires: one byte 0 if never, else the time (8 bytes, big-endian) and one byte 1. It stands behind the
-//! value, so that reading cuts it off and moves nothing. An entry of the second sort is only a hint of when to look: one whose key has
-//! another time by then is dropped.
+//! value, so that reading cuts it off and moves nothing. An entry of the second sort is a note of when to look: one whose key has
+//! a later time by then is dropped, and that time has a note of its own.
 
 use crate::error::DbError;
 use std::ops::Range;
@@ -110,12 +110,21 @@ pub(crate) fn live_entry(mut stored: Vec<u8>, now_ms: u64) -> Option<DbEntry> {
     expires_ms.is_none_or(|at| now_ms < at).then_some(entry)
 }
 
-/// The entry that says when a key expires.
+/// When to look at a key that expires then: at that time or up to a sixteenth of what it has left later, but for a second at least. A key whose time is set again and again leaves the
+/// notes of its former times behind where nobody reads it first, and so there are no more than some dozens of them.
+pub(crate) fn look_ms(expires_ms: u64, now_ms: u64) -> u64 {
+    let left = expires_ms.saturating_sub(now_ms);
+    // A power of two, so that times that are set one after the other meet at the same steps.
+    let step = 1 << (left / 16).max(1024).ilog2();
+    expires_ms.div_ceil(step).saturating_mul(step)
+}
+
+/// The entry that says when to look at a key.
 pub(crate) fn expiry_entry(at_ms: u64, key: &[u8]) -> Vec<u8> {
     [&[EXPIRES][..], &at_ms.to_be_bytes(), key].concat()
 }
 
-/// First key of all entries that say when keys expire.
+/// First key of all entries that say when to look at keys.
 pub(crate) fn first_expiry() -> Vec<u8> {
     vec![EXPIRES]
 }
@@ -145,6 +154,24 @@ mod tests {
         assert_eq!(read_expiry(&entry), Some((9, &key[..])));
         assert!(is_users(&key) && !is_users(&entry) && all_keys().contains(&key));
         assert!(!all_keys().contains(&entry));
+    }
+
+    /// Each `SETEX` left a note of its own: a session that is renewed with every request, for a day each time, left a day's requests of them.
+    #[test]
+    fn a_time_that_is_set_again_and_again_leaves_few_notes() {
+        for lives_ms in [0, 500, 60_000, 24 * 3600 * 1000] {
+            let times = (0..2000u64).map(|turn| 1_800_000_000_123 + turn * lives_ms / 2000);
+            let notes = times.map(|now_ms| {
+                let expires_ms = now_ms + lives_ms;
+                let look_ms = look_ms(expires_ms, now_ms);
+                assert!(look_ms >= expires_ms, "it has expired when it is looked at");
+                assert!(look_ms - expires_ms <= (lives_ms / 16).max(1024));
+                look_ms
+            });
+            let notes: std::collections::BTreeSet<u64> = notes.collect();
+            assert!(notes.len() <= 33, "{} notes for {lives_ms} ms", notes.len());
+        }
+        assert_eq!(look_ms(u64::MAX, 0), u64::MAX);
     }
 
     #[test]

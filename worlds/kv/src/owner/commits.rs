@@ -22,6 +22,7 @@ use crate::error::{DbError, UPDATE_BYTES_MAX};
 use crate::pending::Answerer;
 use crate::record;
 use crate::update::{StoredValues, UpdateWork};
+use crate::wall;
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Edit, LogMode};
 use std::cell::Cell;
@@ -46,8 +47,8 @@ pub(crate) struct NewCommit {
     pub(crate) keys: Vec<Vec<u8>>,
     pub(crate) reads: Option<CommitReads>,
     pub(crate) promise: LogMode,
-    /// When the first of its keys expires.
-    pub(crate) first_expiry_ms: Option<u64>,
+    /// When the first of its keys that expire is to be looked at.
+    pub(crate) first_look_ms: Option<u64>,
     pub(crate) committer: Committer,
 }
 
@@ -66,7 +67,7 @@ pub(crate) enum Committer {
     Batch(Answerer<u64>),
     /// A function of what the keys hold. Where several together have failed each goes alone.
     Update { work: Box<dyn UpdateWork>, goes_alone: bool },
-    /// The removal of these keys, if they expire at that time still.
+    /// The removal of these keys, if they have no later time by now than that at which they were to be looked at.
     Sweep(Vec<(Vec<u8>, u64)>),
 }
 
@@ -154,7 +155,7 @@ pub(super) struct CommitChanges {
     pub(super) changed: Vec<Vec<u8>>,
     /// and what those were, as far as somebody has asked.
     pub(super) former: StoredValues,
-    pub(super) first_expiry_ms: Option<u64>,
+    pub(super) first_look_ms: Option<u64>,
     pub(super) commits: Vec<NewCommit>,
 }
 
@@ -169,18 +170,18 @@ impl ReadyCommit {
         let ReadyCommit { mut commits, mut former, .. } = self;
         let first = &mut commits[0];
         let mut edits = std::mem::take(&mut first.edits);
-        let first_expiry_ms = first.first_expiry_ms;
+        let first_look_ms = first.first_look_ms;
         let changed = match &mut first.committer {
             Committer::Batch(_) => keys.to_vec(),
-            Committer::Sweep(expires) => {
-                let due = due(&former, std::mem::take(expires));
+            Committer::Sweep(looks) => {
+                let due = due(&former, std::mem::take(looks));
                 edits.extend(due.iter().map(|key| Edit::Delete { key: key.clone() }));
                 former.retain(|key, _| due.contains(key));
-                due
+                due.into_iter().collect()
             }
             Committer::Update { .. } => return updated(commits, former),
         };
-        CommitChanges { edits, changed, former, first_expiry_ms, commits }
+        CommitChanges { edits, changed, former, first_look_ms, commits }
     }
 }
 
@@ -204,10 +205,13 @@ fn updated(commits: Vec<NewCommit>, mut former: StoredValues) -> CommitChanges {
     let changed = changes.keys().cloned().collect();
     let mut batch = WriteBatch::new();
     if changes.len() <= NOTES_MAX {
+        // Where much of a key's time has gone the note may be another one, which goes when it is due.
+        let look = |stored: &Option<Vec<u8>>| {
+            record::tail(stored.as_deref()?)?.1.map(|at| record::look_ms(at, wall::now_ms()))
+        };
         let notes = changes.iter().filter_map(|(key, stored)| {
-            let expires = |stored: &Option<Vec<u8>>| record::tail(stored.as_deref()?)?.1;
-            let before = expires(former.get(key)?)?;
-            (expires(stored) != Some(before)).then(|| record::expiry_entry(before, key))
+            let before = look(former.get(key)?)?;
+            (look(stored) != Some(before)).then(|| record::expiry_entry(before, key))
         });
         notes.for_each(|note| batch.remove_raw(note));
     }
@@ -217,17 +221,17 @@ fn updated(commits: Vec<NewCommit>, mut former: StoredValues) -> CommitChanges {
             None => batch.remove_raw(key),
         }
     }
-    let BatchParts { edits, first_expiry_ms, .. } = batch.into_parts();
-    CommitChanges { edits, changed, former, first_expiry_ms, commits: good }
+    let BatchParts { edits, first_look_ms, .. } = batch.into_parts();
+    CommitChanges { edits, changed, former, first_look_ms, commits: good }
 }
 
-/// Of keys whose time may have come, those that have no other time by now.
-fn due(former: &StoredValues, expires: Vec<(Vec<u8>, u64)>) -> Vec<Vec<u8>> {
-    let is_due = |(key, at): &(Vec<u8>, u64)| {
-        let stored = former.get(key).and_then(Option::as_deref);
-        stored.and_then(record::tail).is_some_and(|(_, expires)| expires == Some(*at))
+/// Of keys that were to be looked at, those that have no later time by now, each once. One that has a later time has a later note.
+fn due(former: &StoredValues, looks: Vec<(Vec<u8>, u64)>) -> BTreeSet<Vec<u8>> {
+    let is_due = |(key, look_ms): &(Vec<u8>, u64)| {
+        let expires_ms = former.get(key).and_then(|stored| record::tail(stored.as_deref()?)?.1);
+        expires_ms.is_some_and(|expires_ms| expires_ms <= *look_ms)
     };
-    expires.into_iter().filter(is_due).map(|(key, _)| key).collect()
+    looks.into_iter().filter(is_due).map(|(key, _)| key).collect()
 }
 
 impl Committer {

@@ -1,4 +1,4 @@
-//! When the next key expires, and when to look.
+//! When to look at keys that expire.
 
 use crate::record;
 use loadline_base::{Span, Time};
@@ -8,7 +8,7 @@ pub(super) const SWEEP_MOST: usize = 64;
 /// How long a sweep rests that failed, or that came to its end: one behind which more is due does not, or more keys could expire in a second than go.
 const REST: Span = Span::from_millis(100);
 
-/// The next look at the entries that say when keys expire.
+/// The next look at the entries that say when to look at keys.
 pub(super) struct Expiries {
     /// No entry is due before; `None` if there is none.
     next_ms: Option<u64>,
@@ -18,11 +18,11 @@ pub(super) struct Expiries {
     rest_until: Time,
 }
 
-/// Entries that are due: the key of each, its key in the store, and its time.
+/// Entries that are due: the key of each, the key in the store that is to be looked at, and when it was to be.
 #[derive(Default)]
 pub(super) struct DueEntries {
     pub(super) entries: Vec<Vec<u8>>,
-    pub(super) expires: Vec<(Vec<u8>, u64)>,
+    pub(super) looks: Vec<(Vec<u8>, u64)>,
 }
 
 impl Expiries {
@@ -32,7 +32,7 @@ impl Expiries {
         Expiries { next_ms: Some(0), is_under_way, goes_on, rest_until: Time::ZERO }
     }
 
-    /// A key will expire then.
+    /// A key is to be looked at then.
     pub(super) fn note(&mut self, at_ms: u64) {
         self.next_ms = Some(self.next_ms.map_or(at_ms, |next| next.min(at_ms)));
     }
@@ -66,7 +66,7 @@ impl Expiries {
                     self.note(at);
                     return due;
                 }
-                Some((at, key)) => due.expires.push((key, at)),
+                Some((at, key)) => due.looks.push((key, at)),
                 None => continue,
             }
             due.entries.push(entry);

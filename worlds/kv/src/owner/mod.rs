@@ -447,7 +447,7 @@ impl DbOwner {
     /// Hands what a commit does to the store. An update that changes nothing needs none, and is over when what it has found is durable.
     fn carry_out(&mut self, slot: SlotId, ready: ReadyCommit) {
         let (is_sweep, changes) = (ready.is_sweep(), ready.changes(self.commits.keys_of(slot)));
-        let CommitChanges { edits, changed, first_expiry_ms, commits, former } = changes;
+        let CommitChanges { edits, changed, first_look_ms, commits, former } = changes;
         if edits.is_empty() && commits.iter().all(NewCommit::asks_former) {
             let found = self.commits.writers_of(slot);
             let number = self.commits.last();
@@ -470,7 +470,7 @@ impl DbOwner {
             self.versions.note(number, &key, value);
         }
         self.versions.make_room();
-        first_expiry_ms.into_iter().for_each(|at| self.expiries.note(at));
+        first_look_ms.into_iter().for_each(|at| self.expiries.note(at));
         self.submit_promised(Ask::Transaction(edits), StoreJob::Commit(number), promise);
     }
 
@@ -536,7 +536,7 @@ impl DbOwner {
         if due.entries.is_empty() {
             return self.expiries.ended(now, true);
         }
-        let mut keys: Vec<Vec<u8>> = due.expires.iter().map(|(key, _)| key.clone()).collect();
+        let mut keys: Vec<Vec<u8>> = due.looks.iter().map(|(key, _)| key.clone()).collect();
         keys.sort_unstable();
         keys.dedup();
         self.commit(NewCommit {
@@ -544,8 +544,8 @@ impl DbOwner {
             keys,
             reads: None,
             promise: LogMode::Background,
-            first_expiry_ms: None,
-            committer: Committer::Sweep(due.expires),
+            first_look_ms: None,
+            committer: Committer::Sweep(due.looks),
         });
     }
 }

@@ -31,7 +31,7 @@ fn put(
     let edits = batch.into_parts().edits;
     let committer = Committer::Batch(answer);
     let keys = vec![key.to_vec()];
-    (NewCommit { edits, keys, reads, promise, first_expiry_ms: None, committer }, told)
+    (NewCommit { edits, keys, reads, promise, first_look_ms: None, committer }, told)
 }
 
 /// Turns until the store has ended all that it was asked.
@@ -153,8 +153,8 @@ fn update(
     let work = Box::new(crate::update::KeyUpdate::new(work, answer));
     let committer = Committer::Update { work, goes_alone: false };
     let keys = keys.iter().map(|key| key.to_vec()).collect();
-    let (edits, reads, first_expiry_ms) = Default::default();
-    (NewCommit { edits, keys, reads, promise, first_expiry_ms, committer }, told)
+    let (edits, reads, first_look_ms) = Default::default();
+    (NewCommit { edits, keys, reads, promise, first_look_ms, committer }, told)
 }
 
 /// The answer of an update waited for the commit with the greatest number of those that it had found. Numbers are given when commits go to the store, and one that waits
@@ -186,11 +186,12 @@ fn who_is_told_what_several_commits_have_written_waits_for_all_of_them() {
 /// Every new time of a key left the note of the former one behind, until that had come.
 #[test]
 fn an_update_that_changes_when_a_key_expires_removes_the_note_of_its_former_time() {
-    let of_update = |before: Option<u64>, after: &'static [u8]| {
+    /// A time with another note.
+    const LATER: Option<u64> = Some(1025);
+    let of_update = |before: Option<u64>, expires_ms: Option<u64>| {
         let (mut commit, _told) = update(&[READ], None, LogMode::Background);
         let (_, answer) = pending();
         let space = crate::Keyspace::new("n").expect("a name");
-        let expires_ms = (!after.is_empty()).then(|| u64::from(after[0]));
         let entry = DbEntry { value: b"v".to_vec(), expires_ms };
         let work = move |update: &mut crate::DbUpdate<'_>| update.put_entry(&space, b"x", &entry);
         let work = Box::new(crate::update::KeyUpdate::new(work, answer));
@@ -204,10 +205,10 @@ fn an_update_that_changes_when_a_key_expires_removes_the_note_of_its_former_time
         });
         deleted.collect::<Vec<_>>()
     };
-    let noted = vec![record::expiry_entry(7, READ)];
-    assert_eq!(of_update(Some(7), &[9]), noted);
-    assert_eq!(of_update(Some(7), &[]), noted);
-    assert_eq!((of_update(Some(7), &[7]), of_update(None, &[9])), (Vec::new(), Vec::new()));
+    let noted = vec![record::expiry_entry(1024, READ)];
+    assert_eq!(of_update(Some(7), LATER), noted);
+    assert_eq!(of_update(Some(7), None), noted);
+    assert_eq!((of_update(Some(7), Some(7)), of_update(None, LATER)), (Vec::new(), Vec::new()));
 }
 
 /// A removal of a key that is not there counted as a change: who watched the key, or had read it, began again for nothing.
@@ -228,6 +229,25 @@ fn an_update_that_removes_what_is_not_there_changes_nothing() {
     assert_eq!((owner.watches.validate(watch), owner.commits.last()), (Ok(()), 0));
 }
 
+/// Keys are looked at when one of their notes is due, each of which may be of a time that they do not have any more, or later than that which they have.
+#[test]
+fn a_sweep_removes_each_key_once_that_has_no_later_time_than_its_note() {
+    let key = |name: u8| [b"\x01n", &[name][..]].concat();
+    let stored = |at| Some(record::with_tail(b"v", at));
+    let looks = [(b'a', 7), (b'b', 1024), (b'b', 2048), (b'c', 1024), (b'd', 9), (b'e', 9)];
+    let looks = looks.map(|(name, look_ms)| (key(name), look_ms)).into();
+    let (put, _told) = put(READ, b"", None, LogMode::Background);
+    let sweep = NewCommit { edits: Vec::new(), committer: Committer::Sweep(looks), ..put };
+    let of = [(b'a', Some(7)), (b'b', Some(1000)), (b'c', Some(1025)), (b'd', None)];
+    let mut former: crate::update::StoredValues =
+        of.map(|(name, at)| (key(name), stored(at))).into();
+    former.insert(key(b'e'), None);
+    let ready = commits::ReadyCommit { commits: vec![sweep], former, failed: None };
+    let changes = ready.changes(&[]);
+    assert_eq!(changes.changed, [key(b'a'), key(b'b')]);
+    assert_eq!(changes.edits.len(), 2);
+}
+
 /// What a sweep and batches read of their keys counted among what updates may read: a sweep of large values had everybody's updates refused.
 #[test]
 fn an_update_is_not_refused_for_what_others_than_updates_read() {
@@ -238,7 +258,7 @@ fn an_update_is_not_refused_for_what_others_than_updates_read() {
         keys: (0..64).map(large).collect(),
         reads: None,
         promise: LogMode::Background,
-        first_expiry_ms: None,
+        first_look_ms: None,
         committer: Committer::Sweep(Vec::new()),
     };
     let (small, _told) = update(&[READ], None, LogMode::Background);
