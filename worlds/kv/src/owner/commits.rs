@@ -81,6 +81,10 @@ pub(super) struct LinedCommit {
     /// What its keys were, and of an update the bytes of that.
     former: StoredValues,
     former_bytes: usize,
+    /// How many of its keys were looked at; the first of those that nobody wanted to know then, and how many snapshots had begun.
+    looked_at: usize,
+    passed_over: Option<usize>,
+    begun: u64,
     /// Reads under way.
     awaited: usize,
     failed: Option<DbError>,
@@ -264,8 +268,18 @@ impl NewCommit {
 impl LinedCommit {
     /// A commit before which nobody stands.
     fn new(keys: Vec<Vec<u8>>, commit: NewCommit) -> LinedCommit {
-        let (former, commit) = (StoredValues::new(), Some(commit));
-        LinedCommit { keys, behind: 0, commit, former, former_bytes: 0, awaited: 0, failed: None }
+        LinedCommit {
+            keys,
+            behind: 0,
+            commit: Some(commit),
+            former: StoredValues::new(),
+            former_bytes: 0,
+            looked_at: 0,
+            passed_over: None,
+            begun: 0,
+            awaited: 0,
+            failed: None,
+        }
     }
 }
 
@@ -304,10 +318,11 @@ impl Commits {
     }
 
     /// Begins to read the next of a commit's keys whose values it has to know: those that `is_needed` says, and all of one that asks by itself. None if it
-    /// knows enough, or has failed.
+    /// knows enough, or has failed. Whoever was not needed may be when another snapshot has `begun`, of which that counts all.
     pub(super) fn next_reads(
         &mut self,
         slot: SlotId,
+        begun: u64,
         is_needed: impl Fn(&[u8]) -> bool,
     ) -> Vec<Vec<u8>> {
         let lined = self.lined.at_mut(slot);
@@ -315,9 +330,21 @@ impl Commits {
             return Vec::new();
         }
         let asks = lined.commit.as_ref().is_some_and(NewCommit::asks_former);
-        let unknown = |key: &&Vec<u8>| (asks || is_needed(key)) && !lined.former.contains_key(*key);
-        let keys = lined.keys.iter().filter(unknown).take(READ_AT_ONCE).cloned();
-        let keys: Vec<Vec<u8>> = keys.collect();
+        if lined.begun != begun {
+            lined.begun = begun;
+            lined.looked_at = lined.passed_over.take().unwrap_or(lined.looked_at);
+        }
+        let mut keys = Vec::new();
+        while keys.len() < READ_AT_ONCE
+            && let Some(key) = lined.keys.get(lined.looked_at)
+        {
+            if !asks && !is_needed(key) {
+                lined.passed_over.get_or_insert(lined.looked_at);
+            } else if !lined.former.contains_key(key) {
+                keys.push(key.clone());
+            }
+            lined.looked_at += 1;
+        }
         lined.awaited = keys.len();
         keys
     }

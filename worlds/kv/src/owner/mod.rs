@@ -394,7 +394,7 @@ impl DbOwner {
     /// Reads what a commit still has to know of its keys, or gives it its number.
     fn prepare(&mut self, slot: SlotId) {
         let versions = &self.versions;
-        let keys = self.commits.next_reads(slot, |key| versions.needs(key));
+        let keys = self.commits.next_reads(slot, versions.begun(), |key| versions.needs(key));
         if keys.is_empty() {
             return self.give_number(slot);
         }

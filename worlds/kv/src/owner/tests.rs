@@ -3,6 +3,7 @@
 use super::*;
 use crate::options::DbOptions;
 use crate::pending::{Pending, pending};
+use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -248,6 +249,34 @@ fn a_sweep_removes_each_key_once_that_has_no_later_time_than_its_note() {
     assert_eq!(changes.edits.len(), 2);
 }
 
+/// Each part of a commit's keys was looked for from the first key on: the owner walked over a removal of tens of thousands of keys a thousand times, and did nothing else meanwhile.
+#[test]
+fn a_commit_of_many_keys_looks_at_each_once() {
+    const COUNT: usize = 6400;
+    let (mut owner, _folder) = owner(DbOptions::small());
+    let keys = (0..COUNT as u64).map(|at| [b"\x01n".to_vec(), at.to_be_bytes().to_vec()].concat());
+    let (batch, _told) = put(READ, b"", None, LogMode::Background);
+    owner.commits.enter(NewCommit { keys: keys.collect(), ..batch });
+    let slot = owner.commits.next_turn().expect("nobody is before it");
+    let looks = Cell::new(0);
+    let mut read = |begun, is_needed: bool| {
+        let keys = owner.commits.next_reads(slot, begun, |_| {
+            looks.set(looks.get() + 1);
+            is_needed
+        });
+        let count = keys.len();
+        for key in keys {
+            owner.commits.was_read(slot, key, Ok(None));
+        }
+        count
+    };
+    assert_eq!(read(1, true), 64);
+    assert_eq!(read(1, false), 0, "the snapshot is gone");
+    let read = (0..).map(|_| read(2, true)).take_while(|count| *count > 0).sum::<usize>();
+    assert_eq!(read, COUNT - 64, "another one wants to know what was passed over");
+    assert!(looks.get() <= 2 * COUNT, "{} looks", looks.get());
+}
+
 /// What a sweep and batches read of their keys counted among what updates may read: a sweep of large values had everybody's updates refused.
 #[test]
 fn an_update_is_not_refused_for_what_others_than_updates_read() {
@@ -267,7 +296,7 @@ fn an_update_is_not_refused_for_what_others_than_updates_read() {
         owner.commits.next_turn().expect("nobody is before it")
     });
     for slot in [sweep, small] {
-        for key in owner.commits.next_reads(slot, |_| true) {
+        for key in owner.commits.next_reads(slot, 0, |_| true) {
             let bytes = if slot == sweep { 600 << 10 } else { 8 };
             owner.commits.was_read(slot, key, Ok(Some(vec![0; bytes])));
         }

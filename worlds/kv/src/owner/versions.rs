@@ -135,6 +135,10 @@ impl Versions {
             self.ended_early += 1;
             self.forget();
         }
+
+    /// How many snapshots have begun so far.
+    pub(super) fn begun(&self) -> u64 {
+        self.last_id
     }
 
     /// The key as a snapshot sees it, if that is other than the store's.
