@@ -78,7 +78,7 @@ pub(super) struct LinedCommit {
     behind: usize,
     /// What is to be done; the store has it once this is gone.
     commit: Option<NewCommit>,
-    /// What its keys were, and of an update the bytes of that.
+    /// What its keys were, and of an update or a batch the bytes of that.
     former: StoredValues,
     former_bytes: usize,
     /// How many of its keys were looked at; the first of those that nobody wanted to know then, and how many snapshots had begun.
@@ -148,8 +148,14 @@ pub(super) struct Commits {
     held_for_application: BTreeMap<u64, Vec<HeldAnswer>>,
     /// Those that are the first in all their lines by now.
     turns: VecDeque<SlotId>,
-    /// Bytes of what was read of keys of updates that have no number yet.
-    former_bytes: usize,
+    former_bytes: FormerBytes,
+}
+
+/// Bytes of what was read of keys of commits that have no number yet.
+#[derive(Default)]
+struct FormerBytes {
+    updates: usize,
+    batches: usize,
 }
 
 /// What a commit hands to the store, and what it is then.
@@ -362,18 +368,22 @@ impl Commits {
             Ok(value) => {
                 let bytes = value.as_ref().map_or(0, Vec::len);
                 lined.former.insert(key, value);
-                // Of a sweep and of batches no more is read than they change, and no update is refused for it.
-                let is_update = lined
-                    .commit
-                    .as_ref()
-                    .is_some_and(|commit| matches!(commit.committer, Committer::Update { .. }));
-                if is_update {
-                    lined.former_bytes += bytes;
-                    self.former_bytes += bytes;
-                }
-                let is_small = lined.former_bytes <= UPDATE_BYTES_FREE;
-                if !is_small && self.former_bytes > UPDATE_BYTES_MAX {
-                    lined.failed = Some(DbError::UpdateBytes);
+                let commit = lined.commit.as_ref().expect("the store does not have it yet");
+                match &commit.committer {
+                    Committer::Update { .. } => {
+                        lined.former_bytes += bytes;
+                        self.former_bytes.updates += bytes;
+                        let is_small = lined.former_bytes <= UPDATE_BYTES_FREE;
+                        if !is_small && self.former_bytes.updates > UPDATE_BYTES_MAX {
+                            lined.failed = Some(DbError::UpdateBytes);
+                        }
+                    }
+                    Committer::Batch(_) => {
+                        lined.former_bytes += bytes;
+                        self.former_bytes.batches += bytes;
+                    }
+                    // It reads some keys at a time, and no update is refused for it.
+                    Committer::Sweep(_) => {}
                 }
             }
             Err(error) => lined.failed = Some(error),
@@ -381,13 +391,33 @@ impl Commits {
         lined.awaited == 0
     }
 
+    /// Bytes of what was read of batches' keys, for snapshots alone.
+    pub(super) fn batch_bytes(&self) -> u64 {
+        self.former_bytes.batches as u64
+    }
+
+    /// No snapshot is there any more for which a batch has read what its keys were.
+    pub(super) fn forget_former(&mut self, slot: SlotId) {
+        let lined = self.lined.at_mut(slot);
+        if lined.commit.as_ref().is_some_and(|commit| !commit.asks_former()) {
+            lined.former.clear();
+            self.former_bytes.batches -= std::mem::take(&mut lined.former_bytes);
+            // For the next snapshot all of them are to be looked at again.
+            lined.passed_over = Some(0);
+        }
+    }
+
     /// Takes what a commit does, with what was read of its keys, and the updates behind it that can go with it.
     pub(super) fn take(&mut self, slot: SlotId) -> ReadyCommit {
         let lined = self.lined.at_mut(slot);
         let former = std::mem::take(&mut lined.former);
-        self.former_bytes -= std::mem::take(&mut lined.former_bytes);
         let failed = lined.failed.take();
         let mut commits = vec![lined.commit.take().expect("the store does not have it yet")];
+        let counted = match &commits[0].committer {
+            Committer::Batch(_) => &mut self.former_bytes.batches,
+            _ => &mut self.former_bytes.updates,
+        };
+        *counted -= std::mem::take(&mut lined.former_bytes);
         let ([key], None) = (&lined.keys[..], &failed) else {
             return ReadyCommit { commits, former, failed };
         };

@@ -409,7 +409,12 @@ impl DbOwner {
             Answer::Value(value) => value,
             other => unreachable!("a get is answered with a value, not {other:?}"),
         });
-        if self.commits.was_read(slot, key, value) {
+        let is_last = self.commits.was_read(slot, key, value);
+        // A batch of many large values would have all of them in memory before the first of them counts.
+        if !self.versions.make_room(self.commits.batch_bytes()) {
+            self.commits.forget_former(slot);
+        }
+        if is_last {
             // A snapshot that has begun meanwhile may want to know more.
             self.prepare(slot);
         }
@@ -469,7 +474,7 @@ impl DbOwner {
         for (key, value) in former {
             self.versions.note(number, &key, value);
         }
-        self.versions.make_room();
+        self.versions.make_room(self.commits.batch_bytes());
         first_look_ms.into_iter().for_each(|at| self.expiries.note(at));
         self.submit_promised(Ask::Transaction(edits), StoreJob::Commit(number), promise);
     }

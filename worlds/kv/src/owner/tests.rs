@@ -277,6 +277,33 @@ fn a_commit_of_many_keys_looks_at_each_once() {
     assert!(looks.get() <= 2 * COUNT, "{} looks", looks.get());
 }
 
+/// What a batch reads for snapshots did not count before all of it was there: one of many large values had all of them in memory, whatever the bound for former values.
+#[test]
+fn what_a_batch_reads_for_snapshots_is_within_their_memory() {
+    const MOST: usize = 1 << 20;
+    let options =
+        DbOptions { versions: loadline_base::Bytes::new(MOST as u64), ..DbOptions::small() };
+    let (mut owner, _folder) = owner(options);
+    owner.versions.begin(0);
+    let keys = (0..100u64).map(|at| [b"\x01n".to_vec(), at.to_be_bytes().to_vec()].concat());
+    let (batch, _told) = put(READ, b"", None, LogMode::Background);
+    owner.commits.enter(NewCommit { keys: keys.collect(), ..batch });
+    let slot = owner.commits.next_turn().expect("nobody is before it");
+    let versions = &owner.versions;
+    let mut keys = owner.commits.next_reads(slot, versions.begun(), |key| versions.needs(key));
+    let last = keys.pop().expect("there are many");
+    for key in keys {
+        let value = Answer::Value(Some(vec![0; 30 << 10]));
+        owner.read_former(slot, key, Ok(value));
+        assert!(owner.commits.batch_bytes() <= MOST as u64);
+    }
+    assert_eq!(owner.versions.counts().2, 1, "the snapshot has ended for it");
+    owner.read_former(slot, last, Ok(Answer::Value(None)));
+    assert_eq!((owner.commits.batch_bytes(), owner.commits.last()), (0, 1), "it is carried out");
+    turn(&mut owner);
+    assert!(owner.commits.is_idle());
+}
+
 /// What a sweep and batches read of their keys counted among what updates may read: a sweep of large values had everybody's updates refused.
 #[test]
 fn an_update_is_not_refused_for_what_others_than_updates_read() {

@@ -129,12 +129,14 @@ impl Versions {
         }
     }
 
-    /// Ends the oldest snapshots until what is kept takes no more than it may.
-    pub(super) fn make_room(&mut self) {
-        while self.bytes > self.bytes_max && self.live.pop_first().is_some() {
+    /// Ends the oldest snapshots until what is kept, with so many bytes that are about to be, takes no more than it may. Answers whether one is left.
+    pub(super) fn make_room(&mut self, more: u64) -> bool {
+        while self.bytes + more > self.bytes_max && self.live.pop_first().is_some() {
             self.ended_early += 1;
             self.forget();
         }
+        !self.live.is_empty()
+    }
 
     /// How many snapshots have begun so far.
     pub(super) fn begun(&self) -> u64 {
@@ -343,11 +345,11 @@ mod tests {
         assert!(!versions.needs(&[4]) && versions.needs(&[5]));
         let young = versions.begin(0);
         versions.note(1, &[5], Some(vec![0; 900]));
-        versions.make_room();
+        versions.make_room(0);
         assert_eq!(versions.counts().0, 2);
         let youngest = versions.begin(1);
         versions.note(2, &[6], Some(vec![0; 900]));
-        versions.make_room();
+        versions.make_room(0);
         assert!(versions.former(backup, &[5]).is_err() && versions.former(young, &[5]).is_err());
         assert_eq!(versions.former(youngest, &[6]), Ok(Some(&Some(vec![0; 900]))));
         assert_eq!(versions.counts().2, 2);
