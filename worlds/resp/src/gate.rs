@@ -11,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 /// Commands that the database has at a time, at most and at least, and how long each should take there. A commit waits for a device: a few
@@ -27,8 +28,8 @@ type GateTurn = oneshot::Sender<Passed>;
 pub(crate) struct Gate {
     begun: Instant,
     bounded: RefCell<Bounded<GateTurn, MClock<GateTurn>>>,
-    /// When somebody will look again by itself.
-    alarm: Cell<Option<Time>>,
+    /// When somebody will look again by itself, and who.
+    alarm: Cell<Option<(Time, AbortHandle)>>,
     /// Whether somebody is letting commands through: who ends meanwhile need not.
     is_pumping: Cell<bool>,
 }
@@ -138,18 +139,45 @@ impl Gate {
 
     /// Comes back at a time, unless somebody will do so before.
     fn look_again(self: &Rc<Gate>, now: Time, time: Time) {
-        if self.alarm.get().is_some_and(|set| set <= time) {
-            return;
+        let former = self.alarm.take();
+        if former.as_ref().is_some_and(|(set, _)| *set <= time) {
+            return self.alarm.set(former);
         }
-        self.alarm.set(Some(time));
+        // It would sleep on, and be one of many that nobody waits for.
+        former.into_iter().for_each(|(_, task)| task.abort());
         let wait = std::time::Duration::from_nanos(time.since(now).nanos());
         let gate = Rc::clone(self);
-        tokio::task::spawn_local(async move {
+        let task = tokio::task::spawn_local(async move {
             tokio::time::sleep(wait).await;
-            if gate.alarm.get() == Some(time) {
-                gate.alarm.set(None);
-            }
+            gate.alarm.set(None);
             gate.pump();
         });
+        self.alarm.set(Some((time, task.abort_handle())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever would look again later than was wanted by then slept on, with the gate in its hand: under a limit of one command in an hour each connection that
+    /// could go sooner left one behind.
+    #[tokio::test(start_paused = true)]
+    async fn one_alarm_is_set_at_a_time() {
+        let gate = Gate::new(std::iter::empty()).expect("no terms");
+        let tasks = tokio::task::LocalSet::new();
+        let (now, hour) = (gate.now(), Span::from_secs(3600));
+        tasks
+            .run_until(async {
+                for sooner in 0..40 {
+                    gate.look_again(now, now + hour - Span::from_secs(sooner));
+                    gate.look_again(now, now + hour);
+                }
+                tokio::task::yield_now().await;
+                assert_eq!(Rc::strong_count(&gate), 2, "it has the gate, and so do we");
+                tokio::time::sleep(std::time::Duration::from_secs(3600 - 38)).await;
+                assert_eq!(Rc::strong_count(&gate), 1, "it has looked");
+            })
+            .await;
     }
 }
