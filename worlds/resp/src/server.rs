@@ -7,7 +7,7 @@ use crate::session::RespSession;
 use crate::users::Users;
 use futures_util::FutureExt;
 use loadline_base::Bytes;
-use loadline_host::{ListenAt, ListenError, listen_at, raise_descriptors};
+use loadline_host::{ListenAt, ListenError, listen_at, prepare_tcp, raise_descriptors};
 use loadline_kv::{Db, LogMode};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
@@ -215,8 +215,7 @@ async fn accept_tcp(door: &Rc<Door>, listener: Option<TcpListener>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                // Without it small answers wait for more; where it fails they do.
-                drop(stream.set_nodelay(true));
+                prepare_tcp(&stream);
                 match door.tls.clone() {
                     None => door.let_in(stream),
                     Some(tls) => door.let_in_through(tls, stream),
@@ -290,5 +289,61 @@ impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let connected = &self.door.service.counts.connected;
         connected.set(connected.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_kv::DbOptions;
+    use std::io::{Read, Write};
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    /// What the system waits for on the connection to this port of ours: `01` for what was sent, `02` for a sign of life.
+    fn awaited(of_port: u16, peer_port: u16) -> String {
+        let table = fs::read_to_string("/proc/net/tcp").expect("there is one");
+        let row = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let is_of = |text: &str, port| text.ends_with(&format!(":{port:04X}"));
+        let mut row = row.filter(|row| is_of(row[1], of_port) && is_of(row[2], peer_port));
+        row.next().expect("it is connected")[5][..2].to_owned()
+    }
+
+    /// A client whose machine or network had gone kept its place for ever, but under `--idle`.
+    #[test]
+    fn a_peer_by_tcp_is_asked_whether_it_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let db = Db::open(folder.path(), DbOptions::small()).expect("a database");
+        let options = RespOptions {
+            socket: None,
+            tcp: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+            tls: None,
+            clients: 2,
+            idle: None,
+            memory: MEMORY_MIN,
+            promise: LogMode::LogOnly,
+        };
+        let stop = AtomicBool::new(false);
+        let (tell, told) = channel();
+        thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let ready = |at: Listening| tell.send(at.tcp).expect("we wait");
+                serve(db, Users::default(), &options, ready, &stop)
+            });
+            let address = told.recv().expect("it listens").expect("its address");
+            let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+            let own = stream.local_addr().expect("it is connected").port();
+            stream.write_all(b"PING\r\n").expect("taken");
+            stream.read_exact(&mut [0; 7]).expect("an answer");
+            let awaited = loop {
+                match awaited(address.port(), own) {
+                    answer if answer == "01" => thread::yield_now(),
+                    other => break other,
+                }
+            };
+            stop.store(true, Ordering::Relaxed);
+            server.join().expect("it ends").expect("it ends well");
+            assert_eq!(awaited, "02");
+        });
     }
 }

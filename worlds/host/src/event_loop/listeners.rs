@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketTy
 use rustix::net::{bind as bind_socket, connect, getpeername, listen, shutdown, socket_with};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -154,11 +154,12 @@ impl Listeners {
     }
 }
 
-/// Replies are whole messages: waiting for more to send only delays them. A peer whose machine is gone is noticed within two
+/// Prepares a connection that was accepted. Replies are whole messages: waiting for more to send only delays them. A peer whose machine is gone is noticed within two
 /// minutes. A system that knows none of this serves all the same.
-fn prepare_tcp(socket: &OwnedFd) {
+pub fn prepare_tcp(socket: impl AsFd) {
     const SILENT: Duration = Duration::from_secs(60);
     const BETWEEN: Duration = Duration::from_secs(10);
+    let socket = &socket;
     let _ = set_tcp_nodelay(socket, true);
     let _ = set_socket_keepalive(socket, true);
     let _ = set_tcp_keepidle(socket, SILENT);
