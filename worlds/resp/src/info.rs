@@ -1,10 +1,11 @@
 //! `INFO` and `CONFIG`: what the server tells of itself, and the little of it that can be set.
 
-use crate::glob;
+use crate::glob::Glob;
 use crate::refusal::RespRefusal;
 use crate::service::Service;
 use loadline_kv::LogMode;
 use loadline_wire::resp::{RespReply, RespRequest};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The version of Redis whose commands these are, for clients that ask.
@@ -100,13 +101,13 @@ pub(crate) fn config(service: &Service, request: &RespRequest) -> Result<RespRep
                 ("databases", "16"),
                 ("save", ""),
             ];
-            let is_wanted = |name: &str| {
-                let mut patterns = request.iter().skip(2);
-                patterns
-                    .any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()))
-            };
-            let told = settings.into_iter().filter(|(name, _)| is_wanted(name));
-            let pairs = told.map(|(name, value)| (RespReply::bulk(name), RespReply::bulk(value)));
+            let mut told = BTreeSet::new();
+            for pattern in request.iter().skip(2) {
+                let pattern = Glob::new(&pattern.to_ascii_lowercase())?;
+                told.extend(settings.iter().filter(|(name, _)| pattern.matches(name.as_bytes())));
+            }
+            let pairs = told.into_iter();
+            let pairs = pairs.map(|(name, value)| (RespReply::bulk(name), RespReply::bulk(value)));
             Ok(RespReply::Map(pairs.collect()))
         }
         (b"set", 4) => {

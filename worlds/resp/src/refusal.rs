@@ -46,6 +46,8 @@ pub(crate) enum RespRefusal {
     WatchInside,
     #[error("ERR the keys that one connection watches have at most {0} bytes")]
     WatchedBytes(usize),
+    #[error("ERR a pattern has at most {0} bytes")]
+    PatternBytes(usize),
     #[error("ERR a connection's name has at most {0} bytes")]
     ClientName(usize),
     #[error("ERR the memory for requests and answers is used up; ask again")]

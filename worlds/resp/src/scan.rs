@@ -3,7 +3,7 @@
 use crate::budget::{FREE_BYTES, HeldBytes};
 use crate::commands::integer;
 use crate::gate::Passed;
-use crate::glob;
+use crate::glob::Glob;
 use crate::keys::ANSWER_BYTES_MAX;
 use crate::refusal::RespRefusal;
 use crate::service::Service;
@@ -39,16 +39,16 @@ struct KeyWalk<'s> {
 }
 
 impl<'s> KeyWalker<'s> {
-    /// Waits for the first turn, and begins a walk over the keys that may be of a pattern, or those of them that `of` says.
+    /// Waits for the first turn, and begins a walk over the keys that begin so, or those of them that `of` says.
     async fn walk(
         self,
-        pattern: &[u8],
+        prefix: &[u8],
         of: impl FnOnce(DbScan) -> DbScan,
     ) -> Result<KeyWalk<'s>, RespRefusal> {
         let passed = Some(self.service.gate.pass(self.flow, 1).await);
         let snapshot = self.service.db.snapshot_later().await?;
         let scan = snapshot.scan(self.service.keyspace(self.database));
-        let keys = of(scan.prefix(&glob::prefix(pattern))).iter();
+        let keys = of(scan.prefix(prefix)).iter();
         Ok(KeyWalk { walker: self, keys, left: READ_AT_ONCE, passed })
     }
 }
@@ -90,8 +90,9 @@ pub(crate) async fn scan(
     if most < 1 {
         return Err(RespRefusal::Syntax);
     }
+    let pattern = Glob::new(pattern)?;
     let from = service.cursors.borrow().place(cursor, database)?;
-    let mut walk = walker.walk(pattern, |keys| keys.from(&from)).await?;
+    let mut walk = walker.walk(pattern.prefix(), |keys| keys.from(&from)).await?;
     let (mut found, mut looked_at) = (Vec::new(), 0);
     let next = loop {
         if looked_at == most.min(COUNT_MAX) {
@@ -107,7 +108,7 @@ pub(crate) async fn scan(
                 Stored::read(entry).is_ok_and(|stored| stored.kind().as_bytes() == &kind[..])
             }
         };
-        if is_kind && glob::matches(pattern, &key) {
+        if is_kind && pattern.matches(&key) {
             found.push(RespReply::Bulk(key));
         }
     };
@@ -117,12 +118,13 @@ pub(crate) async fn scan(
 
 /// `KEYS pattern`.
 pub(crate) async fn keys(walker: KeyWalker<'_>, pattern: &[u8]) -> Result<RespReply, RespRefusal> {
+    let pattern = Glob::new(pattern)?;
     let budget = &walker.service.budget;
-    let mut walk = walker.walk(pattern, |keys| keys).await?;
+    let mut walk = walker.walk(pattern.prefix(), |keys| keys).await?;
     let (mut found, mut bytes) = (Vec::new(), 0);
     let mut held = HeldBytes::new(budget, 0);
     while let Some((key, _)) = walk.next().await? {
-        if glob::matches(pattern, &key) {
+        if pattern.matches(&key) {
             let reply = RespReply::Bulk(key);
             bytes += reply.bytes();
             if bytes > ANSWER_BYTES_MAX {
@@ -140,7 +142,7 @@ pub(crate) async fn keys(walker: KeyWalker<'_>, pattern: &[u8]) -> Result<RespRe
 
 /// `DBSIZE`: counted, so it takes as long as reading all keys.
 pub(crate) async fn size(walker: KeyWalker<'_>) -> Result<RespReply, RespRefusal> {
-    let mut walk = walker.walk(b"*", |keys| keys).await?;
+    let mut walk = walker.walk(b"", |keys| keys).await?;
     let mut keys = 0;
     while walk.next().await?.is_some() {
         keys += 1;
@@ -154,7 +156,7 @@ pub(crate) async fn size(walker: KeyWalker<'_>) -> Result<RespReply, RespRefusal
 pub(crate) async fn empty(walker: KeyWalker<'_>) -> Result<(), RespRefusal> {
     let KeyWalker { service, flow, database } = walker;
     let keyspace = service.keyspace(database);
-    let mut from_behind = walker.walk(b"*", DbScan::backward).await?;
+    let mut from_behind = walker.walk(b"", DbScan::backward).await?;
     let last = from_behind.next().await?;
     drop(from_behind);
     let Some((last, _)) = last else { return Ok(()) };
@@ -186,7 +188,7 @@ async fn some_keys(
     from: &[u8],
     until: &[u8],
 ) -> Result<Vec<Vec<u8>>, RespRefusal> {
-    let mut walk = walker.walk(b"*", |keys| keys.from(from).until(until)).await?;
+    let mut walk = walker.walk(b"", |keys| keys.from(from).until(until)).await?;
     let mut keys = Vec::new();
     while keys.len() < REMOVED_AT_ONCE
         && let Some((key, _)) = walk.next().await?

@@ -1,7 +1,7 @@
 //! Hashes.
 
 use super::call::{KeyCall, float_sum, integer, several};
-use crate::glob;
+use crate::glob::Glob;
 use crate::refusal::RespRefusal;
 use loadline_wire::resp::RespReply;
 
@@ -138,8 +138,9 @@ pub(super) fn scan(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
             _ => return Err(RespRefusal::Syntax),
         }
     }
+    let pattern = Glob::new(pattern)?;
     let fields = call.keys.hash(call.key(), 0)?.iter();
-    let matching = fields.filter(|(field, _)| glob::matches(pattern, field));
+    let matching = fields.filter(|(field, _)| pattern.matches(field));
     let told = matching.flat_map(|(field, value)| {
         let value = (!is_bare).then(|| RespReply::bulk(value));
         std::iter::once(RespReply::bulk(field)).chain(value)
