@@ -44,6 +44,22 @@ impl Engine {
         self.clients.leave_behind(is_of);
     }
 
+    /// The same of the guest of a face.
+    pub(super) fn leave_guest_behind(&mut self, face: usize) {
+        let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Vhost(guest) if guest.is_of(face));
+        self.clients.leave_behind(is_of);
+    }
+
+    /// Whether what is shown is still changed by who has gone: what others do there now could come before that.
+    pub(super) fn is_left_at(&self, (image, snapshot): (ImageId, SnapshotId)) -> bool {
+        snapshot == SnapshotId::HEAD && self.clients.is_left_at(image)
+    }
+
+    /// Whether anybody has left something behind.
+    pub(super) fn has_left(&self) -> bool {
+        self.clients.has_left()
+    }
+
     /// Whoever had to wait for what others have left behind goes on.
     pub(super) fn go_on_behind_others(&mut self) {
         while let Some(image) = self.clients.next_freed() {

@@ -16,7 +16,7 @@ use super::range_work::{CommandFailure, RangeAsk, RangeWork};
 use crate::{ConnId, ListenerId};
 use channel::NbdChannel;
 use connections::{Brings, NbdConnection};
-use loadline_cluster::images::ImageId;
+use loadline_cluster::images::{ImageId, SnapshotId};
 use loadline_osd::{ClientId, OpKind};
 use loadline_wire::nbd::{
     ChangeExtent, Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply,
@@ -136,16 +136,21 @@ impl Engine {
     /// who has gone: what comes of that one is what the others wait for.
     fn nbd_waits_for(&self, conn: ConnId, command: &ExportCommand) -> Option<ImageId> {
         let is_there = |conn| self.nbd.connections.get(conn).is_some_and(|c| !c.ended);
-        if !self.clients.has_left() || !is_there(&conn) {
+        if !self.has_left() || !is_there(&conn) {
             return None;
         }
         let view = view_of(self.host.node.cluster(), command.export)?;
-        Some(view.image).filter(|image| !view.is_read_only() && self.clients.is_left_at(*image))
+        Some(view.image).filter(|image| self.is_left_at((*image, view.read_at)))
+    }
+
+    /// Whether no command waits for what others have left behind.
+    pub(super) fn nbd_holds_none(&self) -> bool {
+        !self.nbd.has_held()
     }
 
     /// Begins commands that had to wait at an image, as long as none of them is of one that has gone meanwhile: then the others wait for that.
     pub(super) fn nbd_begin_held(&mut self, image: ImageId) {
-        while self.may_begin_asked() && !self.clients.is_left_at(image) {
+        while self.may_begin_asked() && !self.is_left_at((image, SnapshotId::HEAD)) {
             let Some(held) = self.nbd.held.get_mut(&image) else { return };
             let Some((conn, command)) = held.pop_front() else {
                 self.nbd.held.remove(&image);

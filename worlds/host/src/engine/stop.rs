@@ -204,7 +204,7 @@ impl Engine {
     }
 
     fn is_drained(&self) -> bool {
-        self.clients.open_commands() == 0 && !self.nbd.has_held() && self.admin.nothing_waits()
+        self.clients.open_commands() == 0 && self.nbd_holds_none() && self.admin.nothing_waits()
     }
 
     fn is_all_sent(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::{ConnId, ListenAt, ListenerId, ReadinessId};
 use faces::{
     GuestPart, GuestRequest, GuestSession, RINGS, RingTurns, SessionWakes, VhostFace, Wake,
 };
-use loadline_cluster::images::{SnapshotId, View};
+use loadline_cluster::images::View;
 use loadline_osd::OpKind;
 use loadline_vhost::{
     ControlSocket, DeviceOffer, DeviceTalk, MachineMemory, ReceivedMessage, RingRequest,
@@ -279,14 +279,13 @@ impl Engine {
         let limits = ConnectionLimits::default();
         let mut idle = 0;
         while idle < RINGS {
+            let shown = self.vhost.session(face).map(|session| session.image);
+            // What others have left behind would come behind what is taken now.
+            let is_changed = shown.is_some_and(|shown| self.is_left_at(shown));
             let here = &mut self.vhost.faces[face];
             let is_many = here.requests() >= limits.commands;
-            let (has_old, had_its_turn) = (here.has_old(), here.had_its_turn());
+            let (is_old, had_its_turn) = (here.has_old() || is_changed, here.had_its_turn());
             let Some(session) = here.session.as_mut() else { return Ok(()) };
-            // What others have left behind would come behind what is taken now.
-            let (image, snapshot) = session.image;
-            let is_changed = snapshot == SnapshotId::HEAD && self.clients.is_left_at(image);
-            let is_old = has_old || is_changed;
             let is_full = is_many || self.memory.under_way(session.conn) >= limits.bytes;
             let is_alone = session.waiting.is_some() || session.is_in_parts;
             if is_full || is_old || session.stops.is_some() || is_alone {
@@ -581,9 +580,7 @@ impl Engine {
     /// Ends a session. Its requests under way end for nobody, and give back what they hold when they do.
     fn vhost_end(&mut self, face: usize) {
         let Some(session) = self.vhost.faces[face].let_go() else { return };
-        let is_of =
-            |waiter: &Waiter| matches!(waiter, Waiter::Vhost(command) if command.is_of(face));
-        self.clients.leave_behind(is_of);
+        self.leave_guest_behind(face);
         let kicks = session.wakes.kicks.values().map(|(wake, _)| *wake);
         for wake in kicks.chain(session.wakes.socket) {
             self.vhost.by_wake.remove(&wake);

@@ -91,7 +91,7 @@ pub(in crate::engine) struct NbdConnections {
 
 impl NbdConnections {
     /// Whether commands wait for what clients have left behind.
-    pub(in crate::engine) fn has_held(&self) -> bool {
+    pub(super) fn has_held(&self) -> bool {
         !self.held.is_empty()
     }
 }

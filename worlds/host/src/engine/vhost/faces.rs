@@ -31,7 +31,7 @@ pub(in crate::engine) struct VhostCommand {
 
 impl VhostCommand {
     /// Whether it was taken from a ring of this face's guest.
-    pub(super) fn is_of(&self, face: usize) -> bool {
+    pub(in crate::engine) fn is_of(&self, face: usize) -> bool {
         self.face == face
     }
 }
