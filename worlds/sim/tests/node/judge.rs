@@ -335,8 +335,12 @@ impl Judged {
     /// Begins to make durable what was acknowledged until now, whoever is down.
     pub(crate) fn begin_flush(&mut self, of: SyncOf) -> OpenFlush {
         self.take_replies();
-        let unflushed = self.known.iter().map(|(block, known)| (*block, known.unflushed.clone()));
-        let unflushed = unflushed.collect();
+        let of_block = |(block, known): (&Block, &Known)| {
+            // What a crash has led back to is there now, and may be overwritten before the flush ends.
+            let is_there = |stamp: &&u64| **stamp == known.acked || known.maybe.contains(stamp);
+            (*block, known.unflushed.iter().filter(|stamp| !is_there(stamp)).copied().collect())
+        };
+        let unflushed = self.known.iter().map(of_block).collect();
         OpenFlush { number: self.node().sync(of), unflushed }
     }
 
