@@ -274,9 +274,9 @@ pub(crate) fn object_id(pg: PgId, object: ObjectNo, label: SnapshotNo) -> Object
 }
 
 /// What is noted of an object of which the disk loses a page as it starts, in whichever of its states.
-pub(crate) fn note_of_loss(of: ObjectId) -> Option<LossNote> {
+pub(crate) fn note_of_loss(of: ObjectId) -> LossNote {
     let pg = PgId::new(of.collection.get());
-    Some(LossNote::new(&lack_key(pg, of.object), HAS_LOST_PAGES))
+    LossNote::new(&lack_key(pg, of.object), HAS_LOST_PAGES)
 }
 
 /// The edit that keeps what is known of an object's past; nothing, if it has none.

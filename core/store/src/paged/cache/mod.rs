@@ -57,13 +57,12 @@ impl Cache {
     pub fn new(frames: u32, page_size: PageSize) -> Result<Cache, NoMemory> {
         assert!(frames > 0, "a cache has at least one frame");
         let small_target = (frames / 10).max(1);
-        let each = 0..frames as usize;
         Ok(Cache {
             memory: AnonymousMemory::zeroed(frames as usize * page_size.bytes())?,
             page_size,
-            frames: collected(each.clone().map(|_| Frame::new()))?.into_iter().collect(),
+            frames: collected((0..frames).map(|_| Frame::new()))?.into_iter().collect(),
             table: PageTable::new(frames)?,
-            free: collected(each.rev().map(FrameId::from))?,
+            free: collected((0..frames).rev().map(FrameId::new))?,
             small: FrameQueue::new(),
             main: FrameQueue::new(),
             ghost: Ghost::new((frames - small_target).max(1))?,

@@ -30,11 +30,6 @@ pub(super) fn piece_bytes(page: PageSize, key: &[u8]) -> usize {
     cell_max(page) - 7 - key.len()
 }
 
-/// The cell of a short value.
-pub(super) fn whole_cell(value: &[u8]) -> Vec<u8> {
-    [&[WHOLE], value].concat()
-}
-
 /// How many pieces a value of this length stands in.
 pub(super) fn pieces(page: PageSize, key: &[u8], value_len: usize) -> usize {
     if value_len <= whole_max(page, key) { 0 } else { value_len.div_ceil(piece_bytes(page, key)) }

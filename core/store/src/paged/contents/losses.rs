@@ -8,11 +8,20 @@ use crate::paged::api::{LossNote, ObjectId};
 use crate::paged::ids::PageNo;
 use std::collections::BTreeMap;
 
-/// A page is read so often before it is lost: what comes wrong may have been read wrong.
-const READS: u32 = 3;
+/// A page is read so often before an op or a restart goes on without it: what comes wrong may have been read wrong.
+pub const READS: u32 = 3;
 
-/// What is put where an object loses a page, unless its key has a value already, which says more. Nothing, where nothing is noted of the object.
-pub type NoteOfLoss = fn(ObjectId) -> Option<LossNote>;
+/// Why a page that was asked for is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadFault {
+    /// The device gives other bytes than it was given.
+    Damaged,
+    /// It gives none, and may some day.
+    Unreadable,
+}
+
+/// What is put where an object loses a page, unless its key has a value already, which says more.
+pub type NoteOfLoss = fn(ObjectId) -> LossNote;
 
 /// See [above](self).
 #[derive(Clone, Debug, Default)]
@@ -23,7 +32,7 @@ pub struct ReplayLosses {
 }
 
 impl ReplayLosses {
-    /// There are other copies of what is here, and this is noted of objects that lose a page.
+    /// This is noted of objects that lose a page.
     pub fn note_by(&mut self, note: NoteOfLoss) {
         self.note = Some(note);
     }
@@ -48,6 +57,6 @@ impl ReplayLosses {
 
     /// What is noted of an object that loses a page.
     pub(super) fn note_of(&self, object: ObjectId) -> Option<LossNote> {
-        self.note.and_then(|note| note(object))
+        self.note.map(|note| note(object))
     }
 }

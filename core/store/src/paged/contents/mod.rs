@@ -15,7 +15,7 @@ mod survey;
 
 pub use cells::meta;
 pub use kv::{KeyChange, get_together, place_for, places_together, run_of};
-pub use losses::{NoteOfLoss, ReplayLosses};
+pub use losses::{LoadFault, NoteOfLoss, READS, ReplayLosses};
 pub use placed::each_run;
 pub use read::{
     QueryFindings, attributes, digest_attributes, list, page_inside, read_plan, scan, scan_back,

@@ -159,13 +159,9 @@ fn write_page(
             space.pages.adopt(number);
             space.pages.edit(number, PageEdit::InitRaw);
         }
-        let key = keys::extent(id, extent.index);
-        let (place, _) = space.tree.find(&space.pages, &key)?.expect("it was just found");
         space.pages.edit(number, edit);
-        let sum = sum_of(space, number).to_le_bytes();
-        let offset = sum_offset(index - extent.index);
-        space.tree.patch(&mut space.pages, (&key, place), offset, &sum);
-        return Ok(());
+        let sum = sum_of(space, number);
+        return Ok(set_sum(space, (id, index), extent, sum)?);
     }
     let mut copied = None;
     if let Some(extent) = &found
@@ -202,27 +198,37 @@ fn lose_page(
     step: &mut StepUnderWay,
 ) -> Result<(), ChangeStop> {
     if shared::is_owned_alone(space, extent, index)? {
-        let key = keys::extent(id, extent.index);
-        let (place, _) = space.tree.find(&space.pages, &key)?.expect("it was just found");
-        let offset = sum_offset(index - extent.index);
-        space.tree.patch(&mut space.pages, (&key, place), offset, &LOST_SUM.to_le_bytes());
+        set_sum(space, (id, index), extent, LOST_SUM)?;
     } else {
         let first = space.pages.allocate_unwritten();
         cut_first(space, id, index..index + 1, step)?;
         insert(space, id, Extent { index, first, shared: false, sums: vec![LOST_SUM] })?;
     }
-    Ok(note_loss(space, id, step)?)
+    note_loss(space, id, step)
+}
+
+/// Writes the checksum of a page into the extent that was just found.
+fn set_sum(
+    space: &mut Space,
+    (id, index): (ObjectId, u64),
+    extent: &Extent,
+    sum: u32,
+) -> Result<(), Missing> {
+    let key = keys::extent(id, extent.index);
+    let (place, _) = space.tree.find(&space.pages, &key)?.expect("it was just found");
+    let offset = sum_offset(index - extent.index);
+    space.tree.patch(&mut space.pages, (&key, place), offset, &sum.to_le_bytes());
+    Ok(())
 }
 
 /// Notes that an object has lost a page.
-fn note_loss(space: &mut Space, id: ObjectId, step: &StepUnderWay) -> Result<(), Missing> {
+fn note_loss(space: &mut Space, id: ObjectId, step: &mut StepUnderWay) -> Result<(), ChangeStop> {
     let Some(note) = step.losses.note_of(id) else { return Ok(()) };
     let (key, value) = note.parts();
     let mut buffer = keys::KeyBuffer::default();
-    let cell = buffer.user(key);
-    match space.tree.get(&space.pages, cell)? {
+    match space.tree.get(&space.pages, buffer.user(key))? {
         Some(_) => Ok(()),
-        None => put(space, cell, &kv::whole_cell(value)),
+        None => kv::put(space, key, value, step),
     }
 }
 

@@ -19,7 +19,7 @@ impl OldVersions {
         page: PageSize,
     ) -> Result<OldVersions, NoMemory> {
         assert_eq!(memory.len(), slots as usize * page.bytes(), "each slot has its place");
-        let free = collected((0..slots as usize).rev().map(|slot| slot as u32))?;
+        let free = collected((0..slots).rev())?;
         Ok(OldVersions { memory, page, free, slots })
     }
 

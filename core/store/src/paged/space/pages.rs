@@ -111,7 +111,7 @@ impl Pages {
         // What is large is asked for before anything is touched.
         let kept = AnonymousMemory::zeroed(old_slots as usize * layout.page.bytes())?;
         let cache = Cache::new(cache_frames, layout.page)?;
-        let states = (0..cache_frames as usize).map(|_| FrameState::default());
+        let states = (0..cache_frames).map(|_| FrameState::default());
         Ok(Pages {
             sums: PageSums { seed, map: Vec::new() },
             coming: CheckpointId::FIRST,

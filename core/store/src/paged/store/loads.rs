@@ -5,7 +5,7 @@ use super::memory::LoadUnderWay;
 use super::op::{AwaitedBytes, BadPage, OpWork, RunningOp};
 use super::requests::RequestPurpose;
 use crate::paged::api::{Answer, Damage, IoDone, OpError, StoreDevice};
-use crate::paged::contents::Miss;
+use crate::paged::contents::{LoadFault, Miss, READS};
 use crate::paged::ids::PageNo;
 use crate::paged::node;
 use crate::paged::page;
@@ -15,9 +15,6 @@ use crate::paged::tree::TreePages;
 use crate::paged::wait::Wait;
 use loadline_base::SlotId;
 use loadline_device::ClassTag;
-
-/// An op reads a page again at most so often before it fails: an unreadable page may be a passing error.
-const RETRIES_MAX: u32 = 2;
 
 impl<T: Copy> PagedStore<T> {
     /// Reads what an op misses; it goes on when all of it is there.
@@ -66,17 +63,17 @@ impl<T: Copy> PagedStore<T> {
     /// A page has come, or has not.
     pub(super) fn load_done(&mut self, number: PageNo, done: IoDone) {
         let load = self.memory.loads.remove(&number).expect("the load was begun");
-        let verdict = if Self::is_good(done.outcome) {
-            check_page(load.wanted, &self.superblock, &done.data)
-        } else {
-            Err(OpError::Unreadable)
+        let bad = match Self::is_good(done.outcome) {
+            true => {
+                (!is_whole(load.wanted, &self.superblock, &done.data)).then_some(LoadFault::Damaged)
+            }
+            false => Some(LoadFault::Unreadable),
         };
-        match &verdict {
-            Ok(()) => self.space.pages.loaded(number, &done.data),
-            Err(error) => {
+        match bad {
+            None => self.space.pages.loaded(number, &done.data),
+            Some(bad) => {
                 self.space.pages.load_failed(number);
-                self.metrics.totals.pages_damaged +=
-                    u64::from(matches!(error, OpError::Damaged(_)));
+                self.metrics.totals.pages_damaged += u64::from(bad == LoadFault::Damaged);
             }
         }
         let mut is_kept = false;
@@ -85,32 +82,32 @@ impl<T: Copy> PagedStore<T> {
         let mut waiters = load.waiters.into_iter();
         while let Some((slot, own)) = waiters.next() {
             match self.awaited_of(slot, load.wanted) {
-                Some(awaited) if verdict.is_ok() => {
+                Some(awaited) if bad.is_none() => {
                     let is_last = waiters.len() == 0;
                     let of_page = if is_last { std::mem::take(&mut bytes) } else { bytes.clone() };
                     self.answer_with(slot, number, awaited.of(of_page));
                 }
                 _ => {
                     is_kept = true;
-                    let error = verdict.as_ref().err().map(|error| match error {
-                        OpError::Damaged(_) => OpError::Damaged(damage(own, page_bytes)),
-                        other => other.clone(),
+                    let error = bad.map(|bad| match bad {
+                        LoadFault::Damaged => OpError::Damaged(damage(own, page_bytes)),
+                        LoadFault::Unreadable => OpError::Unreadable,
                     });
                     self.load_answered(slot, own, error);
                 }
             }
         }
         if let Some(restart) = &mut self.restart
-            && restart.loaded(load.wanted, verdict.as_ref().err())
+            && restart.loaded(load.wanted, bad)
         {
             self.space.pages.pin(number);
         }
-        if verdict.is_ok() {
+        if bad.is_none() {
             self.space.pages.unpin(number);
         }
         // A page that is kept for an op frees no frame. Two that want more than there are would wake each other with every page that comes. One that
         // has not come frees its frame, whoever waited for it; they ask for it again a few times only.
-        if !is_kept || verdict.is_err() {
+        if !is_kept || bad.is_some() {
             self.ops.note_change();
         }
     }
@@ -148,7 +145,7 @@ impl<T: Copy> PagedStore<T> {
             }
             Some(error) => {
                 journey.retries += 1;
-                let is_over = journey.retries > RETRIES_MAX;
+                let is_over = journey.retries >= READS;
                 if is_over && rereads {
                     journey.retries = 0;
                 } else if is_over {
@@ -188,16 +185,15 @@ impl<T: Copy> PagedStore<T> {
 }
 
 /// Whether a page is whole and the one that was asked for, as its parent or its extent knows it.
-fn check_page(wanted: Miss, superblock: &Superblock, bytes: &[u8]) -> Result<(), OpError> {
-    let whole = match wanted {
+fn is_whole(wanted: Miss, superblock: &Superblock, bytes: &[u8]) -> bool {
+    match wanted {
         Miss::Data(data) => crc32c::crc32c(bytes) == data.sum,
         Miss::Structure(child) => match page::verify(bytes, superblock.seed(), child) {
             Ok(page::PageKind::FreeMap) => true,
             Ok(_) => node::check(bytes).is_ok(),
             Err(_) => false,
         },
-    };
-    if whole { Ok(()) } else { Err(OpError::Damaged(damage(wanted, bytes.len() as u64))) }
+    }
 }
 
 /// What a damaged page held.

@@ -81,8 +81,7 @@ impl<T: Copy> PagedStore<T> {
         store
     }
 
-    /// There are other copies of what this store has: where its restart loses a page of an object that its log needs, this is noted. To be said right
-    /// after [`open`](Self::open).
+    /// Where the restart loses a page of an object that the log needs, this is noted. To be said right after [`open`](Self::open).
     pub fn note_losses(&mut self, note: NoteOfLoss) {
         if let Some(restart) = &mut self.restart {
             restart.losses.note_by(note);

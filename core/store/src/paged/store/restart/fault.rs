@@ -52,7 +52,7 @@ pub enum RestartFault {
     Record(Lsn),
     /// A page of the tree or the free map is damaged.
     Page(PageNo),
-    /// A page of the tree or the free map could not be read.
+    /// A page of the tree or the free map, or one of data that the log needs, could not be read.
     UnreadablePage(PageNo),
     /// The pages of the free map are whole, and not those of the last completed checkpoint: a write was lost.
     FreeMap,

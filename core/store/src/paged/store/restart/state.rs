@@ -3,8 +3,7 @@
 use super::fault::{RestartFault, RestartProgress};
 use super::physical::Physical;
 use super::replay::Replay;
-use crate::paged::api::OpError;
-use crate::paged::contents::{Miss, ReplayLosses, StepUnderWay};
+use crate::paged::contents::{LoadFault, Miss, ReplayLosses, StepUnderWay};
 use crate::paged::ids::{Lsn, PageNo};
 use std::collections::BTreeSet;
 
@@ -73,24 +72,20 @@ impl Restart {
 
     /// A page that the restart or a replayed transaction asked for has come, or has not. Answers whether it is to be kept:
     /// a transaction's pages stay until it is applied, or a small cache would never hold them all at once.
-    pub(in crate::paged::store) fn loaded(
-        &mut self,
-        wanted: Miss,
-        error: Option<&OpError>,
-    ) -> bool {
+    pub(in crate::paged::store) fn loaded(&mut self, wanted: Miss, bad: Option<LoadFault>) -> bool {
         let page = wanted.page();
         let is_ahead = self.ahead.remove(&page);
-        if let Some(error) = error {
-            let is_damaged = *error != OpError::Unreadable;
+        if let Some(bad) = bad {
+            let is_damaged = bad == LoadFault::Damaged;
             let goes_on = match wanted {
                 _ if is_ahead => true,
                 Miss::Data(data) => self.losses.came_bad((data.number, data.sum), is_damaged),
                 Miss::Structure(_) => false,
             };
             if !goes_on {
-                self.failed_load.get_or_insert(match is_damaged {
-                    true => RestartFault::Page(page),
-                    false => RestartFault::UnreadablePage(page),
+                self.failed_load.get_or_insert(match bad {
+                    LoadFault::Damaged => RestartFault::Page(page),
+                    LoadFault::Unreadable => RestartFault::UnreadablePage(page),
                 });
             }
             return false;
