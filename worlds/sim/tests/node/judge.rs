@@ -43,18 +43,19 @@ pub(crate) type Block = (u64, u32);
 pub(crate) struct Known {
     /// The last write that was acknowledged, or read back.
     pub(crate) acked: u64,
-    /// What it held before, since the last flush: a crash that loses what was not flushed may lead back to any of them.
-    unflushed: BTreeSet<u64>,
+    /// What it held before, since the last flush: a crash that loses what was not flushed may lead back to any of them. With how many flushes had
+    /// begun when it held that last.
+    unflushed: BTreeMap<u64, u32>,
     /// Writes without an answer since.
     maybe: BTreeSet<u64>,
 }
 
 /// A flush under way.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenFlush {
     pub(crate) number: u32,
-    /// What each block might go back to when it began, and may not when everything is durable.
-    unflushed: BTreeMap<Block, BTreeSet<u64>>,
+    /// How many had begun, with it.
+    begun: u32,
 }
 
 /// An op under way.
@@ -81,6 +82,8 @@ pub(crate) struct Judged {
     under_way: BTreeMap<(u32, u32), UnderWay>,
     stamp: u64,
     pub(crate) acknowledged: u64,
+    /// Flushes that have begun.
+    flushes: u32,
     /// How often an operator had to say that an empty disk is to be filled.
     pub(crate) told_to_fill: u32,
     /// The OSDs that a kept map told of when the node died, and whose disks nothing has been done to since.
@@ -269,6 +272,7 @@ impl Judged {
             under_way: BTreeMap::new(),
             stamp: 0,
             acknowledged: 0,
+            flushes: 0,
             told_to_fill: 0,
             told_of: OsdSet::EMPTY,
             issued: BTreeMap::new(),
@@ -335,28 +339,18 @@ impl Judged {
     /// Begins to make durable what was acknowledged until now, whoever is down.
     pub(crate) fn begin_flush(&mut self, of: SyncOf) -> OpenFlush {
         self.take_replies();
-        let of_block = |(block, known): (&Block, &Known)| {
-            // What a crash has led back to is there now, and may be overwritten before the flush ends.
-            let is_there = |stamp: &&u64| **stamp == known.acked || known.maybe.contains(stamp);
-            (*block, known.unflushed.iter().filter(|stamp| !is_there(stamp)).copied().collect())
-        };
-        let unflushed = self.known.iter().map(of_block).collect();
-        OpenFlush { number: self.node().sync(of), unflushed }
+        self.flushes += 1;
+        OpenFlush { number: self.node().sync(of), begun: self.flushes }
     }
 
-    /// That has ended.
+    /// That has ended. If everything is durable, what a block held last before the flush began is gone for good.
     pub(crate) fn end_flush(&mut self, flush: OpenFlush, is_durable: bool) {
-        if is_durable {
-            for (block, before) in flush.unflushed {
-                let known = self.known.get_mut(&block).expect("it was written");
-                // A block may be zeros again since.
-                known.unflushed.retain(|stamp| *stamp == 0 || !before.contains(stamp));
-            }
-        } else {
-            // Who was told that it may be lost hears it once: that the next one is durable says nothing of these.
-            for known in self.known.values_mut() {
-                let mut unflushed = std::mem::take(&mut known.unflushed);
-                known.maybe.append(&mut unflushed);
+        for known in self.known.values_mut() {
+            if is_durable {
+                known.unflushed.retain(|_, begun| *begun >= flush.begun);
+            } else {
+                // Who was told that it may be lost hears it once: that the next one is durable says nothing of these.
+                known.maybe.extend(std::mem::take(&mut known.unflushed).into_keys());
             }
         }
         self.take_replies();
@@ -395,7 +389,7 @@ impl Judged {
             LogMode::Background | LogMode::None => true,
         };
         for known in self.known.values_mut().filter(|_| loses) {
-            known.maybe.extend(&known.unflushed);
+            known.maybe.extend(known.unflushed.keys());
         }
     }
 
@@ -485,9 +479,9 @@ impl Judged {
                 if op.kind == OpKind::Read {
                     let from = (at * BLOCK as usize).min(data.len());
                     let to = (from + BLOCK as usize).min(data.len());
-                    known.read(*block, &data[from..to]);
+                    known.read(*block, &data[from..to], self.flushes);
                 } else {
-                    known.acknowledged(*stamp);
+                    known.acknowledged(*stamp, self.flushes);
                     self.acknowledged += 1;
                 }
             }
@@ -586,8 +580,8 @@ pub(crate) fn target(kind: OpKind, object: u64, (offset, length): (u32, u32)) ->
 }
 
 impl Known {
-    /// The block was read: it must hold something that it may hold, and does so from now on.
-    pub(crate) fn read(&mut self, block: Block, bytes: &[u8]) {
+    /// The block was read when so many flushes had begun: it must hold something that it may hold, and does so from now on.
+    pub(crate) fn read(&mut self, block: Block, bytes: &[u8], flushes: u32) {
         let is = |stamp: u64| match stamp {
             0 => bytes.iter().all(|byte| *byte == 0),
             stamp => bytes == contents(block.0, block.1, stamp),
@@ -598,7 +592,7 @@ impl Known {
             let head = u64::from_le_bytes(bytes.get(..8).unwrap_or(&[0; 8]).try_into().expect("8"));
             panic!("block {block:?} holds stamp {head}, and may hold {self:?}");
         };
-        self.acknowledged(found);
+        self.acknowledged(found, flushes);
     }
 
     /// A write without an answer may have happened.
@@ -606,9 +600,10 @@ impl Known {
         self.maybe.insert(stamp);
     }
 
-    pub(crate) fn acknowledged(&mut self, stamp: u64) {
-        self.unflushed.insert(self.acked);
-        self.unflushed.append(&mut self.maybe);
+    /// It holds this, and no longer what it might have held when so many flushes had begun.
+    pub(crate) fn acknowledged(&mut self, stamp: u64, flushes: u32) {
+        let held = std::mem::take(&mut self.maybe).into_iter().chain([self.acked]);
+        self.unflushed.extend(held.map(|stamp| (stamp, flushes)));
         self.acked = stamp;
     }
 }

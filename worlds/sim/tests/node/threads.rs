@@ -453,9 +453,9 @@ impl ThreadedHistory {
                 let known = self.known.entry(block).or_default();
                 if kind == OpKind::Read {
                     let from = (at * BLOCK as usize).min(data.len());
-                    known.read(block, &data[from..(from + BLOCK as usize).min(data.len())]);
+                    known.read(block, &data[from..(from + BLOCK as usize).min(data.len())], 0);
                 } else {
-                    known.acknowledged(stamp);
+                    known.acknowledged(stamp, 0);
                     self.acknowledged += 1;
                 }
             }
