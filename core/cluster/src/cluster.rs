@@ -12,8 +12,7 @@ use crate::router::{IssuedOp, Router, Target};
 use crate::seeking::Seeking;
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{
-    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, OsdSet, PgId, Policy, TenantTable,
-    Views,
+    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable, Views,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -63,8 +62,6 @@ pub struct Cluster {
     pub(crate) peering: BTreeMap<PgId, Peering>,
     /// Objects that could be read nowhere.
     pub(crate) seeking: BTreeMap<PgId, Seeking>,
-    /// Whose copies scrubs have found bad in something; groups of which all are good are not here.
-    pub(crate) found_bad: BTreeMap<PgId, OsdSet>,
     pub(crate) fullness: Fullness,
     /// What concerns the disks, where the OSDs have some.
     pub(crate) durable: Option<Durable>,
@@ -79,7 +76,6 @@ impl Cluster {
             router: Router::default(),
             peering: BTreeMap::new(),
             seeking: BTreeMap::new(),
-            found_bad: BTreeMap::new(),
             fullness: Fullness::default(),
             durable: None,
         }

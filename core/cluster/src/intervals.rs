@@ -211,12 +211,11 @@ impl Cluster {
     /// The present interval of a placement group, as the last one in which somebody served.
     pub(crate) fn as_served_now(&self, pg: PgId) -> LastServed {
         let state = self.map.pg(pg);
-        let by = state.acting.iter().copied().collect();
-        LastServed { interval: self.interval_id(state.interval), by }
+        LastServed { interval: self.interval_id(state.interval), by: state.servers() }
     }
 
     /// Who may come back with what a placement group had in its last interval.
-    fn may_bring_back(&self, pg: PgId) -> OsdSet {
+    pub(crate) fn may_bring_back(&self, pg: PgId) -> OsdSet {
         let by = self.map.pg(pg).served.by;
         let is_one = |osd: &OsdId| !self.map.is_removed(*osd) && !self.is_given_up(*osd);
         match by.is_empty() {
@@ -290,7 +289,8 @@ impl Cluster {
         let up = self.up_osds();
         let before = std::mem::take(&mut self.map.pg_mut(pg).unfound);
         let seeking = self.seeking.entry(pg).or_default();
-        seeking.found(before.into_iter().filter(|object| !objects.contains(object)));
+        let is_here = |object: &ObjectNo| objects.binary_search(object).is_ok();
+        seeking.found(before.into_iter().filter(|object| !is_here(object)));
         let asks = seeking.found_nowhere(&objects, up);
         self.map.pg_mut(pg).unfound = objects;
         if asks && !self.peering.contains_key(&pg) {
@@ -375,6 +375,35 @@ mod tests {
             self.cluster.heard(OsdId::new(osd), life, notice, &mut self.fx);
         }
 
+        fn acting(&self) -> Vec<u32> {
+            self.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect()
+        }
+
+        /// All join an interval, the primary, who is the first, last.
+        fn join(&mut self, acting: &[u32], number: u32) {
+            acting.iter().rev().for_each(|osd| self.hear(*osd, Notice::Joined(PG, number)));
+        }
+
+        /// One whose group is served, and who does.
+        fn serving(osds: u32) -> (Talk, Vec<u32>) {
+            let mut talk = Talk::of(osds);
+            (0..osds).for_each(|osd| talk.answer(osd, 2));
+            let acting = talk.acting();
+            talk.join(&acting, 2);
+            (talk, acting)
+        }
+
+        /// The third of those that were to serve has gone before anybody did; the two others serve.
+        fn without_the_third() -> (Talk, Vec<u32>) {
+            let mut talk = Talk::new();
+            (0..3).for_each(|osd| talk.answer(osd, 2));
+            let acting = talk.acting();
+            talk.set_up(acting[2], false);
+            acting[..2].iter().for_each(|osd| talk.answer(*osd, 3));
+            talk.join(&acting[..2], 3);
+            (talk, acting)
+        }
+
         /// An OSD without a copy answers.
         fn answer(&mut self, osd: u32, number: u32) {
             self.hear(osd, Notice::Copy(PG, number, None));
@@ -402,7 +431,7 @@ mod tests {
         talk.answer(0, 2);
         assert_eq!(talk.told(), []);
         talk.answer(1, 2);
-        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        let acting = talk.acting();
         let [primary, first, second] = acting[..] else { panic!("three serve: {acting:?}") };
         assert_eq!(talk.told(), [(second, "activate", 2), (first, "activate", 2)]);
         talk.hear(first, Notice::Joined(PG, 2));
@@ -469,25 +498,19 @@ mod tests {
     /// Copies had lost pages of an object, and the one OSD that had it whole could be stopped without a word.
     #[test]
     fn a_stop_is_judged_by_lost_pages() {
-        let mut talk = Talk::new();
-        (0..3).for_each(|osd| talk.answer(osd, 2));
-        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
-        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let (talk, _) = Talk::serving(3);
         let (log, none, lost) = (PgLog::default(), BTreeSet::new(), BTreeSet::from([ObjectNo(1)]));
         let active_in = talk.cluster.map.pg(PG).served.interval;
         let outage = |lost_on: &[u32], gone: u32| {
             let copy = |osd: OsdId, _| {
-                let damaged = if lost_on.contains(&osd.get()) { &lost } else { &none };
-                let (log, lacks, asynchronous_above) = (&log, &none, 1);
-                let (gaps, filling) = (false, false);
                 Some(CopyState {
-                    log,
-                    lacks,
-                    damaged,
-                    gaps,
-                    filling,
+                    log: &log,
+                    lacks: &none,
+                    damaged: if lost_on.contains(&osd.get()) { &lost } else { &none },
+                    gaps: false,
+                    filling: false,
                     active_in,
-                    asynchronous_above,
+                    asynchronous_above: 1,
                 })
             };
             talk.cluster.outage(OsdSet::one(OsdId::new(gone)), copy)
@@ -506,10 +529,7 @@ mod tests {
     /// removed, and a copy go that was kept beside the others.
     #[test]
     fn a_group_is_clean_only_while_no_copy_lacks_anything() {
-        let mut talk = Talk::of(4);
-        (0..4).for_each(|osd| talk.answer(osd, 2));
-        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
-        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let (mut talk, acting) = Talk::serving(4);
         let fourth = (0..4).find(|osd| !acting.contains(osd)).expect("one has no copy");
         let retired = |talk: &mut Talk| {
             let told = std::mem::take(&mut talk.fx.directives);
@@ -532,10 +552,7 @@ mod tests {
     /// Whoever took an OSD's disk away while its group was between two intervals was not told that it may have what nobody found.
     #[test]
     fn what_was_unfound_counts_until_somebody_serves_and_misses_nothing() {
-        let mut talk = Talk::new();
-        (0..3).for_each(|osd| talk.answer(osd, 2));
-        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
-        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let (mut talk, acting) = Talk::serving(3);
         talk.hear(acting[0], Notice::Unfound(PG, 2, vec![ObjectNo(1)]));
         talk.set_up(acting[2], false);
         let gone = OsdId::new(acting[2]);
@@ -555,13 +572,8 @@ mod tests {
     /// without a word.
     #[test]
     fn what_all_who_serve_lack_may_be_on_who_is_down() {
-        let mut talk = Talk::new();
-        (0..3).for_each(|osd| talk.answer(osd, 2));
-        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        let (mut talk, acting) = Talk::without_the_third();
         let gone = OsdId::new(acting[2]);
-        talk.set_up(acting[2], false);
-        acting[..2].iter().for_each(|osd| talk.answer(*osd, 3));
-        [1, 0].into_iter().for_each(|of| talk.hear(acting[of], Notice::Joined(PG, 3)));
         assert_eq!(talk.cluster.may_hold_last_copy(gone), []);
         let both: OsdSet = acting[..2].iter().copied().map(OsdId::new).collect();
         talk.hear(acting[0], Notice::Lacking(PG, 3, both));
@@ -574,10 +586,7 @@ mod tests {
     /// get another disk without a word.
     #[test]
     fn who_has_gone_is_not_who_has_all_while_the_others_are_asked() {
-        let mut talk = Talk::new();
-        (0..3).for_each(|osd| talk.answer(osd, 2));
-        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
-        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let (mut talk, acting) = Talk::serving(3);
         let others: OsdSet = acting[..2].iter().copied().map(OsdId::new).collect();
         talk.hear(acting[0], Notice::Lacking(PG, 2, others));
         talk.set_up(acting[2], false);
@@ -588,13 +597,8 @@ mod tests {
     /// may have them, could get another disk without a word.
     #[test]
     fn what_reads_have_found_nowhere_may_be_on_who_is_down() {
-        let mut talk = Talk::new();
-        (0..3).for_each(|osd| talk.answer(osd, 2));
-        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        let (mut talk, acting) = Talk::without_the_third();
         let gone = OsdId::new(acting[2]);
-        talk.set_up(acting[2], false);
-        acting[..2].iter().for_each(|osd| talk.answer(*osd, 3));
-        [1, 0].into_iter().for_each(|of| talk.hear(acting[of], Notice::Joined(PG, 3)));
         talk.hear(acting[0], Notice::Unfound(PG, 3, vec![ObjectNo(1)]));
         talk.set_up(acting[1], false);
         // As if the copies told that they have all.
@@ -604,10 +608,7 @@ mod tests {
         assert!(talk.cluster.map.pg(PG).ready);
         assert_eq!(talk.cluster.may_hold_last_copy(gone), [PG]);
         // Every copy is where it should be, and one that left may be on who is down.
-        let mut talk = Talk::of(4);
-        (0..4).for_each(|osd| talk.answer(osd, 2));
-        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
-        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        let (mut talk, acting) = Talk::serving(4);
         let fourth = (0..4).find(|osd| !acting.contains(osd)).expect("one has no copy");
         talk.set_up(fourth, false);
         talk.hear(acting[0], Notice::Unfound(PG, 2, vec![ObjectNo(1), ObjectNo(2)]));
@@ -617,7 +618,7 @@ mod tests {
             talk.cluster.map.pg_mut(PG).served = LastServed::default();
             let number = talk.cluster.map.pg(PG).interval;
             acting.iter().for_each(|osd| talk.answer(*osd, number));
-            acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, number)));
+            talk.join(&acting, number);
             assert!(talk.cluster.map.pg(PG).ready && talk.cluster.is_clean());
             number
         };

@@ -52,6 +52,8 @@ pub struct PgState {
     /// Who of those that serve it lacks objects of it, or pages of them: when the present interval began, or as the primary says since. Until the next one has
     /// begun it is said of those who served last.
     pub lacking: OsdSet,
+    /// Whose copies scrubs have found bad in something, and none has found good since, whatever intervals have begun.
+    pub found_bad: OsdSet,
     /// Objects that some OSD should get and that can be read on no other, as the primary says.
     pub unfound: Vec<ObjectNo>,
     /// Whether there were some in an earlier interval, and something is missing still: the present primary may not have looked for it
@@ -63,6 +65,11 @@ impl PgState {
     /// The primary that ops go to now. Nobody, before the present interval has begun on all who take part.
     pub fn serving(&self) -> Option<OsdId> {
         self.acting.first().copied().filter(|_| self.ready)
+    }
+
+    /// Who serves it, if somebody does.
+    pub(crate) fn servers(&self) -> OsdSet {
+        self.acting.iter().copied().collect()
     }
 
     /// Who takes part in it: whom an update reaches.

@@ -112,9 +112,8 @@ impl Cluster {
         let pg = self.map.pg(id);
         // While the others are asked, who has gone is still named among those who served last.
         let runs = |other: &OsdId| *other != osd && self.map.osds()[*other].up;
-        let has_all = |other: &OsdId| {
-            runs(other) && !pg.lacking.contains(*other) && !self.was_found_bad(id, *other)
-        };
+        let has_all =
+            |other: &OsdId| runs(other) && !pg.lacking.with(pg.found_bad).contains(*other);
         let is_unfound = !pg.unfound.is_empty() || pg.had_unfound;
         let is_sought = self.seeking.get(&id).is_some_and(Seeking::is_missing_any);
         pg.acting.iter().any(has_all) && !is_unfound && !is_sought

@@ -80,7 +80,6 @@ impl Cluster {
         for pg in &pgs {
             self.peering.remove(pg);
             self.seeking.remove(pg);
-            self.found_bad.remove(pg);
         }
         for osd in self.up_osds().iter() {
             for pg in &pgs {

@@ -1,7 +1,7 @@
 //! Scrubs that an operator asks for.
 
 use crate::cluster::{Cluster, OwnerEffects};
-use loadline_osd::{Directive, OsdId, OsdSet, PgId, ScrubRequest};
+use loadline_osd::{Directive, OsdSet, PgId, ScrubRequest};
 
 impl Cluster {
     /// Has the primary of a placement group compare its copies. False if nobody serves it now: the request would be known to nobody.
@@ -15,17 +15,8 @@ impl Cluster {
 
     /// These copies of a placement group are bad in something, its primary says. It stays so in later intervals until their primary says otherwise.
     pub(crate) fn found_bad(&mut self, pg: PgId, interval: u32, osds: OsdSet) {
-        if !self.is_interval(pg, interval) {
-            return;
+        if self.is_interval(pg, interval) {
+            self.map.pg_mut(pg).found_bad = osds;
         }
-        match osds.is_empty() {
-            true => self.found_bad.remove(&pg),
-            false => self.found_bad.insert(pg, osds),
-        };
-    }
-
-    /// Whether a scrub has found something bad in an OSD's copy of a placement group, and none has found it good since.
-    pub(crate) fn was_found_bad(&self, pg: PgId, osd: OsdId) -> bool {
-        self.found_bad.get(&pg).is_some_and(|bad| bad.contains(osd))
     }
 }

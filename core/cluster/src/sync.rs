@@ -56,8 +56,8 @@ impl Cluster {
         let served = self.map.pgs().filter(|(_, state)| state.acting.contains(&osd));
         for (pg, state) in served {
             if durable.syncs.has_answered(pg) || on_their_way.contains(&pg) {
-                let served: OsdSet = state.acting.iter().copied().collect();
-                durable.syncs.open_debt((self.map.pool_of(pg).0, pg), served, whole_of(state));
+                let group = (self.map.pool_of(pg).0, pg);
+                durable.syncs.open_debt(group, state.servers(), whole_of(state));
             }
         }
     }
@@ -65,19 +65,19 @@ impl Cluster {
     /// A cluster goes on without some of its disks: what an earlier life has answered may be there alone, where an end of the node takes nothing of that from a
     /// disk. In other log modes it is there already, or the end has taken it.
     pub(crate) fn open_debts_of_who_is_away(&mut self) {
-        let away: OsdSet = self.osds.ids().filter(|osd| self.may_come_back(*osd)).collect();
-        let durable = self.durable.as_mut().expect("the OSDs have disks");
+        let durable = self.durable.as_ref().expect("the OSDs have disks");
         if durable.disks.log_modes.values().all(|mode| *mode != LogMode::LogOnly) {
             return;
         }
-        for (pg, state) in self.map.pgs().filter(|(_, pg)| pg.served.interval != IntervalId::NEVER)
-        {
-            let acted = away.iter().filter(|osd| state.acting.contains(osd)).collect();
-            // Whom nobody served in the end, somebody unknown has.
-            let served = if state.acting.is_empty() { away } else { acted };
-            if !served.is_empty() {
-                durable.syncs.open_debt((self.map.pool_of(pg).0, pg), served, served);
-            }
+        let away = self.away();
+        let gone_of = |pg| -> OsdSet {
+            self.may_bring_back(pg).iter().filter(|osd| away.contains(*osd)).collect()
+        };
+        let served = self.map.pgs().filter(|(_, pg)| pg.served.interval != IntervalId::NEVER);
+        let gone: Vec<_> = served.map(|(pg, _)| (pg, gone_of(pg))).collect();
+        for (pg, gone) in gone.into_iter().filter(|(_, gone)| !gone.is_empty()) {
+            let pool = self.map.pool_of(pg).0;
+            self.durable().syncs.open_debt((pool, pg), gone, gone);
         }
         for osd in away.iter() {
             if self.may_lose_what_it_accepted(osd) {
@@ -120,5 +120,5 @@ impl Cluster {
 
 /// Who serves a placement group and lacks nothing of it.
 fn whole_of(state: &PgState) -> OsdSet {
-    state.acting.iter().copied().filter(|osd| !state.lacking.contains(*osd)).collect()
+    state.servers().iter().filter(|osd| !state.lacking.contains(*osd)).collect()
 }

@@ -80,7 +80,7 @@ pub enum Notice {
     Joined(PgId, u32),
     /// Its part in this interval is on its disk, and durable.
     Activated(PgId, u32),
-    /// This OSD leads the placement group in this interval, and these objects can be read nowhere.
+    /// This OSD leads the placement group in this interval, and these objects, in their order, can be read nowhere.
     Unfound(PgId, u32, Vec<ObjectNo>),
     /// This OSD leads the placement group in this interval, and these OSDs lack objects of it or pages of them, as far as was found out since the
     /// interval began.

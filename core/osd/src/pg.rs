@@ -168,20 +168,16 @@ pub struct CopyReport {
 
 impl CopyReport {
     pub(crate) fn of(state: CopyState<'_>, recovered: bool) -> CopyReport {
-        let CopyState { log, lacks, damaged, gaps, filling, active_in, .. } = state;
-        let (log, lacks, damaged) = (Arc::new(log.clone()), lacks.clone(), damaged.clone());
-        let asynchronous_above = state.asynchronous_above;
-        let ahead = BTreeSet::new();
         CopyReport {
-            log,
-            lacks,
-            damaged,
-            gaps,
-            filling,
-            active_in,
-            asynchronous_above,
+            log: Arc::new(state.log.clone()),
+            lacks: state.lacks.clone(),
+            damaged: state.damaged.clone(),
+            gaps: state.gaps,
+            filling: state.filling,
+            active_in: state.active_in,
+            asynchronous_above: state.asynchronous_above,
             recovered,
-            ahead,
+            ahead: BTreeSet::new(),
         }
     }
 

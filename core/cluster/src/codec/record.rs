@@ -119,9 +119,8 @@ fn put_pool(out: &mut Vec<u8>, pool: PoolId, record: &PoolRecord) {
 
 fn put_pg(out: &mut Vec<u8>, pg: &PgRecord, version: u32) {
     let PgRecord { acting, backfill, interval, served } = pg;
-    let is_other = served.by != acting.iter().copied().collect();
-    let others = served.by.iter().collect::<Vec<_>>();
-    let others = Some(others).filter(|_| is_other && version > WITHOUT_SERVED_BY);
+    let is_other = version > WITHOUT_SERVED_BY && served.by != acting.iter().copied().collect();
+    let others = is_other.then(|| served.by.iter().collect::<Vec<_>>());
     let at = out.len();
     put_osds(out, acting);
     out[at] |= if others.is_some() { OTHERS_SERVED } else { 0 };
