@@ -19,6 +19,6 @@ pub use node::{HeldRacks, Node, OtherRacks};
 pub use post::Lateness;
 pub use rack::{LifeNotice, Rack, RackEvent};
 pub use report::{
-    DeletionReport, LeftToRecover, PgReport, PoolScrub, RecoveryForecast, ScrubReport, TrimReport,
-    WrittenBytes,
+    DeletionReport, LeftToRecover, PgReport, PoolScrub, RecoveryForecast, ScrubReport,
+    ScrubReports, TrimReport, WrittenBytes,
 };

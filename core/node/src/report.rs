@@ -94,6 +94,9 @@ pub struct ScrubReport {
     pub states: u64,
 }
 
+/// The scrubs of all placement groups.
+pub type ScrubReports = BTreeMap<PgId, ScrubReport>;
+
 /// How far the scrubs of a pool are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolScrub {
@@ -169,11 +172,11 @@ impl Node {
     /// The scrubs of a pool that are under way or asked for.
     pub fn pool_scrub(&mut self, pool: PoolId) -> PoolScrub {
         let mut scrub = PoolScrub::default();
-        for pg in self.cluster().map().pgs_of(pool).collect::<Vec<_>>() {
-            let Some(primary) = self.cluster().map().pg(pg).acting.first().copied() else {
-                continue;
-            };
-            let mut osd = self.osd(primary);
+        let mut racks = self.hold_racks();
+        let map = racks.cluster().map();
+        for pg in map.pgs_of(pool) {
+            let Some(primary) = map.pg(pg).acting.first().copied() else { continue };
+            let osd = racks.osd(primary);
             let under_way = osd.scrub_record(pg).and_then(|record| record.under_way.as_ref());
             let Some(compared) = under_way.map(|scrub| scrub.objects) else { continue };
             scrub.objects_left += (osd.objects(pg).len() as u64).saturating_sub(compared);
@@ -195,7 +198,7 @@ impl Node {
     }
 
     /// The same of all placement groups. An OSD is looked into once.
-    pub fn scrub_reports(&self, now: Time) -> BTreeMap<PgId, ScrubReport> {
+    pub fn scrub_reports(&self, now: Time) -> ScrubReports {
         let mut reports = BTreeMap::new();
         for (primary, pgs) in self.by_primary() {
             let primary = primary.map(|primary| self.look_at(primary));
@@ -253,8 +256,7 @@ impl Node {
             report.objects_left += objects;
             report.snapshots_most = report.snapshots_most.max(snapshots);
         }
-        drop(all);
-        report.trimmed = self.trimmed();
+        report.trimmed = self.osds().map(|osd| all.osd(osd).trim_counts().objects).sum();
         report
     }
 
@@ -417,11 +419,13 @@ impl Node {
         let first = image.object((from / object_bytes) as u32);
         let last = image.object(u32::MAX);
         let mut lengths: BTreeMap<ObjectNo, u64> = BTreeMap::new();
-        for pg in self.cluster().map().pgs_of(pool) {
-            let state = self.cluster().map().pg(pg);
+        let mut racks = self.hold_racks();
+        let map = racks.cluster().map();
+        for pg in map.pgs_of(pool) {
+            let state = map.pg(pg);
             told.may_be_more |= state.serving().is_none() || !state.unfound.is_empty();
-            for member in state.acting.clone() {
-                let mut member = self.osd(member);
+            for member in &state.acting {
+                let member = racks.osd(*member);
                 for (object, meta) in member.objects(pg).range(first..=last) {
                     let length = lengths.entry(object).or_default();
                     *length = meta.length.max(*length);

@@ -6,7 +6,7 @@ use crate::engine::host_node::HostNode;
 use loadline_base::{Span, WallTime};
 use loadline_cluster::IssuedOp;
 use loadline_cluster::settings::LeftOut;
-use loadline_node::TrimReport;
+use loadline_node::{ScrubReports, TrimReport};
 use loadline_osd::{DamageCounts, OsdId};
 use std::collections::BTreeMap;
 
@@ -34,6 +34,7 @@ impl Findings {
         waiting_for_memory: u32,
         osds: &[OsdRow],
         pgs: &PgStates,
+        scrubs: &ScrubReports,
     ) -> Findings {
         let mut findings = Findings { found: Vec::new() };
         findings.availability(host, pgs);
@@ -42,8 +43,8 @@ impl Findings {
         findings.healing(host);
         findings.room(host, osds);
         findings.damage(host, osds);
-        findings.scrubs(host);
-        findings.late_scrubs(host);
+        findings.scrubs(host, scrubs);
+        findings.late_scrubs(host, scrubs);
         findings.trims(host);
         findings.memory(waiting_for_memory);
         findings.slow_ops(host);
@@ -222,11 +223,11 @@ impl Findings {
     }
 
     /// What scrubs have found and nobody has repaired.
-    fn scrubs(&mut self, host: &HostNode) {
+    fn scrubs(&mut self, host: &HostNode, reports: &ScrubReports) {
         let cluster = host.node.cluster();
         let (mut errors, mut damaged, mut failed) = (0, Vec::new(), Vec::new());
-        for (pg, report) in host.node.scrub_reports(host.now) {
-            let record = report.record;
+        for (&pg, report) in reports {
+            let record = &report.record;
             errors += record.findings.counts.all();
             if record.findings.counts.all() > 0 {
                 damaged.push(cluster.pg_name(pg));
@@ -249,11 +250,10 @@ impl Findings {
     }
 
     /// Groups whose scrub is late: no OSD had a slot for long, or a flag or the hours stand against it.
-    fn late_scrubs(&mut self, host: &HostNode) {
+    fn late_scrubs(&mut self, host: &HostNode, reports: &ScrubReports) {
         let (today, cluster) = (host.config.clock.at(host.now), host.node.cluster());
         let (mut late, mut late_deep) = (0u64, 0u64);
         let mut schedules = BTreeMap::new();
-        let reports = host.node.scrub_reports(host.now);
         for (pg, state) in cluster.map().pgs() {
             let Some(primary) = state.serving() else { continue };
             let schedule = *schedules
@@ -276,7 +276,7 @@ impl Findings {
             let what = are(late_deep, "PG", "was", "were");
             self.warn(format!("PG_NOT_DEEP_SCRUBBED: {what} not scrubbed deeply in time"));
         }
-        if let Some(wants) = host.scrub_round().wants {
+        if let Some(wants) = host.scrub_round(reports).wants {
             self.warn(format!("deep scrubs do not keep up: {wants}"));
         }
     }

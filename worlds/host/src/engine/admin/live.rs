@@ -1,5 +1,6 @@
 //! The live view: who asks for it, and who is told each second.
 
+use super::findings::Findings;
 use super::pg_states::PgStates;
 use crate::ConnId;
 use crate::admin::api::{
@@ -10,6 +11,7 @@ use crate::engine::host_node::HostNode;
 use crate::engine::live::{CLASSES, ClassSoFar, SecondEnd};
 use loadline_base::Time;
 use loadline_cluster::IssuedOp;
+use loadline_node::ScrubReports;
 use loadline_osd::OsdId;
 use loadline_qos::ServiceClass;
 use std::collections::BTreeSet;
@@ -24,12 +26,14 @@ impl Engine {
     }
 
     fn live_now(&mut self) -> LiveNow {
-        let health = self.health();
+        let pgs = PgStates::of(&mut self.host.node);
+        let scrubs = self.host.node.scrub_reports(self.host.now);
+        let rows = self.host.shown_osds();
+        let waiting = self.memory.waiting();
+        let health = Findings::of(&self.host, waiting, &rows, &pgs, &scrubs).health();
         let rates = self.host.health.rates();
         let trimmed = rates.per_second(|counts| counts.trimmed);
         let deleted = rates.per_second(|counts| counts.deleted);
-        let pgs = PgStates::of(&mut self.host.node);
-        let rows = self.host.shown_osds();
         let open: Vec<IssuedOp> =
             self.host.node.cluster().open_ops().into_iter().cloned().collect();
         let profiles: BTreeSet<String> =
@@ -45,7 +49,7 @@ impl Engine {
             recovery: self.recovery_pace(),
             trim: self.host.trim_progress(trimmed),
             deletion: self.host.deletion_progress(deleted),
-            scrub: self.host.live_scrub(&pgs),
+            scrub: self.host.live_scrub(&pgs, &scrubs),
             osds: rows.iter().map(|row| self.host.live_osd(row)).collect(),
         }
     }
@@ -101,10 +105,10 @@ impl HostNode {
         ServiceClass::ALL.map(|class| (class, waiting[class as usize]))
     }
 
-    fn live_scrub(&self, pgs: &PgStates) -> LiveScrub {
-        let ScrubRound { pgs_left, ends_in_ns, .. } = self.scrub_round();
+    fn live_scrub(&self, pgs: &PgStates, reports: &ScrubReports) -> LiveScrub {
+        let ScrubRound { pgs_left, ends_in_ns, .. } = self.scrub_round(reports);
         let mut scrub = LiveScrub { pgs: pgs.all, pgs_left, ends_in_ns, ..LiveScrub::default() };
-        for report in self.node.scrub_reports(self.now).into_values() {
+        for report in reports.values() {
             scrub.running += u32::from(report.runs);
             scrub.errors += report.record.findings.counts.all();
         }

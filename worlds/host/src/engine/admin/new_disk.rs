@@ -295,10 +295,8 @@ fn open(how: DiskOpen, wanted: Wanted, protection: Protection) -> Result<OpenedD
     let (disk, path) = (how.open()?, how.path.as_path());
     let writes = overwrite || disk.was_created() || is_empty(path)?;
     if writes && let Err(error) = write_store(path, disk.size(), protection) {
-        if disk.was_created() {
-            // What cannot be written is better not there at all than half a disk.
-            let _ = std::fs::remove_file(path);
-        }
+        // What cannot be written is better not there at all than half a disk.
+        disk.unmake();
         return Err(AdminRefusal::bad(error.to_string()));
     }
     Ok(disk)

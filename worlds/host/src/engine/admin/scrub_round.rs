@@ -4,7 +4,7 @@ use super::findings::LATE_DEEP_PERCENT;
 use crate::admin::api::ScrubRound;
 use crate::engine::host_node::HostNode;
 use loadline_base::{Span, WallTime};
-use loadline_node::ScrubReport;
+use loadline_node::{ScrubReport, ScrubReports};
 use loadline_osd::{OsdId, ScrubHeld, ScrubKind, ScrubSchedule};
 use std::collections::BTreeMap;
 
@@ -107,11 +107,10 @@ fn wants(round: &ScrubRound, has_hours: bool, is_busy: bool) -> String {
 
 impl HostNode {
     /// How deep scrubs keep up.
-    pub(super) fn scrub_round(&self) -> ScrubRound {
+    pub(super) fn scrub_round(&self, reports: &ScrubReports) -> ScrubRound {
         let today = self.config.clock.at(self.now);
         let mut schedules = BTreeMap::<OsdId, ScrubSchedule>::new();
         let mut so_far = RoundSoFar::default();
-        let reports = self.node.scrub_reports(self.now);
         for (pg, state) in self.node.cluster().map().pgs() {
             let Some(primary) = state.serving() else { continue };
             let schedule = schedules

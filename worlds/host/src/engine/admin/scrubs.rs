@@ -56,11 +56,10 @@ impl HostNode {
 
     pub(super) fn scrub_list(&self) -> AdminAnswer {
         let today = self.config.clock.at(self.now);
-        let reports = self.node.scrub_reports(self.now).into_iter();
-        AdminAnswer::Scrubs(Scrubs {
-            pgs: reports.map(|(pg, report)| self.scrub_row(pg, report, today)).collect(),
-            round: self.scrub_round(),
-        })
+        let reports = self.node.scrub_reports(self.now);
+        let round = self.scrub_round(&reports);
+        let rows = reports.into_iter().map(|(pg, report)| self.scrub_row(pg, report, today));
+        AdminAnswer::Scrubs(Scrubs { pgs: rows.collect(), round })
     }
 
     fn scrub_row(&self, pg: PgId, report: ScrubReport, today: WallTime) -> ScrubRow {

@@ -14,9 +14,10 @@ use loadline_osd::{ClientFare, GateReport, OsdId};
 impl Engine {
     pub(super) fn status(&mut self) -> AdminAnswer {
         let pgs = PgStates::of(&mut self.host.node);
+        let scrubs = self.host.node.scrub_reports(self.host.now);
         let osds = self.host.shown_osds();
         let waiting = self.memory.waiting();
-        let health = Findings::of(&self.host, waiting, &osds, &pgs).health();
+        let health = Findings::of(&self.host, waiting, &osds, &pgs, &scrubs).health();
         let rates = self.host.health.rates();
         let count = |is: fn(&crate::admin::api::OsdRow) -> bool| {
             osds.iter().filter(|osd| is(osd)).count() as u32
@@ -36,7 +37,7 @@ impl Engine {
             objects: pgs.objects,
             recovery: self.recovery_pace(),
             trim: self.host.trim_progress(rates.per_second(|counts| counts.trimmed)),
-            scrub: self.host.scrub_round(),
+            scrub: self.host.scrub_round(&scrubs),
             deletion: self.host.deletion_progress(rates.per_second(|counts| counts.deleted)),
             client: ClientRates {
                 window_ns: Span::from_secs(rates.seconds).nanos(),
@@ -77,7 +78,8 @@ impl Engine {
     pub(super) fn health(&mut self) -> Health {
         let pgs = PgStates::of(&mut self.host.node);
         let osds = self.host.shown_osds();
-        Findings::of(&self.host, self.memory.waiting(), &osds, &pgs).health()
+        let scrubs = self.host.node.scrub_reports(self.host.now);
+        Findings::of(&self.host, self.memory.waiting(), &osds, &pgs, &scrubs).health()
     }
 }
 
