@@ -3,10 +3,11 @@
 use crate::calendar::CalendarError;
 use crate::counts::DriveStatistics;
 use crate::device::ScsiDevice;
-use crate::session::{MessageEffect, VhostSession, VhostSessionError};
+use crate::session::{VhostSession, VhostSessionError};
 use crate::waiting::{SIGNAL_TIME, wait};
 use loadline_base::{Span, Time};
 use loadline_vhost::{SocketError, TalkError};
+use loadline_wire::vhost::MessageEffect;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};

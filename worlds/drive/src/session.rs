@@ -7,7 +7,7 @@ use loadline_vhost::{
     BrokenRing, ControlSocket, DeviceOffer, DeviceTalk, MachineMemory, MachineRing, OwedReply,
     ReceivedMessage, ServedRings, SocketError, TalkError,
 };
-use loadline_wire::vhost::{HEADER_BYTES, ScsiConfig, VhostRequest, ring_call};
+use loadline_wire::vhost::{HEADER_BYTES, MessageEffect, ScsiConfig, ring_call};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -78,18 +78,6 @@ pub(crate) struct ScsiRings<'a> {
     pub(crate) memory: &'a MachineMemory,
 }
 
-/// What a message means for the commands that are at the medium when it comes. Their data and their answers go into the machine's
-/// memory when they end, so that must still be theirs then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MessageEffect {
-    /// Nothing.
-    None,
-    /// The memory in which they lie becomes another; the ring goes on.
-    OtherMemory,
-    /// This ring of commands stands still, or all do. What lies there later is another driver's, or none's.
-    RingEnds(Option<usize>),
-}
-
 /// A machine that is connected.
 #[derive(Debug)]
 pub(crate) struct VhostSession {
@@ -158,17 +146,15 @@ impl VhostSession {
         Ok(())
     }
 
-    /// What the message that was received means for commands; `None` if none is left to be carried out.
+    /// What the message that was received means for commands, which rings are counted from the first that carries some; `None` if none is left
+    /// to be carried out.
     pub(crate) fn heard(&self) -> Option<MessageEffect> {
-        Some(match self.heard.as_ref()?.request {
-            VhostRequest::SetMemory(_) => MessageEffect::OtherMemory,
-            VhostRequest::ResetOwner => MessageEffect::RingEnds(None),
-            // Linux in user mode stops its rings by nothing but the second, and sets them up anew after this.
-            VhostRequest::StopRing { ring } | VhostRequest::EnableRing { ring, enabled: false } => {
-                let of_commands = ring.checked_sub(FIRST_REQUEST_RING);
-                of_commands.map_or(MessageEffect::None, |ring| MessageEffect::RingEnds(Some(ring)))
-            }
-            _ => MessageEffect::None,
+        Some(match self.heard.as_ref()?.request.effect() {
+            MessageEffect::RingEnds(Some(ring)) => match ring.checked_sub(FIRST_REQUEST_RING) {
+                Some(ring) => MessageEffect::RingEnds(Some(ring)),
+                None => MessageEffect::None,
+            },
+            effect => effect,
         })
     }
 

@@ -5,10 +5,11 @@ use crate::calendar::Calendar;
 use crate::counts::DriveStatistics;
 use crate::device::ScsiDevice;
 use crate::serve::{ServeError, ServeOrders, tell, tell_end};
-use crate::session::{MessageEffect, VhostSession, VhostSessionError};
+use crate::session::{VhostSession, VhostSessionError};
 use crate::waiting::{SIGNAL_TIME, wait};
 use loadline_base::Time;
 use loadline_vhost::SocketError;
+use loadline_wire::vhost::MessageEffect;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 

@@ -56,6 +56,18 @@ pub struct RingAddresses {
     pub available: u64,
 }
 
+/// What a message means for the requests that are under way when it comes. Their data and their answers go into the machine's memory when they
+/// end, so that must still be theirs then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageEffect {
+    /// Nothing.
+    None,
+    /// The memory in which they lie becomes another; the rings go on.
+    OtherMemory,
+    /// This ring stands still, or all do. What lies there later is another driver's, or none's.
+    RingEnds(Option<usize>),
+}
+
 /// What a machine asks of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VhostRequest {
@@ -288,6 +300,19 @@ impl InflightArea {
 }
 
 impl VhostRequest {
+    /// What it means for the requests that are under way.
+    pub fn effect(&self) -> MessageEffect {
+        match self {
+            VhostRequest::SetMemory(_) => MessageEffect::OtherMemory,
+            VhostRequest::ResetOwner => MessageEffect::RingEnds(None),
+            // Linux in user mode stops its rings by nothing but the second, and sets them up anew after it.
+            VhostRequest::StopRing { ring } | VhostRequest::EnableRing { ring, enabled: false } => {
+                MessageEffect::RingEnds(Some(*ring))
+            }
+            _ => MessageEffect::None,
+        }
+    }
+
     /// Reads what follows a head; `descriptors` is how many came with the message.
     pub fn decode(
         request: u32,

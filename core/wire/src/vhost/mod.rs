@@ -11,8 +11,8 @@ pub use blk::{
     BlkHeader, BlkRange, BlkShape, BlkStatus,
 };
 pub use message::{
-    HEADER_BYTES, InflightArea, MemoryRegion, MessageHead, PAYLOAD_BYTES_MAX, RingAddresses,
-    VhostError, VhostRequest, config_changed, config_reply, reply, ring_call,
+    HEADER_BYTES, InflightArea, MemoryRegion, MessageEffect, MessageHead, PAYLOAD_BYTES_MAX,
+    RingAddresses, VhostError, VhostRequest, config_changed, config_reply, reply, ring_call,
 };
 pub use scsi::{
     CONTROL_BYTES, ControlRequest, DeviceResponse, REQUEST_BYTES, RESPONSE_BYTES, ScsiConfig,

@@ -30,7 +30,7 @@ use loadline_wire::nbd::{ConnectionLimits, PAYLOAD_MAX};
 use loadline_wire::request_room::{ROOM_MIN, RangeLimits, part_within, range_room};
 use loadline_wire::vhost::{
     BLK_HEADER_BYTES, BlkCommand, BlkConfig, BlkDisk, BlkHeader, BlkRange, BlkShape, BlkStatus,
-    VhostRequest,
+    MessageEffect,
 };
 
 /// Features of rings: tables of descriptors, and both sides say up to where they want to hear nothing.
@@ -185,16 +185,11 @@ impl Engine {
     }
 
     fn vhost_message(&mut self, face: usize, message: ReceivedMessage) -> Result<(), TalkError> {
-        let stops = match message.request {
-            // Linux in user mode stops its rings by nothing but the second.
-            VhostRequest::StopRing { ring } | VhostRequest::EnableRing { ring, enabled: false } => {
-                self.vhost.faces[face].is_busy(Some(ring))
-            }
-            // Requests under way keep the memory in which they lie, and its files.
-            VhostRequest::ResetOwner | VhostRequest::SetMemory(_) => {
-                self.vhost.faces[face].is_busy(None)
-            }
-            _ => false,
+        // Requests under way keep the memory in which they lie, and its files.
+        let stops = match message.request.effect() {
+            MessageEffect::RingEnds(ring) => self.vhost.faces[face].is_busy(ring),
+            MessageEffect::OtherMemory => self.vhost.faces[face].is_busy(None),
+            MessageEffect::None => false,
         };
         let Some(session) = self.vhost.session(face) else { return Ok(()) };
         if stops {
@@ -276,15 +271,17 @@ impl Engine {
         if self.is_stopping() {
             return Ok(());
         }
+        let shown = self.vhost.session(face).map(|session| session.image);
+        // What others have left behind would come behind what is taken now.
+        if shown.is_some_and(|shown| self.is_left_at(shown)) {
+            return Ok(());
+        }
         let limits = ConnectionLimits::default();
         let mut idle = 0;
         while idle < RINGS {
-            let shown = self.vhost.session(face).map(|session| session.image);
-            // What others have left behind would come behind what is taken now.
-            let is_changed = shown.is_some_and(|shown| self.is_left_at(shown));
             let here = &mut self.vhost.faces[face];
             let is_many = here.requests() >= limits.commands;
-            let (is_old, had_its_turn) = (here.has_old() || is_changed, here.had_its_turn());
+            let (is_old, had_its_turn) = (here.has_old(), here.had_its_turn());
             let Some(session) = here.session.as_mut() else { return Ok(()) };
             let is_full = is_many || self.memory.under_way(session.conn) >= limits.bytes;
             let is_alone = session.waiting.is_some() || session.is_in_parts;
