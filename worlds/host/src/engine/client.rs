@@ -39,15 +39,14 @@ impl Engine {
 
     /// A connection has gone: its commands take no further step, and others wait for what they change.
     pub(super) fn leave_behind(&mut self, conn: ConnId) {
-        self.clients.give_up_steps(conn);
         let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
-        self.clients.leave_behind(is_of);
+        self.clients.leave_behind(is_of, RangeWork::give_up);
     }
 
-    /// The same of the guest of a face.
+    /// The guest of a face has gone, or its driver: its requests go on to their end, and others wait for what they change.
     pub(super) fn leave_guest_behind(&mut self, face: usize) {
         let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Vhost(guest) if guest.is_of(face));
-        self.clients.leave_behind(is_of);
+        self.clients.leave_behind(is_of, |_| ());
     }
 
     /// Whether what is shown is still changed by who has gone: what others do there now could come before that.

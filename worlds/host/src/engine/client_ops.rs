@@ -4,7 +4,6 @@ use super::image_ops::NewOp;
 use super::nbd::NbdCommand;
 use super::range_work::{CommandFailure, HeldRanges, RangeAsk, RangeStep, RangeTurns, RangeWork};
 use super::vhost::VhostCommand;
-use crate::ConnId;
 use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{IssuedOp, SyncEnd};
@@ -205,10 +204,19 @@ impl ClientOps {
         }
     }
 
-    /// A client has gone. Its commands end for nobody, and nothing orders what they change with what others write there: those wait for it.
-    pub(super) fn leave_behind(&mut self, is_of: impl Fn(&Waiter) -> bool) {
-        for (id, command) in self.commands.iter() {
-            if let Some(image) = command.changes.filter(|_| is_of(&command.waiter)) {
+    /// A client has gone. Its commands end for nobody, and nothing orders what they change with what others write there: those wait for it. What
+    /// is carried out in steps goes on, or is given up: whoever comes after it may write there then. The owner of such work is no sign of who
+    /// it was: its number is given again while it lives.
+    pub(super) fn leave_behind(
+        &mut self,
+        is_of: impl Fn(&Waiter) -> bool,
+        steps: fn(&mut RangeWork),
+    ) {
+        let of = self.commands.iter().filter(|(_, command)| is_of(&command.waiter));
+        for id in of.map(|(id, _)| id).collect::<Vec<_>>() {
+            let command = self.commands.at_mut(id);
+            command.work.iter_mut().for_each(steps);
+            if let Some(image) = command.changes {
                 self.left.entry(image).or_default().insert(id);
             }
         }
@@ -227,18 +235,6 @@ impl ClientOps {
     /// The next image that no such command changes any more.
     pub(super) fn next_freed(&mut self) -> Option<ImageId> {
         self.freed.pop()
-    }
-
-    /// A connection has gone: what of its commands has had no step yet is left. Whoever comes after it may write there. The owner of their
-    /// work is no sign of it: its number is given again while they live.
-    pub(super) fn give_up_steps(&mut self, conn: ConnId) {
-        let is_of = |command: &ClientCommand| {
-            matches!(&command.waiter, Waiter::Nbd(nbd) if nbd.is_of(conn)) && command.work.is_some()
-        };
-        let of = self.commands.iter().filter(|(_, command)| is_of(command)).map(|(id, _)| id);
-        for id in of.collect::<Vec<_>>() {
-            self.commands.at_mut(id).work.iter_mut().for_each(RangeWork::give_up);
-        }
     }
 
     /// The node is about to end, and commands that are carried out in steps do not keep it.
