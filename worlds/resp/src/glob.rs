@@ -9,6 +9,9 @@ use crate::refusal::RespRefusal;
 /// wait.
 pub(crate) const PATTERN_BYTES_MAX: usize = 1024;
 
+/// Words of places that the longest pattern has: one place more than there are signs, which is the end.
+const WORDS_MAX: usize = PATTERN_BYTES_MAX / 64 + 1;
+
 /// See [above](self).
 pub(crate) struct Glob {
     /// What all of its texts begin with.
@@ -59,7 +62,8 @@ impl Glob {
     /// Whether a text is one of the pattern's.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         let words = self.stars.len();
-        let mut places = vec![0; words];
+        let mut places = [0; WORDS_MAX];
+        let places = &mut places[..words];
         places[0] = 1;
         for byte in text {
             let takes = &self.takes[usize::from(*byte) * words..][..words];
@@ -195,8 +199,8 @@ mod tests {
         }
     }
 
-    /// A pattern was compared from each place of the text again, and a set was read again for each byte: a pattern of a request's length had all others wait for minutes.
-    /// Nobody waits for the end of this then.
+    /// A pattern was compared from each place of the text again, and a set was read again for each byte: a pattern of a request's length had all others wait for minutes,
+    /// and so would this test.
     #[test]
     fn no_pattern_takes_long() {
         let long = [&b"*["[..], &[b'b'; PATTERN_BYTES_MAX], b"]"].concat();

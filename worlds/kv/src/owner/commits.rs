@@ -138,10 +138,6 @@ pub(super) struct Commits {
     unapplied: BTreeSet<u64>,
     /// Those of them that are durable as promised while one before them is not applied.
     ahead: BTreeSet<u64>,
-    /// Those of them that have read something as transactions, and that the store has not answered.
-    reading: BTreeSet<u64>,
-    /// Those of them that came through before such a one, and are durable as promised: the last commit for whose answer each waits, and its own number.
-    overtaking: BTreeSet<(u64, u64)>,
     /// Answers that wait until those of all commits up to this number have gone.
     held: BTreeMap<u64, Vec<HeldAnswer>>,
     /// Those that wait until all commits up to this number are applied.
@@ -470,9 +466,6 @@ impl Commits {
         for key in &changed {
             self.keys.get_mut(key).expect("it stands in its line").writers.push_back(self.last);
         }
-        if commits.iter().any(|commit| commit.reads.is_some()) {
-            self.reading.insert(self.last);
-        }
         self.unapplied.insert(self.last);
         let promise = commits[0].promise;
         let followers = Vec::new();
@@ -501,49 +494,32 @@ impl Commits {
         self.leave(slot);
     }
 
-    /// The store has answered a commit, so those that came later need not wait for it because of what it has read: it is applied, or never will be.
-    /// Answers its promise.
-    pub(super) fn answered(&mut self, number: u64) -> LogMode {
-        self.reading.remove(&number);
+    /// How durable a commit in flight is to be before its answer.
+    pub(super) fn promise_of(&self, number: u64) -> LogMode {
         self.in_flight.get(&number).expect("it is in flight until its end").promise
     }
 
-    /// What a commit has promised is kept. Answers whether its answer may go. If not, it waits until all before it are applied, and for the answers of those among them
-    /// that have read something, and is among the [`next_through`](Self::next_through) afterwards; it stays its keys' writer, because whoever sees it must see those.
+    /// What a commit has promised is kept. Answers whether its answer may go. If not, it waits until all before it are applied, and is among the
+    /// [`next_through`](Self::next_through) afterwards; it stays its keys' writer, because whoever sees it must see those.
     pub(super) fn may_go(&mut self, number: u64) -> bool {
-        if self.is_ahead(number) {
+        let goes = !self.is_ahead(number);
+        if !goes {
             self.ahead.insert(number);
-            return false;
         }
-        let Some(before) = self.newest_reading_before(number) else { return true };
-        let newest = self.in_flight.get(&number).and_then(|commit| commit.made_from.last());
-        self.overtaking.insert((before.max(newest.copied().unwrap_or(0)), number));
-        false
+        goes
     }
 
     /// The next commit whose answer has waited for others and need not any more.
     pub(super) fn next_through(&mut self) -> Option<u64> {
-        while let Some(number) = self.ahead.first().copied().filter(|it| !self.is_ahead(*it)) {
-            self.ahead.pop_first();
-            if self.may_go(number) {
-                return Some(number);
-            }
-        }
-        let (before, number) = *self.overtaking.first()?;
-        // It waits for earlier ones alone, so the first of all never waits.
-        let (open, _) = self.in_flight.first_key_value().expect("it is in flight itself");
-        if before >= *open {
-            return None;
-        }
-        self.overtaking.pop_first();
-        Some(number)
+        let first = self.ahead.first().copied().filter(|it| !self.is_ahead(*it))?;
+        self.ahead.remove(&first);
+        Some(first)
     }
 
     /// A commit's answer goes: nobody need wait for it any more, and its followers are to be told. One that has failed
     /// without being applied, and was several updates, is tried again, one update after the other.
     pub(super) fn ended(&mut self, number: u64) -> CommitInFlight {
         let mut ended = self.in_flight.remove(&number).expect("a commit in flight ends once");
-        self.reading.remove(&number);
         self.unapplied.remove(&number);
         match ended.slot {
             Some(slot) if ended.commits.len() > 1 => {
@@ -596,11 +572,6 @@ impl Commits {
     /// Whether a commit before this one is not applied.
     fn is_ahead(&self, number: u64) -> bool {
         self.unapplied.first().is_some_and(|first| *first < number)
-    }
-
-    /// Whose answer that of a commit waits for: the newest that has read something and came before.
-    fn newest_reading_before(&self, number: u64) -> Option<u64> {
-        self.reading.range(..number).next_back().copied()
     }
 
     /// An answer waits for that of this commit, if it is on its way.

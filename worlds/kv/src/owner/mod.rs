@@ -489,7 +489,7 @@ impl DbOwner {
     /// The store has answered a commit.
     fn committed(&mut self, number: u64, result: Result<Answer, DbError>) {
         self.counts.commits += u64::from(result.is_ok());
-        let promise = self.commits.answered(number);
+        let promise = self.commits.promise_of(number);
         if result.is_ok() && self.log_mode == LogMode::None && promise == LogMode::Fsync {
             self.submit(Ask::Sync, StoreJob::DurableCommit(number));
         } else {

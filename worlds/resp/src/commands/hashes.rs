@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// Each field that a request named was compared with every field there was: of a request and a hash of some ten thousand each that were billions, on the one thread that
-    /// all wait for. Nobody waits for the end of this then.
+    /// all wait for, and this test would take that long.
     #[test]
     fn a_request_of_many_fields_is_no_walk_over_all_for_each() {
         const COUNT: usize = 60_000;
