@@ -58,10 +58,10 @@ fn a_verdict_counts() {
     let folder = folder.path();
     program::check(folder, "store format data --size 8MiB", 0, "");
     check(folder, "inspect data check", 0, "");
-    // Every page of the second half holds something else, but its superblocks at the end.
+    // Every page from the first quarter on holds something else, but the superblocks at the end.
     let mut bytes = fs::read(folder.join("data")).expect("it was made");
-    let (half, end) = (bytes.len() / 4, bytes.len() - (64 << 10));
-    bytes[half..end].fill(0xa5);
+    let (quarter, end) = (bytes.len() / 4, bytes.len() - (64 << 10));
+    bytes[quarter..end].fill(0xa5);
     fs::write(folder.join("data"), bytes).expect("it is written");
     let heard = loadline(folder, "inspect data check");
     assert_eq!(heard.status.code(), Some(1), "{}", text(&heard.stdout));

@@ -123,10 +123,15 @@ impl BenchFolder {
 
     /// Whether a step was carried out whole, and what all its figures come from is still there.
     pub fn is_finished(&self, workload: &str, depth: u32) -> bool {
+        self.finished_log(workload, depth).is_some()
+    }
+
+    /// What fio said of such a step.
+    pub(crate) fn finished_log(&self, workload: &str, depth: u32) -> Option<String> {
         let step = self.step(workload, depth);
-        let log = fs::read_to_string(step.join(FIO_LOG));
         let has_latencies = fs::metadata(step.join(LAT_LOG)).is_ok_and(|found| found.len() > 0);
-        has_latencies && log.is_ok_and(|text| text.contains(READ_LINE))
+        let log = has_latencies.then(|| fs::read_to_string(step.join(FIO_LOG)).ok())??;
+        log.contains(READ_LINE).then_some(log)
     }
 
     /// Makes a step's folder. It is not finished from now on: what an earlier run has left counts no more.

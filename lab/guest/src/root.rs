@@ -102,14 +102,14 @@ impl GuestRoot {
         let parent = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(parent).map_err(|error| folder(parent, error))?;
         // Of two that want the same root one makes it.
-        let lock = beside(&path, ".lock");
+        let lock = path.with_added_extension("lock");
         let held = File::options().create(true).truncate(false).write(true).open(&lock);
         let held = held.map_err(|error| folder(&lock, error))?;
         flock(&held, FlockOperation::LockExclusive).map_err(|error| folder(&lock, error.into()))?;
         if fs::read_to_string(path.join(STAMP)).is_ok_and(|form| form == FORM) {
             return Ok(GuestRoot { path });
         }
-        let work = beside(&path, ".new");
+        let work = path.with_added_extension("new");
         check_clearable(&path)?;
         clear(&work)?;
         fs::create_dir(&work).map_err(|error| folder(&work, error))?;
@@ -129,13 +129,6 @@ impl GuestRoot {
 
 fn folder(path: &Path, error: io::Error) -> RootError {
     RootError::Folder { path: path.to_owned(), error }
-}
-
-/// `path` with an ending after its whole name, whose own dots say nothing here.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
 }
 
 /// Whether a stamp of any form says that a folder is ours.
@@ -362,5 +355,8 @@ mod tests {
         fs::create_dir(at("made")).unwrap();
         fs::write(at("made").join(STAMP), FORM).unwrap();
         assert_eq!(GuestRoot::at(&at("made"), NOWHERE, &mut |_| ()).unwrap().path(), at("made"));
+        // A shell's completion puts a slash behind a folder's name; what lies beside it then still lies beside it.
+        GuestRoot::at(&at("made/"), NOWHERE, &mut |_| ()).unwrap();
+        assert!(!at("made/.lock").exists());
     }
 }

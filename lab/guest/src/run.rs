@@ -360,7 +360,7 @@ impl BootedGuest {
         loop {
             match self.hear(console) {
                 // One that never stops talking has the same limits as a silent one.
-                Ok(Heard::Nothing | Heard::Something) => {}
+                Ok(Heard::Open) => {}
                 Ok(Heard::TooMuch) => return Over::TooMuch,
                 Ok(Heard::End) => return Over::Closed,
                 Err(error) => return Over::Io(error),
@@ -392,13 +392,13 @@ impl BootedGuest {
             }
         };
         if !ready {
-            return Ok(Heard::Nothing);
+            return Ok(Heard::Open);
         }
         let mut said = [0; 1 << 16];
         Ok(match self.console.read(&mut said)? {
             0 => Heard::End,
             bytes => match console.take(&said[..bytes])? {
-                Ok(()) => Heard::Something,
+                Ok(()) => Heard::Open,
                 Err(TooMuch) => Heard::TooMuch,
             },
         })
@@ -407,8 +407,7 @@ impl BootedGuest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
-    Nothing,
-    Something,
+    Open,
     TooMuch,
     End,
 }

@@ -13,7 +13,7 @@ const PARTS: u64 = 200;
 /// Before it, the line fills and the drive settles for this share of the measured time, and until each of the first transfers has ended: they stood in
 /// no line, and what ends among them waited for less than a full one.
 const RAMP: u64 = 5;
-/// But for no longer than this, after which the kernel gives a command up.
+/// But past that share for no longer than this, after which the kernel gives a command up.
 const RAMP_MAX: Span = Span::from_secs(30);
 
 /// What one measurement found.

@@ -2,9 +2,9 @@
 //! costs the other; whether what was expected and promised came; and what does not hold.
 //!
 //! Nobody is recommended who does not keep what it promises clients, or what is asked of it beside services that have a deadline;
-//! who promises nothing breaks nothing, and it is said. Setups count as alike, so that the other figure decides between them, where repeats
-//! show that they differ by no more than [`MARGIN`], or where each ran once and does. That repeats do not show a difference is another thing,
-//! and is said: there the mean decides.
+//! who promises nothing breaks nothing, and it is said. Setups count as alike, so that the other figure decides between them, where no
+//! difference is shown, and repeats show that it is no more than [`MARGIN`], or each ran once. That repeats show neither is another thing, and is
+//! said: there the mean decides.
 
 use crate::beside::{beside_sentences, is_met};
 use crate::repeats;
@@ -116,10 +116,8 @@ impl<'a> Recommendation<'a> {
             .is_some_and(|(_, chosen)| all.iter().any(|(_, of)| is_better(beside, of, chosen)));
         let open = |(place, chosen): PlacedSetup<'a>| -> Vec<&'a SetupResult> {
             let others = candidates.iter().filter(|(other, _)| *other != place);
-            let is_open = |of: &SetupResult| {
-                !is_better(clients, chosen, of) && !is_alike(clients, chosen, of)
-            };
-            others.map(|(_, of)| *of).filter(|of| is_open(of)).collect()
+            let is_open = |of: &&SetupResult| ranking(clients, chosen, of) == Ranking::Open;
+            others.map(|(_, of)| *of).filter(is_open).collect()
         };
         Some(Recommendation {
             trade,
@@ -200,10 +198,14 @@ impl<'a> Recommendation<'a> {
         let change = 1.0 / (1.0 + of(self.clients)) - 1.0;
         let higher = if change > 0.0 { "higher" } else { "lower" };
         let figure = self.clients;
-        let clients = match (is_better(figure, chosen, next), is_alike(figure, chosen, next)) {
-            (true, _) => format!("whose {} is {} {higher}", figure.name, percent(change.abs())),
-            (_, true) => format!("whose {} is the same within {}", figure.name, percent(MARGIN)),
-            _ => format!("whose {} these repeats do not tell apart", figure.name),
+        let clients = match ranking(figure, chosen, next) {
+            Ranking::Better => {
+                format!("whose {} is {} {higher}", figure.name, percent(change.abs()))
+            }
+            Ranking::Alike => {
+                format!("whose {} is the same within {}", figure.name, percent(MARGIN))
+            }
+            Ranking::Open => format!("whose {} these repeats do not tell apart", figure.name),
         };
         format!(", {beside} {way} than under {}, {clients}", next.name())
     }
@@ -262,7 +264,7 @@ fn best<'a>(of: &[PlacedSetup<'a>], first: &Figure, second: &Figure) -> Option<P
     };
     let (at, top) = by(first, of)?;
     let is_alike = |(place, other): &&PlacedSetup<'_>| {
-        *place == at || !is_better(first, top, other) && is_alike(first, top, other)
+        *place == at || ranking(first, top, other) == Ranking::Alike
     };
     let alike: Vec<PlacedSetup<'_>> = of.iter().filter(is_alike).copied().collect();
     by(second, &alike)
@@ -277,17 +279,30 @@ pub(crate) fn goodness(figure: &Figure, setup: &SetupResult) -> Option<f64> {
     })
 }
 
-/// Whether two setups are shown to differ by no more than [`MARGIN`] of the first: the whole interval of the difference lies within it. Of one run
-/// each the difference does.
-fn is_alike(figure: &Figure, of: &SetupResult, other: &SetupResult) -> bool {
+/// How a setup stands to another in a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ranking {
+    /// It is shown to be better.
+    Better,
+    /// They differ by no more than [`MARGIN`] of the first: the whole interval of the difference lies within it. Of one run each the difference does.
+    Alike,
+    /// Neither is shown.
+    Open,
+}
+
+fn ranking(figure: &Figure, of: &SetupResult, other: &SetupResult) -> Ranking {
+    if is_better(figure, of, other) {
+        return Ranking::Better;
+    }
     let own = of.in_repeats(figure);
-    match compare(&own, &other.in_repeats(figure)) {
+    let is_alike = match compare(&own, &other.in_repeats(figure)) {
         Some(found) => {
             let reach = MARGIN * mean(&own).unwrap_or(0.0).abs();
             found.difference.lies_within(reach)
         }
-        None => !is_better(figure, of, other) && !is_better(figure, other, of),
-    }
+        None => !is_better(figure, other, of),
+    };
+    if is_alike { Ranking::Alike } else { Ranking::Open }
 }
 
 /// Whether a setup is shown to be better than another.

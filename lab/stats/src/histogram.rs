@@ -91,7 +91,7 @@ impl LatencyHistogram {
         let at = found.value_iterated_to();
         let high =
             if passed == self.count() { self.max_ns } else { self.counts.highest_equivalent(at) };
-        Some((self.counts.lowest_equivalent(at).min(self.max_ns), high.min(self.max_ns)))
+        Some((self.counts.lowest_equivalent(at), high))
     }
 }
 

@@ -60,16 +60,13 @@ fn below_at_most(count: u64, share: f64) -> u64 {
         k += 1;
     }
     let all = above + weights_down.iter().rev().sum::<f64>();
+    // From the lowest number on; what lies below it is nothing.
     let mut sum = 0.0;
-    // Of the lowest number on; what lies below it is nothing.
-    for (l, weight) in (lowest..).zip(weights_down.iter().rev()) {
-        sum += weight;
-        if sum > TAIL * all {
-            return l;
-        }
-    }
-    // A likeliest number above all of it: its own weight and those above are more than what may be missed.
-    likeliest + 1
+    let is_missed = |weight: &&f64| {
+        sum += **weight;
+        sum <= TAIL * all
+    };
+    lowest + weights_down.iter().rev().take_while(is_missed).count() as u64
 }
 
 #[cfg(test)]

@@ -154,23 +154,16 @@ impl RunFolder {
     /// Every whole record. A line without its end is not there yet: somebody is writing it, or a kill has cut it short.
     pub fn records(&self) -> Result<Vec<RunRecord>, FolderError> {
         let path = self.path.join("runs.jsonl");
-        let Some(text) = read_if_there(&path)? else { return Ok(Vec::new()) };
-        let whole = whole_lines(&text);
-        let record = |line: &str| {
-            serde_json::from_str(line).map_err(|error| FolderError::Foreign {
-                path: path.clone(),
-                reason: error.to_string(),
-            })
-        };
-        text[..whole].lines().map(record).collect()
+        let text = read_if_there(&path)?.unwrap_or_default();
+        read_records(&path, &text[..whole_lines(&text)])
     }
 
-    /// Takes the records for a writer of their own. What a kill cut short is taken out of them, so that the next one begins on a
-    /// line of its own: of a line whose writer is at work that would leave nothing.
+    /// Takes the records, which it answers as they are then, for a writer of their own. What a kill cut short is taken out of them, so that the
+    /// next one begins on a line of its own: of a line whose writer is at work that would leave nothing.
     ///
     /// # Errors
     /// [`FolderError::Busy`] while somebody else has them.
-    pub(crate) fn claim(&self) -> Result<RecordsClaim, FolderError> {
+    pub(crate) fn claim(&self) -> Result<(RecordsClaim, Vec<RunRecord>), FolderError> {
         let path = self.path.join("runs.jsonl");
         let unwritable = |source| self.unwritable("runs.jsonl", source);
         let options = OpenOptions::new().create(true).read(true).append(true).open(&path);
@@ -184,7 +177,7 @@ impl RunFolder {
         if whole < text.len() {
             file.set_len(whole as u64).map_err(unwritable)?;
         }
-        Ok(RecordsClaim(file))
+        Ok((RecordsClaim(file), read_records(&path, &text[..whole])?))
     }
 
     /// Adds a record; when this returns, it is on disk.
@@ -225,17 +218,28 @@ impl RunFolder {
 #[derive(Debug)]
 pub(crate) struct RecordsClaim(#[expect(dead_code, reason = "it is the lock")] File);
 
+fn read_records(path: &Path, lines: &str) -> Result<Vec<RunRecord>, FolderError> {
+    let record = |line: &str| {
+        serde_json::from_str(line).map_err(|error| FolderError::Foreign {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })
+    };
+    lines.lines().map(record).collect()
+}
+
 /// Bytes up to the last end of a line.
 fn whole_lines(text: &str) -> usize {
     text.rfind('\n').map_or(0, |end| end + 1)
 }
 
-/// Writes a file, whole or not at all: a full disk leaves what was there before. What is no file, as a pipe, is written as it is.
+/// Writes a file, whole or not at all: a full disk leaves what was there before. What is no file, as a pipe, is written as it is, and so is what a link
+/// leads to, which stays one.
 ///
 /// # Errors
 /// The system's, if it could not be written.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
         return fs::write(path, content);
     }
     let draft = path.with_added_extension("draft");
@@ -274,6 +278,18 @@ mod tests {
 
     fn seeds(folder: &RunFolder) -> Vec<u64> {
         folder.records().unwrap().iter().map(|record| record.seed).collect()
+    }
+
+    /// `/dev/stdout` is one, and so may be a name that somebody has given the newest result.
+    #[test]
+    fn what_a_link_leads_to_is_written_and_it_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let (file, link) = (place.path().join("file"), place.path().join("link"));
+        fs::write(&file, "before").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        write_whole(&link, "after").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
     }
 
     /// A kill leaves a part of a line, and the next record must not be written behind it.
@@ -325,7 +341,7 @@ mod tests {
     fn records_have_one_writer() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::at(place.path());
-        let claim = folder.claim().unwrap();
+        let (claim, _) = folder.claim().unwrap();
         let refused = folder.claim().unwrap_err();
         assert!(refused.to_string().contains("is at work in"), "{refused}");
         drop(claim);

@@ -99,9 +99,8 @@ impl Session {
             study.before_runs(facts.jobs)?;
         }
         folder.create()?;
-        let claim = folder.claim()?;
         // Whoever had it until then may have added some.
-        let records = folder.records()?;
+        let (claim, records) = folder.claim()?;
         if lacks_runs {
             // It is of fewer runs than are asked for, and nobody could tell once the manifest asks for more.
             folder.remove_result()?;

@@ -6,14 +6,13 @@ use super::size;
 use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::{Command, SnapshotName, Snapshots};
-use loadline_host::admin::{ClientError, is_nobody};
 use loadline_host::why;
 use loadline_study::write_whole;
 use serde_json::json;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A copy came to nothing: by the node, or by the file.
 enum CopyFailure {
@@ -139,11 +138,8 @@ fn open<'a>(
     question: BlockQuestion<'a>,
 ) -> Result<Export<'a>, Failure> {
     let nobody = || Failure::Environment("the node serves no NBD at a Unix socket".to_owned());
-    let socket = PathBuf::from(node.places()?.nbd.ok_or_else(nobody)?);
+    let socket = node.place(|told| told.nbd)?.ok_or_else(nobody)?;
     Export::open(&socket, &name.to_string(), question).map_err(|error| match error {
-        ExportError::Broken(error) if is_nobody(&error) => {
-            Failure::from(ClientError::NobodyAnswers { socket })
-        }
         ExportError::Broken(error) => {
             Failure::Environment(format!("{}: {}", socket.display(), why(&error)))
         }

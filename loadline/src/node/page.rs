@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::Command;
 use serde_json::Value;
-use std::path::PathBuf;
 
 /// `loadline metrics`
 pub(crate) fn metrics(args: &NodeArgs) -> Result<(), Failure> {
@@ -25,7 +24,7 @@ pub(crate) fn page(args: &PageArgs) -> Result<(), Failure> {
                 .to_owned(),
         )
     };
-    let path = PathBuf::from(args.node.places()?.page.ok_or_else(none)?);
+    let path = args.node.place(|told| told.page)?.ok_or_else(none)?;
     let text =
         std::fs::read_to_string(&path).map_err(|error| Failure::unreadable(&path, &error))?;
     let found: Option<Value> = serde_json::from_str(&text).ok();

@@ -41,12 +41,13 @@ impl NodeArgs {
         self.socket.clone().unwrap_or_else(in_folder)
     }
 
-    /// Where the node is met beside its admin socket, as seen from here.
-    pub(super) fn places(&self) -> Result<NodePlaces, Failure> {
+    /// One of the places at which the node is met beside its admin socket, as seen from here; `None` if it has none.
+    pub(super) fn place(
+        &self,
+        of: impl FnOnce(NodePlaces) -> Option<String>,
+    ) -> Result<Option<PathBuf>, Failure> {
         let told: NodePlaces = self.connect()?.ask(&Command::NodePlaces)?;
-        let admin = self.admin();
-        let seen = |path: String| admin.with_file_name(path).display().to_string();
-        Ok(NodePlaces { nbd: told.nbd.map(seen), page: told.page.map(seen) })
+        Ok(of(told).map(|path| self.admin().with_file_name(path)))
     }
 
     /// Whether it was said which node is meant.

@@ -134,10 +134,9 @@ impl Results {
     ) -> Result<DepthResult, NoFigures> {
         let place = folder.step(workload, depth);
         let figures = of_log(&place.join(LAT_LOG))?;
-        if !folder.is_finished(workload, depth) {
+        let Some(text) = folder.finished_log(workload, depth) else {
             return Err(NoFigures::Unfinished);
-        }
-        let text = fs::read_to_string(place.join(FIO_LOG)).unwrap_or_default();
+        };
         if self.facts.device.is_empty() {
             self.facts = Facts::of_command(text.lines().next().unwrap_or_default());
         }

@@ -57,7 +57,7 @@ pub enum ClientError {
 }
 
 /// Whether a socket of a node could not be reached because no node is there.
-pub fn is_nobody(error: &io::Error) -> bool {
+fn is_nobody(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | ConnectionRefused | NotADirectory)
 }

@@ -13,7 +13,7 @@ mod page;
 mod response;
 mod route;
 
-pub use client::{Client, ClientError, is_nobody};
+pub use client::{Client, ClientError};
 pub use exposition::{Exposition, MetricsForm};
 pub(crate) use exposition::{Label, MetricKind};
 pub use http::{HttpOutbox, HttpRequestId, HttpSession, UNSENT_MAX};
