@@ -470,6 +470,9 @@ pub trait Scheduler<T> {
 
     /// Gives a class new parameters while requests wait. Has no effect on a strict class or on a scheduler that
     /// knows no parameters.
+    ///
+    /// # Panics
+    /// If `class` is not in the class table, where there is one.
     fn set_params(&mut self, now: Time, class: ClassId, params: Params);
 
     /// Every waiting request with its tags, its place and the reason why it is not served at `now`.

@@ -3,8 +3,10 @@
 use loadline_base::{Span, Time};
 use loadline_qos::{
     ClassId, ClientKey, FlowId, Lane, LimitPolicy, LoadlineConfig, MClock, Params, Phase,
-    PublishedConfig, Refusal, Request, Scheduler, Take,
+    PublishedConfig, Refusal, Request, Scheduler, Take, TenantKey,
 };
+use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const START: Time = Time::from_secs(1_000);
 
@@ -88,6 +90,44 @@ fn a_hundred_thousand_classes_and_flows_leave_nothing_behind() {
         let left = scheduler.occupancy();
         let entries = left.reserved + left.weighted + left.limited;
         assert!(left.records == 1 && entries <= 256, "{left:?}");
+    }
+}
+
+/// A class that was closed twice gave its row to two others, which shared one queue from then on; a flow of it, or a tenant, opened it again
+/// behind the back of whoever got the row next.
+#[test]
+fn a_closed_class_is_not_in_the_class_table() {
+    type Call = fn(&mut MClock<u64>, ClassId);
+    let terms = || shared(0.0, 1.0, 0.0);
+    let calls: [(&str, Call); 5] = [
+        ("close_class", |scheduler, class| scheduler.close_class(START, class, &mut Vec::new())),
+        ("flow", |scheduler, class| {
+            scheduler.flow(START, class, ClientKey(0));
+        }),
+        ("set_params", |scheduler, class| {
+            scheduler.set_params(START, class, shared(1.0, 1.0, 0.0));
+        }),
+        ("params", |scheduler, class| {
+            scheduler.params(class);
+        }),
+        ("set_tenant", |scheduler, class| {
+            let (key, terms) = (TenantKey(0), shared(0.0, 1.0, 0.0));
+            let _ = scheduler.set_tenant(START, class, key, terms, NonZeroU32::MIN);
+        }),
+    ];
+    for (call, carry_out) in calls {
+        for (mode, mut scheduler) in both(&[Lane::Shared(terms())]).into_iter().enumerate() {
+            let class = scheduler.add_class(Lane::Shared(terms()));
+            scheduler.flow(START, class, ClientKey(0));
+            scheduler.close_class(START, class, &mut Vec::new());
+            if (call, mode) == ("set_tenant", 1) {
+                // The published mode has none, whatever the class.
+                continue;
+            }
+            let ended = catch_unwind(AssertUnwindSafe(|| carry_out(&mut scheduler, class)));
+            let told = ended.expect_err(call).downcast::<String>().expect("it says why");
+            assert!(told.ends_with("is not in the class table"), "{call}: {told}");
+        }
     }
 }
 

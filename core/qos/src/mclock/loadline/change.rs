@@ -121,19 +121,19 @@ impl<T> Loadline<T> {
         class: ClassId,
         removed: &mut Vec<T>,
     ) {
-        let flows = match Inside::decode(self.classes.inside(class.get())) {
-            Inside::Nobody => Vec::new(),
+        let row = self.row_of(class);
+        let flows = match Inside::decode(self.classes.inside(row)) {
+            Inside::Nobody | Inside::Closed => Vec::new(),
             Inside::One(flow) => vec![flow],
             Inside::Turns(turns) => self.turns[turns as usize].flows().collect(),
             Inside::Tenants(at) => self.tenants[at as usize].flows(None),
         };
         flows.into_iter().for_each(|flow| self.close(now, flow, removed));
-        if let Inside::Tenants(at) = Inside::decode(self.classes.inside(class.get())) {
-            self.sleep(class.get(), None);
+        if let Inside::Tenants(at) = Inside::decode(self.classes.inside(row)) {
+            self.sleep(row, None);
             self.tenants_free.push(at);
-            self.classes.set_inside(class.get(), Inside::Nobody);
         }
-        self.classes.remove(class.get());
+        self.classes.remove(row);
     }
 
     /// Brings a party in line with its parameters and what waits, and its class with it.

@@ -72,7 +72,7 @@ impl<T> Loadline<T> {
     /// The client whose request goes when the class does.
     fn head_flow(&self, class: u32, now: Time) -> Option<u32> {
         match Inside::decode(self.classes.inside(class)) {
-            Inside::Nobody => None,
+            Inside::Nobody | Inside::Closed => None,
             Inside::One(flow) => Some(flow),
             Inside::Turns(turns) => Some(self.turns[turns as usize].flow_in_turn()),
             Inside::Tenants(at) => {

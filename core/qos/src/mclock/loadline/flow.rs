@@ -109,6 +109,8 @@ impl IndexMut<u32> for Flows {
 /// What stands inside a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inside {
+    /// The party is none: its row is free.
+    Closed,
     Nobody,
     /// One client, by its flow.
     One(u32),
@@ -123,10 +125,12 @@ const TENANTS: u32 = 1 << 31;
 
 impl Inside {
     const NOBODY: u32 = u32::MAX;
+    const CLOSED: u32 = u32::MAX - 1;
 
     pub(super) fn decode(word: u32) -> Inside {
         match word {
             Inside::NOBODY => Inside::Nobody,
+            Inside::CLOSED => Inside::Closed,
             word if word & TENANTS != 0 => Inside::Tenants(word & !TENANTS),
             word if word & TURNS != 0 => Inside::Turns(word & !TURNS),
             word => Inside::One(word),
@@ -136,6 +140,7 @@ impl Inside {
     pub(super) fn encode(self) -> u32 {
         match self {
             Inside::Nobody => Inside::NOBODY,
+            Inside::Closed => Inside::CLOSED,
             Inside::One(flow) => flow,
             Inside::Turns(turns) => turns | TURNS,
             Inside::Tenants(tenants) => tenants | TENANTS,

@@ -172,6 +172,7 @@ impl Level {
     /// Takes a party out in which nothing waits.
     pub(super) fn remove(&mut self, index: u32) {
         debug_assert!(!self.line(index).is_busy());
+        self.set_inside(index, Inside::Closed);
         self.free.push_back(index);
         self.catch_up();
         self.sweep();
@@ -190,6 +191,12 @@ impl Level {
     #[inline(always)]
     pub(super) fn line_mut(&mut self, index: u32) -> &mut Line {
         &mut self.lines[index as usize]
+    }
+
+    /// Whether a party has this row.
+    pub(super) fn is_open(&self, index: u32) -> bool {
+        let terms = self.terms.get(index as usize);
+        terms.is_some_and(|terms| Inside::decode(terms.inside) != Inside::Closed)
     }
 
     #[inline]

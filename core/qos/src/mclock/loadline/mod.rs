@@ -102,8 +102,14 @@ impl<T> Loadline<T> {
         ClassId::new(self.classes.add(params, Inside::Nobody))
     }
 
+    /// The row of a class, which has to be one.
+    fn row_of(&self, class: ClassId) -> u32 {
+        assert!(self.classes.is_open(class.get()), "{class} is not in the class table");
+        class.get()
+    }
+
     pub(super) fn params(&self, class: ClassId) -> Option<Params> {
-        self.classes.params(class.get())
+        self.classes.params(self.row_of(class))
     }
 
     pub(super) fn occupancy(&self) -> Occupancy {
@@ -145,8 +151,8 @@ impl<T> Loadline<T> {
                     self.list(index);
                     Inside::Turns(turns)
                 }
-                Inside::Tenants(_) => {
-                    unreachable!("a client stands in a tenant where there are any")
+                Inside::Tenants(_) | Inside::Closed => {
+                    unreachable!("a client stands in a party, and in a tenant where there are any")
                 }
             };
         let party = self.party(class, tenant);
@@ -486,13 +492,13 @@ fn taken<T>(class: u32, left: Departed<T>, phase: Phase) -> Taken<T> {
 impl<T> Scheduler<T> for Loadline<T> {
     fn flow(&mut self, now: Time, class: ClassId, client: ClientKey) -> FlowId {
         let _ = now;
-        assert!((class.get() as usize) < self.classes.len(), "{class} is not in the class table");
-        let index = match Inside::decode(self.classes.inside(class.get())) {
+        let row = self.row_of(class);
+        let index = match Inside::decode(self.classes.inside(row)) {
             Inside::One(flow) if self.flows.client(flow) == client => flow,
             Inside::Tenants(_) => return self.rest_flow(class, client),
             _ => match self.directory.find(class, client) {
                 Some(flow) => return flow,
-                None => self.open_flow(class.get(), NONE, client),
+                None => self.open_flow(row, NONE, client),
             },
         };
         self.flows.handle(index)
@@ -543,7 +549,7 @@ impl<T> Scheduler<T> for Loadline<T> {
     }
 
     fn set_params(&mut self, now: Time, class: ClassId, params: Params) {
-        self.change_params(now, class.get(), params);
+        self.change_params(now, self.row_of(class), params);
     }
 
     fn waiting(&self, now: Time) -> Vec<Waiting> {

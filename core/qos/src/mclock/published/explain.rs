@@ -52,7 +52,7 @@ impl<T> Published<T> {
         let (now, tag) = (Tick::from_time(now), record.reservation.get());
         let held = !record.flags.ready && record.limit.get() > now;
         let class = record.class;
-        let policy = self.classes[class].as_ref()?.params.limit_policy();
+        let policy = self.classes[class].rates()?.params.limit_policy();
         let proportion = record.effective_proportion();
         let by_weight = proportion.filter(|_| held).map(|tag| (0, tag));
         let early = record.flags.has_reservation.then(|| (1, tag.key() as i128));

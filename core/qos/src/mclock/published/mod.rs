@@ -33,12 +33,20 @@ struct FreeRows {
     flows: Vec<FlowId>,
 }
 
+/// A row of the class table.
+#[derive(Clone, Copy, Debug)]
+enum ClassRow {
+    /// No class has it.
+    Closed,
+    Strict,
+    Shared(TagRates),
+}
+
 /// The scheduler; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Published<T> {
     config: PublishedConfig,
-    /// `None` for a strict class.
-    classes: IdVec<ClassId, Option<TagRates>>,
+    classes: IdVec<ClassId, ClassRow>,
     records: IdVec<FlowId, ClientRecord>,
     directory: Directory,
     requests: Requests<T>,
@@ -95,24 +103,31 @@ impl<T> Published<T> {
     pub(super) fn add_class(&mut self, lane: Lane) -> ClassId {
         match self.free.classes.pop() {
             Some(class) => {
-                self.classes[class] = rates_of(lane);
+                self.classes[class] = ClassRow::of(lane);
                 class
             }
-            None => self.classes.push(rates_of(lane)),
+            None => self.classes.push(ClassRow::of(lane)),
         }
     }
 
     /// Takes a class out of the table with its records and what waits of them.
     pub(super) fn close_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
+        self.assert_open(class);
         for flow in self.directory.of_class(class) {
             self.close_flow(now, flow, removed);
         }
-        self.classes[class] = None;
+        self.classes[class] = ClassRow::Closed;
         self.free.classes.push(class);
     }
 
+    fn assert_open(&self, class: ClassId) {
+        let is_open = !matches!(self.classes.get(class), None | Some(ClassRow::Closed));
+        assert!(is_open, "{class} is not in the class table");
+    }
+
     pub(super) fn params(&self, class: ClassId) -> Option<Params> {
-        self.classes[class].as_ref().map(|rates| rates.params)
+        self.assert_open(class);
+        self.classes[class].rates().map(|rates| rates.params)
     }
 
     pub(super) fn occupancy(&self) -> Occupancy {
@@ -142,7 +157,7 @@ impl<T> Published<T> {
     }
 
     fn is_immediate(&self, class: ClassId) -> bool {
-        self.classes[class].is_none()
+        self.classes[class].rates().is_none()
     }
 
     fn goes_beside(&self, class: ClassId, priority: u32) -> bool {
@@ -155,10 +170,8 @@ impl<T> Published<T> {
     /// order, the delayed tag of the same request comes out equal.
     fn admit(&mut self, now: Time, request: &Request<T>) -> Result<(), Refusal> {
         let record = &mut self.records[request.flow];
-        let Some(rates) = self.classes[record.class].as_ref().filter(|rates| rates.rejects())
-        else {
-            return Ok(());
-        };
+        let rates = self.classes[record.class].rates().filter(|rates| rates.rejects());
+        let Some(rates) = rates else { return Ok(()) };
         let charge = u64::from(RequestCharge::new(request.cost, request.distributed).cost);
         let arrival = Tick::from_time(now);
         let tag = record.admitted.get().after(rates.limit.ticks(charge)).max(arrival);
@@ -176,7 +189,7 @@ impl<T> Published<T> {
             self.enter_ledgers(flow);
             return self.leave_heaps(flow);
         };
-        let rates = self.classes[record.class].as_ref().expect("a strict class has no records");
+        let rates = self.classes[record.class].rates().expect("a strict class has no records");
         record.tag(head.arrival, head.charge, rates, self.config.anticipation);
         record.flags.ready = !record.flags.has_limit || record.limit.get() <= Tick::from_time(now);
         self.enter_ledgers(flow);
@@ -242,16 +255,26 @@ impl<T> Published<T> {
     }
 }
 
-fn rates_of(lane: Lane) -> Option<TagRates> {
-    match lane {
-        Lane::Strict => None,
-        Lane::Shared(params) => Some(TagRates::new(params)),
+impl ClassRow {
+    fn of(lane: Lane) -> ClassRow {
+        match lane {
+            Lane::Strict => ClassRow::Strict,
+            Lane::Shared(params) => ClassRow::Shared(TagRates::new(params)),
+        }
+    }
+
+    #[inline]
+    fn rates(&self) -> Option<&TagRates> {
+        match self {
+            ClassRow::Shared(rates) => Some(rates),
+            ClassRow::Strict | ClassRow::Closed => None,
+        }
     }
 }
 
 impl<T> Scheduler<T> for Published<T> {
     fn flow(&mut self, _now: Time, class: ClassId, client: ClientKey) -> FlowId {
-        assert!(usize::from(class) < self.classes.len(), "{class} is not in the class table");
+        self.assert_open(class);
         if let Some(flow) = self.directory.find(class, client) {
             return flow;
         }
@@ -344,7 +367,8 @@ impl<T> Scheduler<T> for Published<T> {
 
     /// The new parameters count from the next tag on; tags that are assigned stay.
     fn set_params(&mut self, _now: Time, class: ClassId, params: Params) {
-        if let Some(rates) = &mut self.classes[class] {
+        self.assert_open(class);
+        if let ClassRow::Shared(rates) = &mut self.classes[class] {
             *rates = TagRates::new(params);
         }
     }

@@ -78,7 +78,7 @@ impl<T> Published<T> {
     /// wait for a tag: the mode is in no published use.
     fn over_limit(&self) -> Option<RecordChoice> {
         let allows = |flow: FlowId| {
-            let rates = self.classes[self.records[flow].class].as_ref();
+            let rates = self.classes[self.records[flow].class].rates();
             rates.is_some_and(|rates| rates.params.limit_policy() == LimitPolicy::WorkConserving)
         };
         let flow_of = |entry: Packed| FlowId::new(entry.index());
@@ -117,7 +117,7 @@ impl<T> Published<T> {
     /// Work done by weight does not consume the reservation.
     fn compensate(&mut self, flow: FlowId, charge: u64) {
         let record = &mut self.records[flow];
-        let Some(rates) = &self.classes[record.class] else { return };
+        let Some(rates) = self.classes[record.class].rates() else { return };
         if !rates.reservation.exists() {
             return;
         }
