@@ -71,6 +71,13 @@ struct Client {
 }
 
 impl Server {
+    /// With one client in each class, requests of cost 1 and fixed service times.
+    fn plain(classes: &[Params], capacity: f64) -> Server {
+        let mut server = Server::new(classes, 1, capacity, 1);
+        (server.jitter, server.costs) = (0.0, vec![1..=1; classes.len()]);
+        server
+    }
+
     fn new(classes: &[Params], clients_of_each: usize, capacity: f64, seed: u64) -> Server {
         let lanes: Vec<Lane> = classes.iter().map(|class| Lane::Shared(*class)).collect();
         let mut scheduler = MClock::loadline(LoadlineConfig::default(), &lanes);
@@ -92,6 +99,11 @@ impl Server {
         let cost = least + self.rng.below(u64::from(most - least) + 1) as u32;
         let request = Request::new(flow, cost, ());
         self.scheduler.enqueue(self.now, request).unwrap();
+    }
+
+    /// A class of this place in the table has other parameters from now on.
+    fn set(&mut self, class: usize, params: Params) {
+        self.scheduler.set_params(self.now, ClassId::from(class), params);
     }
 
     /// Clients of these classes come, the others go when what they have waiting was served.
@@ -334,8 +346,7 @@ fn a_reservation_above_the_fair_share_is_the_floor() {
 #[test]
 fn service_beyond_the_share_is_no_debt() {
     let classes = params(&[(900.0, 1.0, 0.0), (0.0, 1.0, 0.0)]);
-    let mut server = Server::new(&classes, 1, 1_000.0, 1);
-    (server.jitter, server.costs) = (0.0, vec![1..=1; 2]);
+    let mut server = Server::plain(&classes, 1_000.0);
     server.here(&[true, true]);
     server.serve(100_000);
     server.capacity = 3_000.0;
@@ -349,8 +360,7 @@ fn service_beyond_the_share_is_no_debt() {
 #[test]
 fn what_could_not_be_met_is_written_off() {
     let classes = params(&[(900.0, 1.0, 0.0), (0.0, 1.0, 0.0)]);
-    let mut server = Server::new(&classes, 1, 450.0, 1);
-    (server.jitter, server.costs) = (0.0, vec![1..=1; 2]);
+    let mut server = Server::plain(&classes, 450.0);
     server.here(&[true, true]);
     // 1,000 s at half of what is reserved.
     server.serve(450_000);
@@ -372,4 +382,16 @@ fn small_requests_by_reservation_get_no_more_beside_large_ones() {
     let three = [(600.0, 1.0, 0.0), (0.0, 2.0, 0.0), (0.0, 1.0, 0.0)];
     check_costs(&three, &[100, 1, 100], 1_000.0, &[600.0, 266.7, 133.3]);
     check_costs(&three, &[1, 100, 100], 1_000.0, &[600.0, 266.7, 133.3]);
+}
+
+/// A class that got a reservation while it had a backlog was owed that for all the time before, and as much was written off for everybody.
+#[test]
+fn a_reservation_that_begins_leaves_others_theirs() {
+    let mut server = Server::plain(&params(&[(500.0, 0.0, 0.0), (0.0, 1.0, 0.0)]), 1_000.0);
+    server.here(&[true, true]);
+    server.serve(1_000);
+    server.set(1, Params::new(100.0, 1.0, 0.0).unwrap());
+    server.serve(10_000);
+    let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
+    assert!(is_near(served[0] as f64, 5_000.0, 0.0), "{served:?}");
 }

@@ -33,8 +33,18 @@ fn add(scheduler: &mut MClock<u64>, now: Time, flow: FlowId, count: usize) {
 /// Services of each flow in `seconds` on a server of this many a second, each flow always with requests waiting.
 fn serve(scheduler: &mut MClock<u64>, flows: &[FlowId], capacity: u64, seconds: u64) -> Vec<u64> {
     flows.iter().for_each(|flow| add(scheduler, START, *flow, 4));
-    let (mut now, mut served) = (START, vec![0; flows.len()]);
-    while now < START + Span::from_secs(seconds) {
+    serve_on(scheduler, flows, capacity, (0, seconds))
+}
+
+/// The same from one second on to another one, of flows that have requests waiting.
+fn serve_on(
+    scheduler: &mut MClock<u64>,
+    flows: &[FlowId],
+    capacity: u64,
+    (from, to): (u64, u64),
+) -> Vec<u64> {
+    let (mut now, mut served) = (START + Span::from_secs(from), vec![0; flows.len()]);
+    while now < START + Span::from_secs(to) {
         match scheduler.take(now) {
             Take::Ready(taken) => {
                 let at = flows.iter().position(|flow| *flow == taken.flow).unwrap();
@@ -140,6 +150,34 @@ fn what_is_saved_of_a_reservation_is_due_at_once() {
     due_at_once(0);
     due_at_once(1);
     due_at_once(3);
+}
+
+/// A tenant that had never had a reservation, or for long, or a tiny one, and was busy when it got one, was owed that for all the time before:
+/// its first request was the most overdue of all, and 26 days of reservations were written off for everybody.
+#[test]
+fn a_reservation_that_begins_under_backlog_leaves_others_theirs() {
+    for before in [0.0, 0.01] {
+        let mut scheduler = scheduler(&[params(1_000.0, 1.0, 0.0)]);
+        let flows = [
+            tenant(&mut scheduler, 1, params(500.0, 1.0, 0.0)),
+            tenant(&mut scheduler, 2, params(before, 99.0, 0.0)),
+        ];
+        let first = serve(&mut scheduler, &flows, 1_000, 50);
+        check(&first, &[25_000, 25_000]);
+        let then = START + Span::from_secs(50);
+        scheduler
+            .set_tenant(then, CLASS, TenantKey(2), params(100.0, 99.0, 0.0), HERE)
+            .expect("there is enough");
+        check(&serve_on(&mut scheduler, &flows, 1_000, (50, 60)), &[5_000, 5_000]);
+        // And away, and back later.
+        for (from, reservation) in [(60, 0.0), (160, 100.0)] {
+            let then = START + Span::from_secs(from);
+            let terms = params(reservation, 99.0, 0.0);
+            scheduler.set_tenant(then, CLASS, TenantKey(2), terms, HERE).expect("there is enough");
+            let served = serve_on(&mut scheduler, &flows, 1_000, (from, from + 100));
+            check(&served, &[50_000, 50_000]);
+        }
+    }
 }
 
 #[test]

@@ -15,7 +15,8 @@ impl<T> Loadline<T> {
         if self.classes.line(class).is_strict() {
             return;
         }
-        self.classes.set_terms(class, params);
+        let tick = self.classes.tick(now);
+        self.classes.set_terms(tick, class, params);
         self.refresh(now, class, NONE);
     }
 

@@ -9,7 +9,7 @@ use super::flow::Inside;
 use super::line::{Line, after};
 use super::lineup::{ABSENT, Lineup};
 use super::race::Race;
-use super::rate::{FRACTION_BITS, PAST, TickRate, power_of_two};
+use super::rate::{FAR, FRACTION_BITS, PAST, TickRate, power_of_two};
 use super::tournament::{KeyedIndex, Tournament};
 use crate::Params;
 use crate::mclock::requests::RequestCharge;
@@ -164,7 +164,7 @@ impl Level {
         };
         self.set_inside(index, inside);
         if let Some(params) = params {
-            self.set_terms(index, params);
+            self.give_terms(index, params);
         }
         index
     }
@@ -245,7 +245,21 @@ impl Level {
     }
 
     /// Changes what a party is worth. The caller tells of the head again ([`Level::changed`]).
-    pub(super) fn set_terms(&mut self, index: u32, params: Params) {
+    pub(super) fn set_terms(&mut self, now: u64, index: u32, params: Params) {
+        let line = self.line(index);
+        let was_due = if line.has_reservation() { line.reservation_tag::<false>() } else { FAR };
+        self.give_terms(index, params);
+        let Level { lines, time, .. } = self;
+        let line = &mut lines[index as usize];
+        if line.is_busy() && line.has_reservation() {
+            // A reservation that begins, or grows, makes the head due no earlier than now, or than it was before: nothing is owed of it for
+            // the time when there was none, and who waits for his own would pay for that.
+            let due = was_due.min(time.due(now));
+            line.wake_reservation(due, time.saved, line.reserved_cost);
+        }
+    }
+
+    fn give_terms(&mut self, index: u32, params: Params) {
         let limit = params.limit().unwrap_or(0.0);
         let terms = &mut self.terms[index as usize];
         (terms.reservation, terms.weight, terms.limit) =

@@ -103,8 +103,8 @@ impl<T> Loadline<T> {
                 known.reserved = wanted;
                 let tenant = known.row;
                 let head = self.requests.head_charge(tenants.level.line(tenant).fifo);
-                tenants.level.set_terms(tenant, params);
                 let tick = tenants.level.tick(now);
+                tenants.level.set_terms(tick, tenant, params);
                 tenants.level.changed(tick, tenant, head);
                 self.refresh_divided(now, class.get());
             }
