@@ -395,3 +395,20 @@ fn a_reservation_that_begins_leaves_others_theirs() {
     let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
     assert!(is_near(served[0] as f64, 5_000.0, 0.0), "{served:?}");
 }
+
+/// While nothing is taken nothing was written off, and who came late in a pause was reckoned from a time that was then taken back: he had no
+/// reservation for as long as the pause had been.
+#[test]
+fn who_comes_late_in_a_pause_has_a_reservation_after_it() {
+    let classes = params(&[(100.0, 1.0, 0.0), (100.0, 1.0, 0.0), (0.0, 100.0, 0.0)]);
+    let mut server = Server::plain(&classes, 300.0);
+    server.here(&[true, false, true]);
+    server.serve(300);
+    server.now += Span::from_secs(9);
+    server.here(&[true, true, true]);
+    server.now += Span::from_secs(1);
+    // Five seconds.
+    server.serve(1_500);
+    let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
+    assert!(is_near(served[1] as f64, 500.0, 5.0), "{served:?}");
+}

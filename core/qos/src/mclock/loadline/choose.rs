@@ -159,7 +159,7 @@ impl Level {
 
     /// The party whose reservation is due first, if one is due in reservation time.
     #[inline(always)]
-    fn due_reservation(&mut self, now: u64) -> Option<(u32, u64)> {
+    pub(super) fn due_reservation(&mut self, now: u64) -> Option<(u32, u64)> {
         loop {
             let top = self.reserved.first();
             if top.key() > now {

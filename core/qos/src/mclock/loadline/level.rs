@@ -248,13 +248,14 @@ impl Level {
     pub(super) fn set_terms(&mut self, now: u64, index: u32, params: Params) {
         let line = self.line(index);
         let was_due = if line.has_reservation() { line.reservation_tag::<false>() } else { FAR };
+        let reservation_now = self.reservation_time(now);
         self.give_terms(index, params);
         let Level { lines, time, .. } = self;
         let line = &mut lines[index as usize];
         if line.is_busy() && line.has_reservation() {
             // A reservation that begins, or grows, makes the head due no earlier than now, or than it was before: nothing is owed of it for
             // the time when there was none, and who waits for his own would pay for that.
-            let due = was_due.min(time.due(now));
+            let due = was_due.min(reservation_now);
             line.wake_reservation(due, time.saved, line.reserved_cost);
         }
     }
@@ -333,11 +334,30 @@ impl Level {
         line.start.max(self.race.virtual_time().saturating_sub(line.slack_of_weight::<false>()))
     }
 
+    /// Reservation time, from which a claim begins now. While nothing is taken nothing is written off: that is made up for first, or a claim
+    /// that began late in a pause would be due only when it has passed once more.
+    #[inline(always)]
+    fn reservation_time(&mut self, now: u64) -> u64 {
+        let time = self.time.due(now);
+        if self.reserved.first().key() < time.saturating_sub(OWED_TICKS) {
+            return self.reservation_time_after_pause(now);
+        }
+        time
+    }
+
+    #[cold]
+    fn reservation_time_after_pause(&mut self, now: u64) -> u64 {
+        if let Some((index, tag)) = self.due_reservation(self.time.due(now)) {
+            self.time.write_off(now, &self.lines[index as usize], tag);
+        }
+        self.time.due(now)
+    }
+
     /// A party in which nothing waited has a head.
     #[inline(always)]
     pub(super) fn wakes(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
-        let reservation_now = self.time.due(now);
+        let reservation_now = self.reservation_time(now);
         let Level { lines, terms, limited_keys, reserved, weighted, race, time, bursts, .. } = self;
         // One look at the line for all of it.
         let line = &mut lines[index as usize];
