@@ -4,7 +4,8 @@
 use core::ops::RangeInclusive;
 use loadline_base::{Rng, Span, Time};
 use loadline_qos::{
-    ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, Request, Scheduler, Take,
+    ClassId, ClientKey, FlowId, Lane, LimitPolicy, LoadlineConfig, MClock, Params, Request,
+    Scheduler, Take,
 };
 
 const START: Time = Time::from_secs(1_000);
@@ -411,4 +412,41 @@ fn who_comes_late_in_a_pause_has_a_reservation_after_it() {
     server.serve(1_500);
     let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
     assert!(is_near(served[1] as f64, 500.0, 5.0), "{served:?}");
+}
+
+/// A class that uses what nobody else wants has its place among such by its reservation, and by its weight once it has one: it took the one for
+/// the other, and waited, or had others wait, until these had come as far.
+#[test]
+fn a_weight_that_begins_or_ends_counts_from_then_on() {
+    let conserving =
+        |w| Params::new(100.0, w, 0.0).unwrap().with_limit_policy(LimitPolicy::WorkConserving);
+    // The heaviest weight makes the unit, small or large beside that of the reservation; its class never comes.
+    for (before, after, heaviest) in [(0.0, 1.0, 1.0), (1.0, 0.0, 1e6)] {
+        let heavy = Params::new(0.0, heaviest, 0.0).unwrap();
+        let mut server = Server::plain(&[conserving(before), conserving(after), heavy], 2_000.0);
+        server.here(&[true, false, false]);
+        server.serve(20_000);
+        server.here(&[true, true, false]);
+        server.set(0, conserving(after));
+        server.serve(20_000);
+        let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
+        assert!(is_near(served[0] as f64, 10_000.0, 0.0), "{before} to {after}: {served:?}");
+    }
+}
+
+/// A class that lost its weight kept its place among those that have one. If its next request cost something else it went by weight, for nothing,
+/// and everybody else starved.
+#[test]
+fn who_has_no_weight_any_more_goes_by_reservation_alone() {
+    let classes = params(&[(0.0, 100.0, 0.0), (100.0, 1.0, 0.0)]);
+    let mut server = Server::plain(&classes, 1_000.0);
+    server.costs[1] = 1..=2;
+    server.here(&[true, true]);
+    // Its place by weight is hundreds of the other's services ahead.
+    server.serve(200);
+    server.set(1, Params::new(100.0, 0.0, 0.0).unwrap());
+    let from = server.now;
+    server.serve(10_000);
+    let rates = server.rates(2, from);
+    assert!((rates[1] - 100.0).abs() <= 2.0, "{rates:?}");
 }

@@ -219,7 +219,7 @@ impl Level {
     fn least_weighted(&mut self, now: u64) -> Option<u32> {
         while let Some(top) = self.weighted.peek() {
             let line = &mut self.lines[top.index() as usize];
-            if !line.is_busy() || !line.has_weight() {
+            if !line.is_busy() {
                 line.set_in_weighted(false);
                 self.race.leave(line);
                 self.weighted.pop();

@@ -248,6 +248,7 @@ impl Level {
     pub(super) fn set_terms(&mut self, now: u64, index: u32, params: Params) {
         let line = self.line(index);
         let was_due = if line.has_reservation() { line.reservation_tag::<false>() } else { FAR };
+        let had_weight = line.has_weight();
         let reservation_now = self.reservation_time(now);
         self.give_terms(index, params);
         let Level { lines, time, .. } = self;
@@ -258,6 +259,19 @@ impl Level {
             let due = was_due.min(reservation_now);
             line.wake_reservation(due, time.saved, line.reserved_cost);
         }
+        if line.has_weight() != had_weight {
+            self.begin_in_other_unit(index);
+        }
+    }
+
+    /// A party has a weight from now on, or none any more: its start tag, which is counted in units of the weight or in those of the
+    /// reservation, begins at the least of those that it is among from now on.
+    fn begin_in_other_unit(&mut self, index: u32) {
+        let virtual_time = self.race.virtual_time();
+        let line = &mut self.lines[index as usize];
+        line.start = if line.has_weight() { virtual_time } else { self.time.spare };
+        line.set_in_weighted(false);
+        self.rebuild_by_start(virtual_time);
     }
 
     fn give_terms(&mut self, index: u32, params: Params) {
@@ -412,7 +426,7 @@ impl Level {
     fn catch_up(&mut self) {
         while let Some(top) = self.weighted.peek() {
             let line = &mut self.lines[top.index() as usize];
-            if !line.is_busy() || !line.has_weight() {
+            if !line.is_busy() {
                 line.set_in_weighted(false);
                 self.race.leave(line);
                 self.weighted.pop();

@@ -51,14 +51,18 @@ impl Level {
         self.rebuild_by_start(0);
     }
 
-    /// After virtual time was set, and start tags changed beneath their entries.
-    fn rebuild_by_start(&mut self, virtual_time: u64) {
+    /// After virtual time was set, or start tags changed beneath their entries, or parties left the queues.
+    pub(super) fn rebuild_by_start(&mut self, virtual_time: u64) {
         let Level { lines, weighted, spare, race, .. } = self;
         race.recount(virtual_time, lines);
         weighted.rebuild(|entry| {
-            Some(KeyedIndex::new(lines[entry.index() as usize].start, entry.index()))
+            let line = &lines[entry.index() as usize];
+            line.in_weighted().then(|| KeyedIndex::new(line.start, entry.index()))
         });
-        spare.rebuild(|entry| Some(spare_entry(&lines[entry.index() as usize], entry.index())));
+        spare.rebuild(|entry| {
+            let line = &lines[entry.index() as usize];
+            line.in_spare().then(|| spare_entry(line, entry.index()))
+        });
     }
 
     /// Virtual time is counted in units of the heaviest weight: one that is heavier than all before sets it back.
