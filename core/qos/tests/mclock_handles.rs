@@ -131,6 +131,33 @@ fn a_closed_class_is_not_in_the_class_table() {
     }
 }
 
+/// Rows of closed classes that had used what nobody else wanted were never used again while another class had work: nobody came to their
+/// entries among those who wait for that.
+#[test]
+fn closed_classes_that_ran_on_the_rest_leave_nothing_behind() {
+    let lanes = [Lane::Shared(shared(0.0, 1.0, 0.0))];
+    let mut scheduler = MClock::loadline(LoadlineConfig::default(), &lanes);
+    let stays = scheduler.flow(START, ClassId::new(0), ClientKey(0));
+    scheduler.enqueue(START, Request::new(stays, 1, 0)).unwrap();
+    let mut classes_most = 0;
+    for key in 0..10_000 {
+        let now = START + Span::from_micros(key);
+        // By its limit, or by its reservation alone.
+        let terms = if key % 2 == 0 { shared(0.0, 1.0, 1.0) } else { shared(1.0, 0.0, 0.0) };
+        let conserving = terms.with_limit_policy(LimitPolicy::WorkConserving);
+        let class = scheduler.add_class(Lane::Shared(conserving));
+        let flow = scheduler.flow(now, class, ClientKey(key));
+        scheduler.enqueue(now, Request::new(stays, 1, key)).unwrap();
+        (0..2).for_each(|_| scheduler.enqueue(now, Request::new(flow, 1, key)).unwrap());
+        (0..2).for_each(|_| assert!(matches!(scheduler.take(now), Take::Ready(_))));
+        scheduler.close_class(now, class, &mut Vec::new());
+        classes_most = class.get().max(classes_most);
+    }
+    assert!(classes_most <= 200, "{classes_most}");
+    let left = scheduler.occupancy();
+    assert!(left.records == 1 && left.reserved + left.weighted + left.limited <= 600, "{left:?}");
+}
+
 /// A class with a reservation and no weight never ran on what nobody else wanted, whatever its policy.
 #[test]
 fn work_conserving_holds_without_weight() {

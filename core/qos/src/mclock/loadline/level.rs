@@ -176,11 +176,28 @@ impl Level {
         self.free.push_back(index);
         self.catch_up();
         self.sweep();
+        if 2 * self.free.len() > self.lines.len() + 64 && !self.is_clean(self.free[0]) {
+            self.clean_free();
+        }
     }
 
     /// Whether no entry by start tag is left of a removed party: those must not come later than the next party's.
     fn is_clean(&self, index: u32) -> bool {
         !self.line(index).in_weighted() && !self.line(index).in_spare()
+    }
+
+    /// Takes the entries out that are left of removed parties, when these are the greater part: nobody comes to the entries of some as long
+    /// as others have work. All of them are used again before the next time.
+    #[cold]
+    fn clean_free(&mut self) {
+        let Level { lines, free, race, .. } = self;
+        for index in free.iter() {
+            let line = &mut lines[*index as usize];
+            line.set_in_weighted(false);
+            line.set_in_spare(false);
+            race.leave(line);
+        }
+        self.rebuild_by_start(self.race.virtual_time());
     }
 
     #[inline(always)]
