@@ -8,7 +8,9 @@ use crate::message::{Before, ClientOp, Data, OpKind};
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
-use loadline_store::paged::{Answer, Edit, Exceeded, LostEnds, OwnPages, PastDamage, Wait};
+use loadline_store::paged::{
+    Answer, DIGEST_PIECE, Edit, Exceeded, LostEnds, OwnPages, PastDamage, Wait,
+};
 use loadline_store::{ObjectNo, Version};
 
 /// What is done to an object's bytes.
@@ -141,7 +143,34 @@ impl Update {
     }
 }
 
+/// What an access that tells or changes metadata has to do with the disk, however long its range.
+pub(crate) const METADATA_BYTES: u64 = 4096;
+
 impl AccessKind {
+    /// How many bytes of a range of this length a store of bytes reads or writes at a time.
+    pub(crate) fn disk_bytes(&self, length: u64) -> u64 {
+        match self {
+            AccessKind::Look
+            | AccessKind::LookInOrder(_)
+            | AccessKind::LookPast { .. }
+            | AccessKind::Zero
+            | AccessKind::Version
+            | AccessKind::Remove
+            | AccessKind::Nothing => length.min(METADATA_BYTES),
+            // One piece after the other.
+            AccessKind::Digest(_) => length.min(DIGEST_PIECE),
+            AccessKind::Read
+            | AccessKind::ReadInOrder(_)
+            | AccessKind::ReadWhole { .. }
+            | AccessKind::Reread(_)
+            | AccessKind::List(_)
+            | AccessKind::Write(_)
+            | AccessKind::Put(_)
+            | AccessKind::OwnKey
+            | AccessKind::Sync => length,
+        }
+    }
+
     /// What an update does to the object's bytes.
     pub(crate) fn of(kind: OpKind, before: Before, data: Data) -> AccessKind {
         match kind {

@@ -23,7 +23,7 @@ use crate::commit::Commit;
 use crate::demand::Demand;
 use crate::ids::OpId;
 use crate::item::{Item, PacedStage};
-use crate::message::{Message, OpKind};
+use crate::message::Message;
 use crate::pace::{BackgroundPace, PaceReport, PaceTerms};
 use crate::parts::{NextPart, Transfers};
 use loadline_base::{Bytes, SlotId, Span, Time};
@@ -343,13 +343,8 @@ impl DiskGate {
             Item::Scrub(_) => Demand::default(),
             Item::Trim(item) => requests(item.objects, 0),
             Item::Message(envelope) => match &envelope.message {
-                Message::Op(op) => match op.kind {
-                    OpKind::Read | OpKind::ReadAt(_) | OpKind::Write => {
-                        requests(1, u64::from(op.length))
-                    }
-                    _ => requests(1, 0),
-                },
-                Message::Write(write) => requests(1, u64::from(write.length)),
+                Message::Op(op) => requests(1, u64::from(op.charged_bytes())),
+                Message::Write(write) => requests(1, u64::from(write.charged_bytes())),
                 Message::Push(push) => requests(1, self.part_of(push.length().get())),
                 Message::PushHistory(_, step) => requests(1, self.part_of(step.length().get())),
                 Message::Pull(_) => requests(1, self.part_of(object_bytes)),

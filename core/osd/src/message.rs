@@ -59,6 +59,19 @@ impl OpKind {
         !is_read && !matches!(self, OpKind::Ranges(_) | OpKind::Changed { .. })
     }
 
+    /// How many bytes of a range of this length it carries to or from a copy. The rest tells or changes metadata alone, however long its range.
+    pub(crate) const fn moved_bytes(self, length: u32) -> u32 {
+        match self {
+            OpKind::Read | OpKind::ReadAt(_) | OpKind::Write => length,
+            OpKind::Ranges(_)
+            | OpKind::Changed { .. }
+            | OpKind::Zero
+            | OpKind::Remove
+            | OpKind::Purge
+            | OpKind::Trim(_) => 0,
+        }
+    }
+
     /// Whether it only gives back what nobody can read any more.
     pub(crate) const fn is_cleanup(self) -> bool {
         matches!(self, OpKind::Purge | OpKind::Trim(_))
@@ -157,10 +170,7 @@ impl ClientOp {
 
     /// The bytes that it counts for beside its being an op.
     pub const fn charged_bytes(&self) -> u32 {
-        match self.kind {
-            OpKind::Read | OpKind::ReadAt(_) | OpKind::Write => self.length,
-            _ => 0,
-        }
+        self.kind.moved_bytes(self.length)
     }
 
     /// Whether it counts for what its image is promised and allowed.
@@ -267,6 +277,13 @@ pub struct ReplicaWrite {
     pub length: u32,
     /// The version that the primary gave the write.
     pub version: Version,
+}
+
+impl ReplicaWrite {
+    /// See [`ClientOp::charged_bytes`].
+    pub(crate) const fn charged_bytes(&self) -> u32 {
+        self.kind.moved_bytes(self.length)
+    }
 }
 
 /// One object on its way to a copy that lacks it. With it goes what of it holds data; the rest are holes.

@@ -3,7 +3,7 @@
 use crate::device_terms::DeviceTerms;
 use crate::gate::{DiskGate, HeldBack, Pacing, Within};
 use crate::item::Item;
-use crate::message::{Message, OpKind};
+use crate::message::Message;
 use crate::pg_log::LogReach;
 use crate::recovery::AdmissionBounds;
 use crate::scrub::ScrubOptions;
@@ -244,7 +244,9 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
         Item::Message(envelope) => {
             let size = WorkSize { urgency: envelope.urgency, ..size };
             match &envelope.message {
-                Message::Op(op) => WorkSize { read: item_read_bytes(op), ..size },
+                Message::Op(op) if !op.kind.is_update() => {
+                    WorkSize { read: u64::from(op.charged_bytes()), ..size }
+                }
                 Message::Push(_)
                 | Message::PushReply(_)
                 | Message::PushHistory(..)
@@ -272,12 +274,5 @@ fn part_charge(policy: &Policy, class: ServiceClass, bytes: u32) -> ItemCharge {
         owner: ItemOwner { class: class.id(), client, tenant: None },
         priority: policy.plan.work_options.recovery_priority,
         cost,
-    }
-}
-
-fn item_read_bytes(op: &crate::message::ClientOp) -> u64 {
-    match op.kind {
-        OpKind::Read | OpKind::ReadAt(_) => u64::from(op.length),
-        _ => 0,
     }
 }

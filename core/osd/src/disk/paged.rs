@@ -16,9 +16,8 @@ use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, SlotId, Span, Time};
 use loadline_qos::ServiceClass;
 use loadline_store::paged::{
-    Answer, Ask, Cause, Completion, DIGEST_PIECE, Doubt, Edit, Io, IoDone, IoId, LogMode,
-    LongestWait, LostEnds, Op, OpError, OpLane, Options, Outbox, PagedStore, PastDamage, Stages,
-    Wait,
+    Answer, Ask, Cause, Completion, Doubt, Edit, Io, IoDone, IoId, LogMode, LongestWait, LostEnds,
+    Op, OpError, OpLane, Options, Outbox, PagedStore, PastDamage, Stages, Wait,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
 use std::collections::BTreeSet;
@@ -304,7 +303,7 @@ impl Paged {
             rest,
         };
         let id = object_id(pg, object, SnapshotNo::HEAD);
-        let is_digest = matches!(touch, AccessKind::Digest(_));
+        let disk_bytes = touch.disk_bytes(length);
         let in_order = !matches!(
             touch,
             AccessKind::Read
@@ -370,9 +369,7 @@ impl Paged {
             let token = StoreToken::whole(pg, object, 0, Commit::Nothing);
             self.submit(now, Op { ask: Ask::Transaction(first), lane, class, token });
         }
-        // A digest has no more than one piece at the device.
-        let length = if is_digest { length.min(DIGEST_PIECE) } else { length };
-        let token = StoreToken::whole(pg, object, length, token);
+        let token = StoreToken::whole(pg, object, disk_bytes, token);
         let op = Op { ask, lane, class, token };
         self.submit_past(now, op, access.past_damage);
     }

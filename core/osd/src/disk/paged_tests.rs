@@ -33,6 +33,10 @@ struct Rig {
     part: Option<u64>,
     /// Parts that wait for their turn.
     turns: Vec<NextPart>,
+    /// What accesses that are no puts are for.
+    commit: Commit,
+    /// What of that counts as work of the disk.
+    served: Vec<EndedWork>,
 }
 
 impl Rig {
@@ -61,8 +65,16 @@ impl Rig {
         let bounds = WindowBounds { bytes: Bytes::from_mib(64), ops: 64 };
         let paged = Paged::new(options, bounds);
         let size = Bytes::new(disk.len() as u64);
-        let mut rig =
-            Rig { paged, disk, now: Time::ZERO, ended: Vec::new(), part: None, turns: Vec::new() };
+        let mut rig = Rig {
+            paged,
+            disk,
+            now: Time::ZERO,
+            ended: Vec::new(),
+            part: None,
+            turns: Vec::new(),
+            commit: Commit::Nothing,
+            served: Vec::new(),
+        };
         rig.paged.open(rig.now, size);
         rig.run();
         rig.paged.phase = OpeningPhase::Open;
@@ -75,6 +87,7 @@ impl Rig {
         let completions = std::mem::take(&mut self.paged.out.completions);
         let is_some = !completions.is_empty();
         for completion in completions {
+            self.served.extend(completion.token.ended_work());
             match self.paged.ended(self.now, completion) {
                 OpEnded::Access(mut done) => {
                     let told = done.told.take();
@@ -129,7 +142,7 @@ impl Rig {
         let asker = RecoverySender { osd: OsdId::new(1), interval: 1, urgency: Urgency::default() };
         let token = match touch {
             AccessKind::Put(_) => Commit::HistoryStored(asker, SnapshotNo::HEAD),
-            _ => Commit::Nothing,
+            _ => self.commit,
         };
         self.paged.access(
             self.now,
@@ -603,6 +616,24 @@ fn a_log_that_reaches_further_than_is_usual_still_does_after_a_restart() {
     let mut pg = Pg::loaded(ShardId::new(0), rig.load().expect("it is there"));
     pg.begin(osd, reach, &interval(2));
     assert_eq!(pg.log.entries().count(), 1_500);
+}
+
+/// Zeros counted as so many bytes written: a disk that was given a few discards of 4 MiB was full, and one that was given many had five times
+/// the capacity that it has.
+#[test]
+fn zeros_count_as_the_metadata_that_they_are() {
+    let mut rig = Rig::new(16);
+    rig.commit = Commit::Put(1);
+    let page = AccessKind::Write(Data::new(vec![1; 4096]));
+    for (version, touch, bytes) in
+        [(1, page, LENGTH / 4), (2, AccessKind::Zero, 4096), (3, AccessKind::Remove, 4096)]
+    {
+        rig.access(OBJECT, touch, version);
+        assert_eq!(rig.paged.window.in_flight(), (Bytes::new(bytes), 1), "version {version}");
+        rig.run();
+        assert_eq!(rig.results(), [Ok(())]);
+        assert_eq!(std::mem::take(&mut rig.served), [EndedWork { bytes, is_update: true }]);
+    }
 }
 
 /// Each write has the log flushed by the clock half a second later; the next checkpoint is minutes away.

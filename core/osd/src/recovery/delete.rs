@@ -7,7 +7,7 @@
 //! backfills room comes before them, and behind recovery by log, for which ops wait.
 
 use super::Recovery;
-use crate::access::ObjectRange;
+use crate::access::{METADATA_BYTES, ObjectRange};
 use crate::commit::Commit;
 use crate::disk::object_id;
 use crate::event::{Effect, Effects, Timer};
@@ -27,8 +27,6 @@ const STATES_PER_ITEM: usize = 30;
 const URGENCY: ReservationPriority = 80;
 /// The same on a disk that is too full for backfills: no less than any of them, and less than recovery by log.
 const URGENCY_FOR_ROOM: ReservationPriority = 179;
-/// What one deleting transaction writes: metadata only.
-const DELETION_BYTES: u64 = 4096;
 
 impl Osd {
     /// Begins to delete a copy, as soon as it has a slot.
@@ -90,7 +88,7 @@ impl Osd {
         }
         let edits = self.delete_some(pg);
         let place =
-            ObjectRange { pg, object: ObjectNo::default(), offset: 0, length: DELETION_BYTES };
+            ObjectRange { pg, object: ObjectNo::default(), offset: 0, length: METADATA_BYTES };
         self.keep_all(now, &place, edits, Commit::Deleted);
     }
 
