@@ -501,13 +501,16 @@ impl Shard {
 mod tests {
     use super::*;
     use crate::policy::Policy;
-    use loadline_base::Bytes;
+    use crate::tenants::TenantTerms;
+    use loadline_base::{Bytes, Span};
     use loadline_device::Medium;
-    use loadline_qos::{Capacity, CostModel, CostRule, SchedulerKind, WorkOptions, preset};
+    use loadline_qos::{
+        Capacity, CostModel, CostRule, Params, SchedulerKind, TenantKey, WorkOptions, preset,
+    };
     use loadline_store::WindowBounds;
 
-    fn published() -> ShardPlan {
-        let preset = *preset("quincy").expect("a preset's name");
+    fn plan(preset_name: &str) -> ShardPlan {
+        let preset = *preset(preset_name).expect("a preset's name");
         let capacity = Capacity::default_for(Medium::Ssd, 1);
         let cost_model = match preset.cost_rule {
             CostRule::Time(options) => CostModel::time(&options, Medium::Ssd),
@@ -531,7 +534,7 @@ mod tests {
     /// came: by then a record was old that had not been so when the look was due, and came back as an idle one.
     #[test]
     fn a_shard_at_rest_lets_its_scheduler_look_over_its_records() {
-        let plan = published();
+        let plan = plan("quincy");
         let window = WindowBounds { bytes: Bytes::from_kib(64), ops: 16 };
         let mut gate = DiskGate::new(&plan, (window, None));
         let queue = Policy { plan, seed: 1 }.build_queue(0);
@@ -543,5 +546,47 @@ mod tests {
             assert!(now < shard.queue.upkeep_at(), "not looked after at {now:?}");
         }
         assert!(fx.world.is_empty(), "nobody is woken for it");
+    }
+
+    /// A profile that reserves less for clients took it from the images with the highest numbers: the first ones had all of their promises, and
+    /// the last ones none.
+    #[test]
+    fn images_have_alike_parts_of_what_is_reserved_for_clients() {
+        const IMAGES: u32 = 5;
+        let plan = plan("loadline");
+        let queue = Policy { plan: plan.clone(), seed: 1 }.build_queue(0);
+        let mut shard = Shard::new((OsdId::new(0), ShardId::new(0)), queue, 1);
+        let class = ServiceClass::Client.id();
+        let set_reserved = |shard: &mut Shard, reserved: f64| {
+            let params = Params::new(reserved, 1.0, 0.0).expect("it is valid");
+            shard.queue().set_params(Time::ZERO, class, params);
+        };
+        let reservations = |shard: &mut Shard| -> Vec<f64> {
+            let Queue::MClock(scheduler) = shard.queue() else { panic!("it is mClock") };
+            let keys = (1..=IMAGES).map(u64::from).flat_map(|image| [image, 1 << 32 | image]);
+            let reserved = |key| scheduler.tenant_params(class, TenantKey(key));
+            keys.map(|key| reserved(key).expect("it is a tenant").reservation()).collect()
+        };
+        let small_op = crate::tenants::small_op(&plan.cost_model);
+        let terms = TenantTerms {
+            reservation: 100.0,
+            weight: 1.0,
+            limit: 0.0,
+            burst: Span::ZERO,
+            copies: 2,
+        };
+        let images = (1..=IMAGES).map(|image| (image, terms)).collect();
+        let table = TenantTable { osds: 1, images };
+        let shards = f64::from(plan.capacity.shards.max(1));
+        let all = f64::from(2 * IMAGES) * 100.0 * small_op / shards;
+        for (part, expected) in [(1.0, 1.0), (0.2, 0.2), (0.0, 0.0), (0.5, 0.5), (2.0, 1.0)] {
+            set_reserved(&mut shard, all * part);
+            shard.share(Time::ZERO, &plan, &table, |_| unreachable!("nothing waits"));
+            for reservation in reservations(&mut shard) {
+                let wanted = 100.0 * small_op * expected;
+                let is_near = (reservation - wanted).abs() <= wanted * 1e-5;
+                assert!(is_near, "{part}: {reservation} instead of {wanted}");
+            }
+        }
     }
 }

@@ -4,8 +4,8 @@
 use crate::tenants::{GivenOps, OwnPart, TenantTable, TenantTerms, cost_of, small_op};
 use loadline_base::{SlotId, Span, Time};
 use loadline_qos::{
-    ClassId, ClientKey, CostModel, Distributed, FlowId, MClock, Params, Queue, Scheduler,
-    ServiceClass, ShardPlan, TenantError, TenantKey,
+    ClassId, ClientKey, CostModel, Distributed, FlowId, MClock, Queue, Scheduler, ServiceClass,
+    ShardPlan, TenantError, TenantKey,
 };
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -38,21 +38,32 @@ pub(crate) struct ShardFlows {
     ground: Option<TermsGround>,
 }
 
-/// What an op costs, over how many shards an image's ops go, and what there is to be promised.
+/// What an op costs, over how many shards an image's ops go, and how much of its promise each image has here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct TermsGround {
     cost_model: CostModel,
     servers: NonZeroU32,
-    /// Reserved for all clients.
-    reserved: f64,
+    /// All of it, or the part of it that is reserved for clients where that is less than what all are promised together.
+    part: f64,
+}
+
+impl TermsGround {
+    /// Where so much is reserved for clients, in cost units per second.
+    fn new(plan: &ShardPlan, table: &TenantTable, reserved: f64) -> TermsGround {
+        let servers = table.osds.max(1).saturating_mul(plan.capacity.shards.max(1));
+        let ops: f64 = table.images.values().map(TenantTerms::reservation_with_copies).sum();
+        let promised = ops * small_op(&plan.cost_model) / f64::from(servers);
+        // No more than the class has when it is added up again.
+        let part = if promised > reserved { reserved / promised * (1.0 - 1e-6) } else { 1.0 };
+        let servers = NonZeroU32::new(servers).expect("one at least");
+        TermsGround { cost_model: plan.cost_model, servers, part }
+    }
 }
 
 /// An image in a shard.
 #[derive(Debug)]
 struct ImageFlows {
     terms: TenantTerms,
-    /// Whether there was less to be promised than they say.
-    is_cut: bool,
     part: OwnPart,
     /// When its last op came.
     came: Time,
@@ -175,10 +186,8 @@ impl ShardFlows {
         if table.images.is_empty() && self.images.is_empty() {
             return removed;
         }
-        let servers = table.osds.max(1).saturating_mul(plan.capacity.shards.max(1));
-        let servers = NonZeroU32::new(servers).expect("one at least");
         let reserved = scheduler.params(CLIENT).map_or(0.0, |params| params.reservation());
-        let ground = TermsGround { cost_model: plan.cost_model, servers, reserved };
+        let ground = TermsGround::new(plan, table, reserved);
         let is_same_ground = self.ground.replace(ground) == Some(ground);
         self.images.retain(|image, _| {
             let stays = table.images.contains_key(image);
@@ -189,30 +198,25 @@ impl ShardFlows {
             }
             stays
         });
-        let small_op = small_op(&plan.cost_model);
-        // Those that are promised less make room for those that are promised more.
-        let grows = |image: &u32, terms: &TenantTerms| {
-            self.images.get(image).is_none_or(|of| of.terms.reservation < terms.reservation)
-        };
         let is_new = |image: &u32, terms: &TenantTerms| {
-            !is_same_ground
-                || self.images.get(image).is_none_or(|of| of.is_cut || of.terms != *terms)
+            !is_same_ground || self.images.get(image).is_none_or(|of| of.terms != *terms)
         };
-        let changed = table.images.iter().filter(|(image, terms)| is_new(image, terms));
-        let (more, less): (Vec<_>, Vec<_>) =
-            changed.partition(|(image, terms)| grows(image, terms));
-        for (image, terms) in less.into_iter().chain(more) {
-            let of_both = [
-                (key_of_ops(*image), terms.params(small_op)),
-                (key_of_copies(*image), terms.params_of_copies(small_op)),
-            ];
-            let told =
-                of_both.map(|(key, params)| set_tenant(scheduler, now, key, params, servers));
-            let [Some(ops_are_cut), Some(copies_are_cut)] = told else { continue };
-            let new = || ImageFlows::new(*terms, now);
-            let of_image = self.images.entry(*image).or_insert_with(new);
-            of_image.rebind(*terms);
-            of_image.is_cut = ops_are_cut || copies_are_cut;
+        let changed: Vec<(u32, TenantTerms)> = (table.images.iter())
+            .filter(|(image, terms)| is_new(image, terms))
+            .map(|(image, terms)| (*image, *terms))
+            .collect();
+        // What they had makes room for what they have from now on.
+        for part in [0.0, ground.part] {
+            let told = |(image, terms): &(u32, TenantTerms)| {
+                set_tenants(scheduler, now, *image, terms.in_part(part), &ground)
+            };
+            if !changed.iter().all(told) {
+                return removed;
+            }
+        }
+        for (image, terms) in changed {
+            let new = || ImageFlows::new(terms, now);
+            self.images.entry(image).or_insert_with(new).rebind(terms);
         }
         scheduler.save_reservations(CLIENT, SAVED);
         removed
@@ -222,7 +226,7 @@ impl ShardFlows {
 impl ImageFlows {
     fn new(terms: TenantTerms, now: Time) -> ImageFlows {
         let (part, ops, copies) = (OwnPart::default(), BTreeMap::new(), BTreeMap::new());
-        ImageFlows { terms, is_cut: false, part, came: now, promised: 0.0, ops, copies }
+        ImageFlows { terms, part, came: now, promised: 0.0, ops, copies }
     }
 
     /// What it was given is told from the time on at which it is bound to something.
@@ -267,26 +271,28 @@ struct Elsewhere {
     beyond: u32,
 }
 
-/// Makes a tenant, with as much of its reservation as the class has. Whether that is less than all; `None` if the scheduler knows no
-/// tenants.
-fn set_tenant(
+/// Makes an image's ops a tenant, and their copies. Whether the scheduler knows any.
+fn set_tenants(
     scheduler: &mut MClock<SlotId>,
     now: Time,
-    key: TenantKey,
-    params: Params,
-    servers: NonZeroU32,
-) -> Option<bool> {
-    match scheduler.set_tenant(now, CLIENT, key, params, servers) {
-        Ok(()) => Some(false),
-        Err(TenantError::ReservationsExceedClass { left, .. }) => {
-            let reservation = left * f64::from(servers.get()) * (1.0 - 1e-6);
-            let limit = params.limit().unwrap_or(0.0);
-            let less = Params::new(reservation, params.weight(), limit);
-            let less = less.expect("only the reservation is smaller").with_burst(params.burst());
-            scheduler.set_tenant(now, CLIENT, key, less, servers).ok().map(|()| true)
+    image: u32,
+    terms: TenantTerms,
+    ground: &TermsGround,
+) -> bool {
+    let small_op = small_op(&ground.cost_model);
+    let of_both = [
+        (key_of_ops(image), terms.params(small_op)),
+        (key_of_copies(image), terms.params_of_copies(small_op)),
+    ];
+    of_both.into_iter().all(|(key, params)| {
+        match scheduler.set_tenant(now, CLIENT, key, params, ground.servers) {
+            Ok(()) => true,
+            Err(TenantError::NotInThisMode | TenantError::StrictClass) => false,
+            Err(TenantError::ReservationsExceedClass { .. }) => {
+                unreachable!("each has its part of what the class has")
+            }
         }
-        Err(TenantError::NotInThisMode | TenantError::StrictClass) => None,
-    }
+    })
 }
 
 const CLIENT: ClassId = ServiceClass::Client.id();

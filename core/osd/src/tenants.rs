@@ -92,6 +92,16 @@ impl TenantTerms {
         self.reservation > 0.0 || self.limit > 0.0
     }
 
+    /// Ops per second that are promised for it on all OSDs together: its own, and those of their copies.
+    pub(crate) fn reservation_with_copies(&self) -> f64 {
+        self.reservation * f64::from(self.copies.max(1))
+    }
+
+    /// The same with a part of what is promised.
+    pub(crate) fn in_part(self, part: f64) -> TenantTerms {
+        TenantTerms { reservation: self.reservation * part, ..self }
+    }
+
     /// What one shard is told of it, where an op costs so many units.
     pub(crate) fn params(&self, small_op: f64) -> Params {
         let (reservation, limit) = (self.reservation * small_op, self.limit * small_op);
