@@ -97,7 +97,7 @@ impl Data {
     }
 
     /// The bytes of some ranges of an object, one after the other, or only where they are.
-    pub(crate) fn sparse(ranges: Ranges, bytes: Vec<u8>) -> Data {
+    pub fn sparse(ranges: Ranges, bytes: Vec<u8>) -> Data {
         Data { ranges: Some(Arc::new(ranges)), ..Data::new(bytes) }
     }
 

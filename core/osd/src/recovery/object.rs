@@ -205,24 +205,26 @@ impl Osd {
         self.access(now, asker.urgency, &place, update, Commit::Pushed(asker, push));
     }
 
-    /// Of an object that was being put some may be on the disk, or all of it, and the memory has nothing of it. A copy that lacks it by name is sent it
-    /// once more, even if it is only that it is no more; one that is being filled is compared by its memory, so what has come there
-    /// would stay, and show where the object is made anew. It goes behind what of it is under way, unless its past says that it was arriving.
+    /// Of an object that was being put some may be on the disk, or all of it, and the memory has nothing of it. Copies that are filled are compared by their
+    /// memory, and those that leave delete what that tells of: what has come would stay, and show where the object is made anew. So it
+    /// goes, behind what of it is under way, unless its past says that it was arriving. Where the object is lacked by name the disk says so at once, whatever the
+    /// last step said.
     pub(crate) fn remove_what_came_in_part(
         &mut self,
         now: Time,
         pg: PgId,
         objects: BTreeSet<ObjectNo>,
     ) {
-        let Some(here) = self.pg(pg).filter(|here| here.filling && here.leaving.is_none()) else {
-            return;
-        };
-        let bare = objects.into_iter().filter(|object| here.kept.get(*object).is_none());
-        for object in bare.collect::<Vec<_>>() {
-            if self.store.objects(pg).meta(object).is_some() {
+        for object in objects {
+            let is_known = self.store.objects(pg).meta(object).is_some();
+            let Some(here) = self.pg_mut(pg) else { return };
+            if is_known || here.kept.get(object).is_some() {
                 continue;
             }
-            let edits = vec![Edit::Remove { object: object_id(pg, object, SnapshotNo::HEAD) }];
+            let mut edits = vec![Edit::Remove { object: object_id(pg, object, SnapshotNo::HEAD) }];
+            if here.lacks.contains(&object) {
+                edits.push(here.save_lack(pg, object));
+            }
             self.keep_all(now, &ObjectRange::of_group(pg), edits, Commit::Nothing);
         }
     }

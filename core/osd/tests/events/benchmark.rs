@@ -25,7 +25,7 @@ pub(crate) struct Rig {
     pub(crate) osd: Osd,
     now: Time,
     disk: Vec<u8>,
-    line: VecDeque<(u32, Io)>,
+    pub(crate) line: VecDeque<(u32, Io)>,
     ended: Vec<Result<Span, NoRoom>>,
     timers: Vec<(Time, Timer)>,
     pub(crate) replies: Vec<Reply>,
@@ -178,7 +178,7 @@ impl Rig {
         self.ended.pop().expect("it has ended")
     }
 
-    fn free(&self) -> u64 {
+    pub(crate) fn free(&self) -> u64 {
         self.osd.space().expect("the disk is open").free
     }
 }

@@ -1,9 +1,15 @@
 //! The slot that the deletion of a copy takes: it waits for one, gives way to recovery, and loses none.
 
 use crate::bench::{Bench, PG, filling, interval, missing, options};
+use crate::benchmark::Rig;
 use crate::recovery::two;
 use loadline_base::{Span, Time};
-use loadline_osd::{Directive, Effect, Message, OsdId, OsdOptions, PgId};
+use loadline_osd::{
+    Data, Directive, Effect, Envelope, Event, Message, Notice, OsdId, OsdOptions, PgId, Push,
+};
+use loadline_qos::Urgency;
+use loadline_store::paged::Ranges;
+use loadline_store::{ObjectMeta, ObjectNo, Version};
 
 const OTHER: PgId = PgId::new(1);
 const OSD: OsdId = OsdId::new(0);
@@ -236,4 +242,38 @@ fn a_crash_takes_no_slot_with_it() {
     retire(&mut bench, PG);
     bench.run();
     is_over(&mut bench, &[PG, OTHER]);
+}
+
+/// An object on its way to a copy that lacks it, in hundreds of ranges: some of it is on the disk when the interval ends. If the copy leaves,
+/// or is filled in the next one, nobody looks for that. It stayed, and where the object was made anew its old bytes showed.
+#[test]
+fn what_came_in_part_goes_with_the_interval() {
+    let next =
+        [Directive::Retire(PG), Directive::Activate(PG, Box::new(filling(interval(3, &[1]), 0)))];
+    for next in next {
+        let mut rig = Rig::new();
+        rig.step(Event::Directive(Directive::Join));
+        let lacking = missing(interval(2, &[1, 0]), 0, &[1]);
+        rig.step(Event::Directive(Directive::Activate(PG, Box::new(lacking))));
+        rig.run_until(|rig| rig.told.contains(&Notice::Activated(PG, 2)));
+        let before = rig.free();
+        let data: Vec<_> = (0..400).map(|page| page * 8192..page * 8192 + 4096).collect();
+        let data = Data::sparse(Ranges { data, zeros: Vec::new() }, vec![1; 400 * 4096]);
+        let push = Push {
+            object: ObjectNo(1),
+            meta: Some(ObjectMeta { version: Version(1), length: 400 * 8192 }),
+            base: None,
+            bytes: data.len() as u64,
+            pulled: false,
+        };
+        let (from, to, urgency) = (Some(OsdId::new(1)), OSD, Urgency::default());
+        let message = Message::Push(push);
+        let envelope = Envelope { from, to, pg: PG, interval: 2, urgency, message, data };
+        rig.step(Event::Message(Box::new(envelope)));
+        rig.run_until(|rig| before - rig.free() >= 100);
+        rig.step(Event::Directive(next.clone()));
+        rig.run_until(|rig| rig.line.is_empty() && rig.osd.unfinished().is_none());
+        assert!(rig.osd.objects(PG).is_empty());
+        assert!(before - rig.free() <= 8, "{next:?}: {before} {}", rig.free());
+    }
 }
