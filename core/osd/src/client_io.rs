@@ -289,7 +289,11 @@ impl Osd {
         result: Result<Data, AccessFailure>,
         fx: &mut Effects,
     ) {
-        let InFlight { op, stamps, last, .. } = self.ops.end(tag);
+        let in_flight = self.ops.end(tag);
+        // Refused while a copy asks whether others have what it cannot read: nobody is to have it.
+        let word = (in_flight.askers(), LostEnds::default());
+        let InFlight { op, stamps, last, .. } = in_flight;
+        self.tell_word(now, op.pg, tag, word, fx);
         self.move_what_was_put_off(now, op.pg, op.object, fx);
         match op.kind {
             OpKind::Trim(_) => self.object_trimmed(now, op.pg, tag, result.map(drop), fx),

@@ -54,7 +54,7 @@ impl Osd {
         let Some(in_flight) = self.ops.get_mut(tag) else {
             // It was refused, since the primary itself could not carry it out: nobody is to have what is asked about, and the copy must not
             // stand still for it.
-            return self.send(from, pg, Message::GoPast(tag, LostEnds::default()), fx);
+            return self.tell_word(now, pg, tag, (OsdSet::one(from), LostEnds::default()), fx);
         };
         in_flight.doubts.push((from, ends));
         self.weigh_doubts(now, pg, tag, fx);
@@ -62,7 +62,20 @@ impl Osd {
 
     /// Answers those who ask about an update, as soon as nobody else is waited for.
     pub(crate) fn weigh_doubts(&mut self, now: Time, pg: PgId, tag: WriteTag, fx: &mut Effects) {
-        let Some((askers, word)) = self.ops.get_mut(tag).and_then(InFlight::weigh) else { return };
+        if let Some(word) = self.ops.get_mut(tag).and_then(InFlight::weigh) {
+            self.tell_word(now, pg, tag, word, fx);
+        }
+    }
+
+    /// Answers those who ask about an update which parts of it others have.
+    pub(crate) fn tell_word(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        tag: WriteTag,
+        (askers, word): (OsdSet, LostEnds),
+        fx: &mut Effects,
+    ) {
         for osd in askers.iter() {
             match osd == self.id {
                 true => self.go_past(now, self.own_sender(pg), pg, (tag, word)),
@@ -139,9 +152,14 @@ impl Osd {
 }
 
 impl InFlight {
+    /// Who asks about it and has no answer yet.
+    pub(crate) fn askers(&self) -> OsdSet {
+        self.doubts.iter().map(|(osd, _)| *osd).collect()
+    }
+
     /// Who asks, and what of the update some copy has or can have; `None` before all have answered or ask.
     fn weigh(&mut self) -> Option<(OsdSet, LostEnds)> {
-        let askers: OsdSet = self.doubts.iter().map(|(osd, _)| *osd).collect();
+        let askers = self.askers();
         if self.doubts.is_empty() || !self.pending.iter().all(|osd| askers.contains(osd)) {
             return None;
         }

@@ -334,6 +334,11 @@ impl Bench {
         self.held.iter().filter_map(tag).collect()
     }
 
+    /// How many of the effects that were held back are like this.
+    pub(crate) fn held(&self, like: impl Fn(&Effect) -> bool) -> usize {
+        self.held.iter().filter(|effect| like(effect)).count()
+    }
+
     /// The oldest effects that were held back never happen.
     pub(crate) fn drop_held(&mut self, count: usize) {
         self.held.drain(..count);

@@ -8,6 +8,7 @@ use loadline_osd::{
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
+use loadline_store::paged::LostEnds;
 use std::collections::BTreeSet;
 
 /// Copies on so many OSDs, all with object 1.
@@ -32,6 +33,35 @@ fn with_writes_on_their_way() -> Bench {
         _ => false,
     });
     bench
+}
+
+/// An update ends while a copy still asks whether others have what it cannot read: the primary's own store refused it, or the copy has missed it
+/// for another reason. Nobody answered any more, and the copy's store stood still with whatever came behind in the group.
+#[test]
+fn who_asks_about_an_update_has_an_answer_when_it_ends() {
+    let mut bench = copies(2);
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    bench.hold(|effect| matches!(effect, Effect::Send(_) | Effect::Device(..)));
+    bench.op(7, OpKind::Write, 1, 2);
+    bench.run();
+    let [tag] = bench.held_writes()[..] else { panic!("one is on its way") };
+    let is_answer = |effect: &Effect| match effect {
+        Effect::Send(envelope) => {
+            envelope.to == OsdId::new(1)
+                && envelope.message == Message::GoPast(tag, LostEnds::default())
+        }
+        _ => false,
+    };
+    bench.message(Some(1), 0, PG, 2, Message::WriteDoubted(tag, LostEnds::BOTH));
+    bench.message(Some(1), 0, PG, 2, Message::WriteMissed(tag, ObjectNo(1)));
+    bench.run();
+    assert_eq!(bench.held(is_answer), 0, "the primary's own part is under way");
+    // The copy's part never comes, and the primary's ends.
+    bench.drop_held(1);
+    bench.release_one();
+    assert_eq!(bench.replies.len(), 1);
+    assert_eq!(bench.held(is_answer), 1);
 }
 
 fn ends_well(bench: &mut Bench, osds: &[u32], objects: &[u64]) {
