@@ -225,7 +225,9 @@ pub struct Seen {
     pub iops: f64,
     /// Their completion latency.
     pub latency: Latency,
-    /// Second by second.
+    /// For how long the clients themselves counted: those of another process begin somewhat after it was begun.
+    pub lasted: Span,
+    /// The whole seconds of that time.
     pub seconds: Vec<LatencySecond>,
     /// Their time that no OSD knows of.
     pub outside: Outside,

@@ -431,6 +431,7 @@ impl Testbed for Simulated {
         let seen = |seen: LoadRecord| Seen {
             iops: seen.iops(),
             latency: (&seen.latency).into(),
+            lasted: seen.window,
             seconds: seen.seconds,
             outside: Outside::Way(seen.outside),
         };

@@ -55,16 +55,11 @@ pub(super) fn run(
     halt::answered(study.setups[job.setup].name(), outcome)
 }
 
-/// What was seen of each image: its whole seconds, or its mean where the run lasted less than one.
-fn images(images: &[ImageTerms], all: &[Seen], window: Span) -> Vec<ImageRecord> {
-    let whole = (window.nanos() / SECOND.nanos()) as usize;
-    let seconds = |seen: &Seen| match whole {
-        0 => vec![seen.iops],
-        _ => {
-            let mut seconds: Vec<f64> = seen.seconds.iter().map(|it| it.count as f64).collect();
-            seconds.resize(whole, 0.0);
-            seconds
-        }
+/// What was seen of each image: its whole seconds, or its mean where its clients went on for less than one.
+fn images(images: &[ImageTerms], all: &[Seen]) -> Vec<ImageRecord> {
+    let seconds = |seen: &Seen| match seen.seconds.is_empty() {
+        true => vec![seen.iops],
+        false => seen.seconds.iter().map(|it| it.count as f64).collect(),
     };
     let record = |(image, seen): (&ImageTerms, &Seen)| ImageRecord {
         image: image.name.clone(),
@@ -90,8 +85,6 @@ struct RecoveryCourse {
     window: Span,
     /// The time in which objects came, where that is known more closely.
     copying: Option<Span>,
-    /// How long clients went on.
-    clients: Span,
     /// Objects brought to their places.
     moved: u64,
     /// Objects not in their places at the end of every whole second.
@@ -178,7 +171,6 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             {
                 self.bed.pass(end)?;
                 seen = Some(self.bed.end_load(heed)?);
-                course.clients = end.since(begun);
             }
             self.bed.pass(at)?;
             let progress = self.bed.progress()?;
@@ -199,10 +191,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         }
         let seen = match seen {
             Some(seen) => seen,
-            None => {
-                course.clients = course.window;
-                self.bed.end_load(heed)?
-            }
+            None => self.bed.end_load(heed)?,
         };
         Ok((course, seen))
     }
@@ -236,7 +225,6 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             self.look(&mut course)?;
             heed.at(course.window.as_secs_f64() / window.as_secs_f64())?;
         }
-        course.clients = course.window;
         // A disk that has failed meanwhile ends the run.
         self.bed.progress()?;
         Ok(course)
@@ -245,10 +233,9 @@ impl<T: Testbed> RecoveryRun<'_, T> {
     fn begin(&mut self, begun: Time) -> Result<RecoveryCourse, Halt> {
         let (at, service) = self.bed.service()?;
         let service = ServiceLog::begin(at, service);
-        let (window, clients) = (Span::ZERO, Span::ZERO);
         let busy = self.drive_busy()?;
-        let (moved, copying, left) = (0, None, Vec::new());
-        Ok(RecoveryCourse { begun, window, copying, clients, moved, left, service, busy })
+        let (window, moved, copying, left) = (Span::ZERO, 0, None, Vec::new());
+        Ok(RecoveryCourse { begun, window, copying, moved, left, service, busy })
     }
 
     fn drive_busy(&mut self) -> Result<Option<Span>, Halt> {
@@ -292,7 +279,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
     fn record(&mut self, all: &[Seen], course: &RecoveryCourse) -> Result<RunRecord, Halt> {
         let setup = &self.study.setups[self.job.setup];
         let (seen, neighbours) = all.split_first().expect("the clients have an image");
-        let lasted = course.clients.as_secs_f64();
+        let lasted = seen.lasted.as_secs_f64();
         let mut counted =
             Figures::default().with([("client/iops", seen.iops), ("client/seconds", lasted)]);
         counted.put_latency("client/clat_ms", &seen.latency);
@@ -329,7 +316,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             record.waits = class_waits(setup.osds.plan(), &*self.bed.waits()?, &seen.outside);
             record.series = Series::of_clients("client_iops", &seen.seconds, 1.0);
             if setup.has_several_images() {
-                record.images = images(&setup.images, all, course.clients);
+                record.images = images(&setup.images, all);
             }
             let before = std::iter::once(course.moved).chain(course.left.iter().copied());
             let done = before.zip(&course.left).map(|(before, left)| before as f64 - *left as f64);
@@ -339,5 +326,33 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             record.series.service = course.service.series();
         }
         Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_cluster::images::ImageQos;
+    use loadline_stats::LatencySecond;
+    use loadline_testbed::{Latency, Outside};
+
+    /// Images had as many seconds as the run, the last of them empty where fio had begun after it.
+    #[test]
+    fn an_image_has_the_seconds_of_its_clients() {
+        let terms =
+            ImageTerms { name: "clients".to_owned(), neighbour: None, qos: ImageQos::default() };
+        let seconds = |counts: &[u64], lasted| {
+            let second = |count: &u64| LatencySecond { count: *count, ..LatencySecond::default() };
+            let seen = Seen {
+                iops: 777.0,
+                latency: Latency::default(),
+                lasted: Span::from_millis(lasted),
+                seconds: counts.iter().map(second).collect(),
+                outside: Outside::Unknown,
+            };
+            images(std::slice::from_ref(&terms), &[seen])[0].seconds.clone()
+        };
+        assert_eq!(seconds(&[12_000, 11_000], 2_900), [12_000.0, 11_000.0]);
+        assert_eq!(seconds(&[], 900), [777.0]);
     }
 }

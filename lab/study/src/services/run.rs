@@ -191,7 +191,7 @@ impl<T: Testbed> ServicesRun<'_, T> {
                 windows.look(now, &course, is_end, || self.bed.latency());
             }
             if seen.is_none() && now >= clients_end {
-                seen = Some((self.bed.end_load(heed)?.remove(0), now));
+                seen = Some(self.bed.end_load(heed)?.remove(0));
             }
             if has_begun && seen.is_some() && (course.is_over() || now >= limit) {
                 break;
@@ -212,9 +212,8 @@ impl<T: Testbed> ServicesRun<'_, T> {
             let done = course.of.iter().map(ServiceCourse::done).fold(1.0, f64::min);
             heed.at(share.min(if has_begun { done.max(0.99 * share.min(1.0)) } else { share }))?;
         }
-        let (seen, ended) = seen.expect("clients have ended");
-        let lasted = ended.since(begun);
-        let mut record = self.record((&seen, lasted), &course, service)?;
+        let seen = seen.expect("clients have ended");
+        let mut record = self.record(&seen, &course, service)?;
         if let Some(parts) = windows.untold() {
             windows.told(self.bed.latency_in(&parts)?);
         }
@@ -245,12 +244,12 @@ impl<T: Testbed> ServicesRun<'_, T> {
 
     fn record(
         &mut self,
-        (seen, lasted): (&Seen, Span),
+        seen: &Seen,
         course: &ServicesCourse,
         service: ServiceLog,
     ) -> Result<RunRecord, Stop> {
         let setup = &self.study.setups[self.job.setup];
-        let seconds = lasted.as_secs_f64();
+        let seconds = seen.lasted.as_secs_f64();
         let mut counted =
             Figures::default().with([("client/iops", seen.iops), ("client/seconds", seconds)]);
         counted.put_latency("client/clat_ms", &seen.latency);

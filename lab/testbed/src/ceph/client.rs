@@ -214,6 +214,7 @@ fn read(
     let seen = Seen {
         iops: all.count() as f64 / span.as_secs_f64().max(1e-9),
         latency: Latency::from(&all),
+        lasted: span,
         seconds: series.finish((span.nanos() / 1_000_000_000) as usize),
         outside: Outside::Unknown,
     };

@@ -7,9 +7,11 @@ use crate::fio_child::FioChild;
 use crate::place::ClientKind;
 use crate::{Heed, Latency, Outside, PERCENTILES, Seen, Stop, TestImage};
 use loadline_base::{Bytes, Span};
+use loadline_fio::{Direction, LatencyLogReader};
 use loadline_load::{LoadSpec, Pattern};
 use loadline_stats::LatencySecond;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -20,6 +22,10 @@ const FILL_DEPTH: u32 = 8;
 
 /// fio ends what is in flight and writes its results when it is interrupted; a node answers within this.
 const END_WITHIN: Span = Span::from_secs(30);
+
+/// fio writes the line of a second when it is over, within this, and none once its load has ended: a second that is over by less then may
+/// have no line.
+const LINE_WITHIN: Span = Span::from_millis(100);
 
 /// Whether fio is there with its nbd engine, if it is to be the client.
 pub(super) fn check(client: ClientKind, images: &[TestImage]) -> Result<(), String> {
@@ -183,6 +189,7 @@ impl FioRun {
                 seen.seconds = seconds(
                     &log(format!("seconds_iops.{number}.log")),
                     &log(format!("seconds_clat.{number}.log")),
+                    seen.lasted,
                 );
                 all.push(seen);
             }
@@ -210,37 +217,59 @@ fn read(found: &Value, job: usize) -> Option<Seen> {
         max_ms: ms(&clat["max"]),
     };
     let iops = of["iops"].as_f64()?;
+    let lasted = Span::from_millis(of["runtime"].as_u64()?);
     // fio tells nothing of the way to the node.
     let outside = Outside::Unknown;
-    Some(Seen { iops, latency, seconds: Vec::new(), outside })
+    Some(Seen { iops, latency, lasted, seconds: Vec::new(), outside })
 }
 
-/// Lines of `milliseconds, value, ...`, one for each second and direction.
-fn logged(text: &str) -> Vec<(usize, f64)> {
-    let line = |line: &str| {
-        let mut fields = line.split(',').map(str::trim);
-        let at: f64 = fields.next()?.parse().ok()?;
-        // A line tells of the second that ends there.
-        let second = ((at / 1000.0).round() as usize).checked_sub(1)?;
-        Some((second, fields.next()?.parse().ok()?))
-    };
-    text.lines().filter_map(line).collect()
+/// What a log tells of fio's seconds.
+#[derive(Default)]
+struct LoggedSeconds {
+    /// By second and direction.
+    values: BTreeMap<(u64, Direction), u64>,
+    /// Seconds until the end of the last one that has a line.
+    whole: u64,
+    /// When that was, in milliseconds.
+    ended_ms: u64,
 }
 
-/// fio tells no percentiles of single seconds.
-fn seconds(iops: &str, clat: &str) -> Vec<LatencySecond> {
-    let iops = logged(iops);
-    let last = iops.iter().map(|(second, _)| *second + 1).max().unwrap_or(0);
-    let mut seconds = vec![LatencySecond { count: 0, mean_ns: None, p99_ns: None }; last];
-    for (second, value) in iops {
-        seconds[second].count += value.round() as u64;
-    }
-    for (second, ns) in logged(clat) {
-        if let Some(found) = seconds.get_mut(second) {
-            found.mean_ns = Some(ns);
+impl LoggedSeconds {
+    /// A line stands some time behind the one before it, and that makes a second each: fio's are somewhat longer than the clock's. What was counted
+    /// when it ended stands in a line of its own and is none of a second.
+    fn read(log: &str) -> LoggedSeconds {
+        let (mut lines, mut found) = (LatencyLogReader::new(log.as_bytes()), Self::default());
+        while let Ok(Some(line)) = lines.next_line() {
+            found.whole += (line.time_ms.saturating_sub(found.ended_ms) + 500) / 1000;
+            found.ended_ms = line.time_ms;
+            if let Some(second) = found.whole.checked_sub(1) {
+                found.values.entry((second, line.direction)).or_insert(line.value);
+            }
         }
+        found
     }
-    seconds
+}
+
+/// The whole seconds of the time that fio measured. One in which nothing completed has no line. fio tells no percentiles of single seconds.
+fn seconds(iops: &str, clat: &str, lasted: Span) -> Vec<LatencySecond> {
+    let (iops, clat) = (LoggedSeconds::read(iops), LoggedSeconds::read(clat));
+    let second = |second: u64| {
+        let of = [Direction::Read, Direction::Write].map(|direction| {
+            let count = iops.values.get(&(second, direction)).copied().unwrap_or(0);
+            (count, clat.values.get(&(second, direction)).filter(|_| count > 0))
+        });
+        let told = of.iter().filter_map(|(count, mean)| Some((*count as f64, *(*mean)? as f64)));
+        let (ops, sum) =
+            told.fold((0.0, 0.0), |(ops, sum), (count, mean)| (ops + count, sum + count * mean));
+        LatencySecond {
+            count: of.iter().map(|(count, _)| count).sum(),
+            mean_ns: (ops > 0.0).then(|| sum / ops),
+            p99_ns: None,
+        }
+    };
+    let told = Span::from_millis(iops.ended_ms) + LINE_WITHIN;
+    let silent = lasted.nanos().saturating_sub(told.nanos()) / Span::from_secs(1).nanos();
+    (0..iops.whole + silent).map(second).collect()
 }
 
 #[cfg(test)]
@@ -272,32 +301,58 @@ mod tests {
         assert!(open.unwrap_err().contains("closed loops only"));
     }
 
-    /// A second of a write log, as fio 3.33 writes it; reads and writes of one second have a line each.
     /// fio calls the interruption that ends every run an error; any other one is.
     #[test]
     fn a_run_that_failed_has_no_result() {
         let found = |error: i64| {
             let clat =
                 serde_json::json!({ "mean": 2e6, "max": 9e6, "percentile": { "99.000000": 4e6 } });
-            let mixed = serde_json::json!({ "iops": 500.0, "clat_ns": clat });
+            let mixed = serde_json::json!({ "iops": 500.0, "runtime": 2900, "clat_ns": clat });
             let jobs = [serde_json::json!({ "error": error, "mixed": mixed })];
             read(&serde_json::json!({ "fio version": "fio-3.33", "jobs": jobs }), 0)
         };
         for ended in [0, 4] {
             let seen = found(ended).expect("it is a result");
-            assert_eq!(seen.iops, 500.0);
+            assert_eq!((seen.iops, seen.lasted), (500.0, Span::from_millis(2900)));
             assert_eq!((seen.latency.mean_ms, seen.latency.max_ms), (2.0, 9.0));
             assert_eq!(seen.latency.percentiles_ms, [0.0, 0.0, 4.0, 0.0, 0.0]);
         }
         assert!(found(5).is_none());
     }
 
+    /// The seconds of two logs as fio 3.33 writes them, of a load that lasted so many milliseconds.
+    fn check_seconds((iops, clat): (&str, &str), lasted: u64, wanted: &[(u64, Option<f64>)]) {
+        let found = seconds(iops, clat, Span::from_millis(lasted)).into_iter();
+        let found: Vec<_> = found.map(|second| (second.count, second.mean_ns)).collect();
+        assert_eq!(found, wanted, "{lasted} ms");
+    }
+
+    /// Reads and writes of one second have a line each. The mean of the writes stood for both, and that of the last part of a second for the
+    /// second before it.
     #[test]
     fn logs_become_seconds() {
         let iops = "1000, 700, 0, 0, 0\n1000, 300, 1, 0, 0\n2001, 500, 1, 0, 0\n";
-        let clat = "1000, 2000000, 1, 0, 0\n";
-        let found = seconds(iops, clat).into_iter().map(|second| (second.count, second.mean_ns));
-        assert_eq!(found.collect::<Vec<_>>(), [(1000, Some(2e6)), (500, None)]);
-        assert!(seconds("", "").is_empty());
+        let clat = "1000, 1000000, 0, 0, 0\n1000, 2000000, 1, 0, 0\n2002, 3000000, 1, 0, 0\n\
+                    2402, 9000000, 1, 0, 0\n";
+        let (first, second) = ((1000, Some(1.3e6)), (500, Some(3e6)));
+        check_seconds((iops, clat), 2402, &[first, second]);
+        // Nothing completed in the third, and the line of one that has just ended may be missing.
+        check_seconds((iops, clat), 3300, &[first, second, (0, None)]);
+        check_seconds((iops, clat), 3050, &[first, second]);
+        check_seconds(("", ""), 900, &[]);
+        check_seconds(("", ""), 1200, &[(0, None)]);
+    }
+
+    /// fio's lines fall behind the clock, by 1 ms in each second or more. By the clock's seconds one had no line after some minutes, as if nothing
+    /// had completed in it.
+    #[test]
+    fn seconds_of_fio_are_as_many_as_its_lines() {
+        let line = |second: u64| format!("{}, 700, 1, 0, 0\n", second * 1003);
+        let drifting: String = (1..=400).map(line).collect();
+        check_seconds((&drifting, ""), 401_300, &[(700, None); 400]);
+        let silent = (1..=400).filter(|second| *second != 300).map(line);
+        let mut wanted = [(700, None); 400];
+        wanted[299].0 = 0;
+        check_seconds((&silent.collect::<String>(), ""), 401_300, &wanted);
     }
 }

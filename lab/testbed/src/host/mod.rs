@@ -332,6 +332,7 @@ impl Testbed for Hosted {
         let seen = |seen: LoadRecord| Seen {
             iops: seen.iops(),
             latency: (&seen.latency).into(),
+            lasted: seen.window,
             seconds: seen.seconds,
             outside: Outside::Way(seen.outside),
         };
