@@ -13,6 +13,16 @@ fn inputs(study: &str, set: &[&str]) -> Inputs {
     Library::built_in().inputs(study, overrides).unwrap()
 }
 
+/// The same of a file in which these stand for those, as nothing does that is set beside published figures.
+fn inputs_of_changed(study: &str, set: &[&str], changes: &[(&str, &str)]) -> Inputs {
+    let mut inputs = inputs(study, set);
+    for (from, to) in changes {
+        assert!(inputs.study.text.contains(from), "{study} has no {from}");
+        inputs.study.text = inputs.study.text.replacen(from, to, 1);
+    }
+    inputs
+}
+
 fn order(study: &str, setups: &str) -> Order {
     let small: &[&str] = match study {
         "checkpoint-extreme" => &["scale=0.001", "filled=20000000", "periods=4", "warm_up=1"],
@@ -94,9 +104,9 @@ fn a_closed_loop_keeps_its_depth_and_both_protections_their_kinds_of_bytes() {
 /// An open loop that asks for more than the processor has, and a window of three seconds: what is claimed of them was called true or false.
 #[test]
 fn what_a_run_cannot_decide_is_said_to_be_undecided() {
-    let check = |study: &str, setups: &str, set: &[&str], claim: &str, why: &str| {
+    let check = |inputs: Inputs, setups: &str, claim: &str, why: &str| {
         let folder = tempfile::tempdir().unwrap();
-        let order = Order { inputs: inputs(study, set), ..order(study, setups) };
+        let order = Order { inputs, ..order("checkpoint-extreme", setups) };
         let (_, result) = run(folder.path(), order);
         let statement = result.statements.iter().find(|of| of.text.contains(claim)).unwrap();
         assert_eq!(statement.holds, None, "{statement:?}");
@@ -105,23 +115,33 @@ fn what_a_run_cannot_decide_is_said_to_be_undecided() {
         (undecided, result.warnings.join(" "))
     };
     let behind = "of 1000000 puts/s were carried out, and ";
-    let (undecided, warnings) = check(
+    let too_fast = inputs_of_changed(
         "checkpoint-fixed-rate",
-        "log,skip-garbage",
-        &["scale=0.002", "periods=1", "warm_up=0", "rate=1000000"],
-        "about 2 times smaller",
-        behind,
+        &["scale=0.002", "periods=1", "warm_up=0"],
+        &[("rate = 20000.0", "rate = 1000000.0")],
     );
+    let (undecided, warnings) =
+        check(too_fast, "log,skip-garbage", "about 2 times smaller", behind);
     assert!(undecided.contains("were under way at the end, the oldest for"), "{undecided}");
     assert!(undecided.contains("fewer than 3 checkpoints ended"), "{undecided}");
     assert!(!warnings.contains(behind), "the claim says it: {warnings}");
-    check(
+    let too_short = inputs_of_changed(
         "checkpoint-extreme",
-        "log paced",
-        &["scale=0.001", "filled=20000000", "periods=1", "warm_up=0", "period=3 s"],
-        "own aim, log",
-        "3.0 s were measured",
+        &["scale=0.001", "periods=1", "warm_up=0"],
+        &[("filled = 100_000_000", "filled = 20_000_000"), ("\"30 s\"", "\"3 s\"")],
     );
+    check(too_short, "log paced", "own aim, log", "3.0 s were measured");
+}
+
+/// What is claimed of the published 20,000 puts a second was tested on any other load, and called true or false of it.
+#[test]
+fn published_claims_are_tested_on_the_published_load() {
+    let study = |set: &[&str]| Study::new(&inputs("checkpoint-fixed-rate", set)).unwrap();
+    let other = study(&["periods=4", "rate=1000"]);
+    assert!(other.published.is_none());
+    assert_eq!(other.departs, ["--set rate=1000"]);
+    let part = study(&["scale=0.01", "warm_up=1", "periods=4"]);
+    assert!(part.published.is_some_and(|set| !set.claims.is_empty()) && part.departs.is_empty());
 }
 
 /// Keys that found no room were taken for put, and the run went on with fewer.
@@ -129,10 +149,8 @@ fn what_a_run_cannot_decide_is_said_to_be_undecided() {
 fn a_store_that_is_full_before_the_load_begins_is_an_error() {
     let study = "checkpoint-fixed-rate";
     let set = ["scale=0.004", "keys=20000000", "filled=20000000", "cache=256 MiB", "log=1 GiB"];
-    let mut inputs = inputs(study, &set);
-    for (from, to) in [("size = \"64 GiB", "size = \"2560 MiB"), ("\"2 GiB", "\"256 MiB")] {
-        inputs.study.text = inputs.study.text.replacen(from, to, 1);
-    }
+    let changes = [("size = \"64 GiB", "size = \"2560 MiB"), ("\"2 GiB", "\"256 MiB")];
+    let inputs = inputs_of_changed(study, &set, &changes);
     let folder = tempfile::tempdir().unwrap();
     let order = Order { inputs, ..order(study, "skip-garbage") };
     let mut session =

@@ -45,6 +45,9 @@ pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFi
     Ok(NamedFiles { drive, published })
 }
 
+/// What may be set beside published figures: how large the node is, and how long it is looked at.
+const BESIDE_PUBLISHED: [&str; 3] = ["scale", "warm_up", "periods"];
+
 /// The study that the inputs describe.
 pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
     let source = &inputs.study;
@@ -66,7 +69,7 @@ pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         question: file.question,
         load: file.load.to_string(),
         scale: file.work.scale,
-        departs: Vec::new(),
+        departs: inputs.departures(&BESIDE_PUBLISHED),
         setups: setups.iter().map(|setup| setup.configuration.clone()).collect(),
         sets: file.sets,
         expectations: file.expectations,
