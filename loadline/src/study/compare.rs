@@ -22,12 +22,17 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
         return Err(Failure::Input(text));
     }
     let pairs = SetupPairs::of(&old, &new);
-    let figures = compare_results(old.kind, &pairs);
+    let figures = compare_results(&old, &new);
+    let notes = notes(&old, &new);
     if args.json.json {
-        let side = |result: &StudyResult| json!({ "world": result.world, "scale": result.scale, "drive": result.drive.name });
+        let side = |result: &StudyResult| {
+            json!({
+                "world": result.world, "scale": result.scale, "drive": result.drive.name, "load": result.load,
+            })
+        };
         let (from, to) = (side(&old), side(&new));
         return show::json(&json!({
-            "study": old.study, "old": from, "new": to, "figures": figures,
+            "study": old.study, "old": from, "new": to, "notes": notes, "figures": figures,
             "pairs": pairs.pairs.iter().map(|pair| json!({
                 "old": pair.old.name(), "new": pair.new.name(), "differs": pair.differs,
             })).collect::<Vec<_>>(),
@@ -44,17 +49,18 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
                 figure.figure.clone(),
                 with_interval(figure.old, figure.old_half_width),
                 with_interval(figure.new, figure.new_half_width),
-                format!("{:+.1} %", figure.change * 100.0),
+                figure.change.map_or(String::new(), |change| format!("{:+.1} %", change * 100.0)),
                 figure.verdict.to_owned(),
             ]
         })
         .collect();
     let head = ["setup", "figure", "old", "new", "change", "verdict"];
     let table = show::table(head, &[1, 5], &rows);
-    let note = if figures.iter().any(|figure| figure.verdict == UNTESTED) { ONE_RUN } else { "" };
+    let untested =
+        if figures.iter().any(|figure| figure.verdict == UNTESTED) { ONE_RUN } else { "" };
     show::text(&format!(
-        "{}\n{table}{note}{}{}",
-        sides(&old, &new),
+        "{}\n{table}{untested}{}{}",
+        sides(&old, &new, &notes),
         in_pairs(&pairs),
         model_error(&old, &new, &figures)
     ))
@@ -97,8 +103,26 @@ fn with_interval(mean: f64, half_width: Option<f64>) -> String {
     }
 }
 
+/// In what they were not the same work.
+fn notes(old: &StudyResult, new: &StudyResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    if old.scale != new.scale {
+        notes.push(
+            "the scales differ, so times and numbers of objects are not comparable; rates are"
+                .to_owned(),
+        );
+    }
+    if old.load != new.load {
+        notes.push(format!(
+            "the clients' loads differ ({} in old, {} in new), and so does what they see and leave to others",
+            old.load, new.load
+        ));
+    }
+    notes
+}
+
 /// What each side was run on, and whether they did the same work.
-fn sides(old: &StudyResult, new: &StudyResult) -> String {
+fn sides(old: &StudyResult, new: &StudyResult, notes: &[String]) -> String {
     let side = |name: &str, result: &StudyResult| {
         let runs = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
         let (drive, scale) = (&result.drive, result.scale);
@@ -109,11 +133,8 @@ fn sides(old: &StudyResult, new: &StudyResult) -> String {
         };
         format!("{name}  {on}, scale {scale}, {runs} per setup\n")
     };
-    let mut text = side("old", old) + &side("new", new);
-    if old.scale != new.scale {
-        text += "note: the scales differ, so times and numbers of objects are not comparable; rates are\n";
-    }
-    text
+    let notes = notes.iter().map(|note| format!("note: {note}\n"));
+    side("old", old) + &side("new", new) + &notes.collect::<String>()
 }
 
 /// Between a simulated and a real result: by how much the model misses each figure, over all setups.
@@ -128,7 +149,8 @@ fn model_error(old: &StudyResult, new: &StudyResult, figures: &[ComparedFigure])
     names.dedup();
     for name in names {
         let of = |figure: &&ComparedFigure| {
-            figure.figure == name && figure.old > 0.0 && figure.new > 0.0
+            let is_comparable = figure.change.is_some();
+            figure.figure == name && is_comparable && figure.old > 0.0 && figure.new > 0.0
         };
         let errors = figures.iter().filter(of).map(|figure| match old.is_real() {
             true => figure.new / figure.old - 1.0,
