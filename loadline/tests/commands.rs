@@ -298,6 +298,28 @@ fn other_inputs_get_a_folder_of_their_own() {
     assert!(stderr(&refused).contains("choose another folder with --out"), "{}", stderr(&refused));
 }
 
+/// A study that was run by another build had its result taken away, and the runs of both in one folder.
+#[test]
+fn another_build_gets_a_folder_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().join("runs");
+    let of_another_build = |folder: &Path| {
+        let path = folder.join("manifest.json");
+        let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        manifest["engine"] = "another".into();
+        fs::write(&path, manifest.to_string()).unwrap();
+    };
+    for made in 1..=3 {
+        let study = ["study", "run", "recovery-nvme", "--setups=baseline", "--set", "scale=0.0005"];
+        let output = loadline(folder.path(), &study);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let folders: Vec<_> = fs::read_dir(&runs).unwrap().map(|it| it.unwrap().path()).collect();
+        assert_eq!(folders.len(), made);
+        assert!(folders.iter().all(|of| of.join("results.json").is_file()));
+        folders.iter().for_each(|of| of_another_build(of));
+    }
+}
+
 /// Ctrl-C in the middle: the program says how to continue, and the same command does.
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "another process takes its own time")]

@@ -61,6 +61,9 @@ pub enum SessionError {
     /// The folder holds something else.
     #[error("{} holds runs of other inputs; choose another folder with --out, or remove this one", .0.display())]
     OtherInputs(PathBuf),
+    /// The folder holds what another build computed, which is not told beside this one's.
+    #[error("{} holds runs of another build; choose another folder with --out, or remove this one", .0.display())]
+    OtherBuild(PathBuf),
     /// There is no study in the folder.
     #[error("{} holds no study; the folder of a study has a manifest.json", .0.display())]
     NoStudy(PathBuf),
@@ -81,17 +84,14 @@ pub enum SessionError {
 }
 
 impl Session {
-    /// Opens the folder for an order: a new one is made, one with the same inputs is continued.
+    /// Opens the folder for an order: a new one is made, one with the same inputs and by the same build is continued.
     ///
     /// # Errors
     /// [`SessionError`]; nothing has been written unless the folder could be used.
     pub fn open(folder: RunFolder, order: Order, facts: RunFacts) -> Result<Session, SessionError> {
         let (study, request) = order.resolve()?;
-        let inputs_hash = order.inputs.hash();
+        order.may_use(&folder)?;
         let before = folder.manifest()?;
-        if before.as_ref().is_some_and(|before| !before.is_about(&inputs_hash, order.seed)) {
-            return Err(SessionError::OtherInputs(folder.path().to_owned()));
-        }
         let before_claim = folder.records()?;
         let recorded = |job: &Job| before_claim.iter().any(|record| record.key == job.key);
         let lacks_runs = !plan(&study, &request).iter().all(recorded);
@@ -112,7 +112,7 @@ impl Session {
         let Order { inputs, setups, seed, repeats, trace, engine } = order;
         let manifest = Manifest {
             version: VERSION,
-            inputs_hash,
+            inputs_hash: inputs.hash(),
             inputs,
             setups,
             seed,
@@ -135,15 +135,7 @@ impl Session {
     pub fn reopen(folder: RunFolder) -> Result<Session, SessionError> {
         let manifest =
             folder.manifest()?.ok_or_else(|| SessionError::NoStudy(folder.path().to_owned()))?;
-        let order = Order {
-            inputs: manifest.inputs.clone(),
-            setups: manifest.setups.clone(),
-            seed: manifest.seed,
-            repeats: manifest.repeats,
-            trace: manifest.trace,
-            engine: manifest.engine.clone(),
-        };
-        let (study, request) = order.resolve()?;
+        let (study, request) = manifest.order().resolve()?;
         let records = folder.records()?;
         let (left_out, claim) = (Vec::new(), None);
         let mut session = Session { study, request, folder, manifest, records, left_out, claim };
@@ -165,6 +157,11 @@ impl Session {
     /// The study.
     pub fn study(&self) -> &Study {
         &self.study
+    }
+
+    /// What was asked for.
+    pub(crate) fn order(&self) -> Order {
+        self.manifest.order()
     }
 
     /// The circumstances of all sittings together.
@@ -241,7 +238,7 @@ impl Session {
     }
 
     /// The runs of the plan with their records.
-    fn recorded(&self) -> Vec<(Job, &RunRecord)> {
+    pub(crate) fn recorded(&self) -> Vec<(Job, &RunRecord)> {
         let find = |job: Job| {
             let record = self.records.iter().find(|record| record.key == job.key)?;
             Some((job, record))
@@ -260,6 +257,22 @@ pub enum SessionEvent<'a> {
 }
 
 impl Order {
+    /// Refuses a folder that holds runs of something else: of other inputs, or of the same computed by another build, beside whose runs these would
+    /// stand as if they were its own.
+    ///
+    /// # Errors
+    /// [`SessionError::OtherInputs`] and [`SessionError::OtherBuild`], or why the folder cannot be read.
+    pub fn may_use(&self, folder: &RunFolder) -> Result<(), SessionError> {
+        let Some(before) = folder.manifest()? else { return Ok(()) };
+        if (before.inputs_hash, before.seed) != (self.inputs.hash(), self.seed) {
+            return Err(SessionError::OtherInputs(folder.path().to_owned()));
+        }
+        if before.engine != self.engine && !folder.records()?.is_empty() {
+            return Err(SessionError::OtherBuild(folder.path().to_owned()));
+        }
+        Ok(())
+    }
+
     /// The study with the runs that are asked for.
     ///
     /// # Errors
@@ -284,9 +297,16 @@ impl Order {
 }
 
 impl Manifest {
-    /// Whether a folder with this manifest belongs to the same inputs and seed.
-    pub fn is_about(&self, inputs_hash: &str, seed: u64) -> bool {
-        self.inputs_hash == inputs_hash && self.seed == seed
+    /// What was asked for.
+    fn order(&self) -> Order {
+        Order {
+            inputs: self.inputs.clone(),
+            setups: self.setups.clone(),
+            seed: self.seed,
+            repeats: self.repeats,
+            trace: self.trace,
+            engine: self.engine.clone(),
+        }
     }
 }
 

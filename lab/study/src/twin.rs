@@ -1,12 +1,11 @@
 //! The simulated twin of a study on this machine's disks: the same order, on a simulated machine that is as its runs found the real one.
 
-use crate::folder::{Manifest, RunFolder};
+use crate::folder::RunFolder;
 use crate::input::{InputError, Source};
 use crate::kind::StudyKind;
 use crate::place::Place;
 use crate::record::RunRecord;
-use crate::session::{Order, SessionError};
-use crate::study::Study;
+use crate::session::{Order, Session, SessionError};
 use loadline_testbed::ProcessorUse;
 use std::fmt::Write;
 use std::path::Path;
@@ -18,25 +17,24 @@ use std::path::Path;
 pub fn twin_of(folder: &Path, engine: String) -> Result<Order, SessionError> {
     let name = folder.display().to_string();
     let refuse = |reason: &str| InputError::new(format!("--twin {name}"), reason);
-    let folder = RunFolder::at(folder);
-    let manifest = folder.manifest()?;
-    let manifest = manifest.ok_or_else(|| SessionError::NoStudy(folder.path().to_owned()))?;
-    let Manifest { mut inputs, setups, seed, repeats, .. } = manifest;
+    let session = Session::reopen(RunFolder::at(folder))?;
+    let Order { mut inputs, setups, seed, repeats, .. } = session.order();
     if inputs.kind()? != StudyKind::Recovery || !matches!(inputs.place, Place::Host(_)) {
         let reason = "a study of recovery on real disks alone has a twin (`study run recovery-nvme --on files:DIR`)";
         return Err(refuse(reason).into());
     }
-    let study = Study::new(&inputs)?;
+    let setups_of = &session.study().setups;
     let reckons =
-        |name: &str| study.setups.iter().any(|setup| setup.name == name && setup.profile.is_some());
-    let text = told(&folder.records()?, reckons).map_err(refuse)?;
+        |name: &str| setups_of.iter().any(|setup| setup.name == name && setup.profile.is_some());
+    let records: Vec<&RunRecord> = session.recorded().into_iter().map(|(_, run)| run).collect();
+    let text = told(&records, reckons).map_err(refuse)?;
     inputs.place = Place::Sim;
     inputs.twin = Some(Source { name: "twin".to_owned(), file: name, text });
     Ok(Order { inputs, setups, seed, repeats, trace: None, engine })
 }
 
 /// What runs found of their machine, as the section of a study file and what mClock reckoned with in the setups that have it.
-fn told(records: &[RunRecord], reckons: impl Fn(&str) -> bool) -> Result<String, &'static str> {
+fn told(records: &[&RunRecord], reckons: impl Fn(&str) -> bool) -> Result<String, &'static str> {
     let first = records.iter().find_map(|run| run.real.as_ref());
     let first = first.ok_or("none of its runs is over")?;
     let alone = records.iter().filter(|run| run.counted.get("recovery/objects").is_none());
@@ -81,7 +79,7 @@ fn told(records: &[RunRecord], reckons: impl Fn(&str) -> bool) -> Result<String,
 /// By what share of its length a round of the node is longer or shorter, if all between are alike. An op that waits for nothing but the
 /// thread is over after two, whose sum is longer than that of means by 0.86 of the share in one of a hundred (the triangle's
 /// 99th percentile: 1 - sqrt(0.02)).
-fn round_spread(records: &[RunRecord]) -> Option<f64> {
+fn round_spread(records: &[&RunRecord]) -> Option<f64> {
     let alone = records.iter().filter(|run| run.counted.get("recovery/objects").is_none());
     let tails = alone.filter_map(|run| {
         let clat = |of: &str| run.counted.get(&format!("client/clat_ms/{of}"));
@@ -94,4 +92,73 @@ fn round_spread(records: &[RunRecord]) -> Option<f64> {
 fn median(mut of: Vec<f64>) -> Option<f64> {
     of.sort_by(f64::total_cmp);
     of.get(of.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::RunFacts;
+    use crate::folder::Manifest;
+    use crate::inputs::Inputs;
+    use crate::library::Library;
+    use crate::plan::plan;
+    use crate::result::VERSION;
+    use loadline_testbed::{ClientKind, HostPlace, MachineFacts, RealDisks};
+
+    fn order() -> Order {
+        let inputs = Library::built_in().inputs("recovery-nvme", Vec::new()).expect("it is there");
+        let (disks, client) = (RealDisks::Files("disk".into()), ClientKind::Own);
+        let place = HostPlace { disks, client, keep_files: false, overwrite: false };
+        Order {
+            inputs: Inputs { place: Place::Host(place), ..inputs },
+            setups: "baseline".to_owned(),
+            seed: 7,
+            repeats: 1,
+            trace: None,
+            engine: "test".to_owned(),
+        }
+    }
+
+    fn found(us: f64) -> MachineFacts {
+        MachineFacts {
+            capacities: vec![100.0 * us],
+            processors: Some(ProcessorUse { node_us_per_op: us, ..ProcessorUse::default() }),
+            ..MachineFacts::default()
+        }
+    }
+
+    /// Runs of another build stood in the folder, and moved the medians that the twin is made of.
+    #[test]
+    fn a_twin_is_of_the_runs_of_its_order() {
+        let text = |strangers: usize| {
+            let place = tempfile::tempdir().expect("a folder");
+            let folder = RunFolder::at(place.path());
+            let (study, request) = order().resolve().expect("it can be used");
+            let Order { inputs, setups, seed, repeats, trace, engine } = order();
+            let manifest = Manifest {
+                version: VERSION,
+                inputs_hash: inputs.hash(),
+                inputs,
+                setups,
+                seed,
+                repeats,
+                trace,
+                engine,
+                facts: RunFacts::default(),
+                busy_seconds: 0.0,
+            };
+            folder.write_manifest(&manifest).expect("it can be written");
+            for job in plan(&study, &request) {
+                let own = RunRecord { real: Some(found(9.0)), ..RunRecord::of(&job, "baseline") };
+                folder.append(&own).expect("it can be written");
+                let key = "of another build".to_owned();
+                let strange = RunRecord { key, real: Some(found(90.0)), ..own };
+                (0..strangers).for_each(|_| folder.append(&strange).expect("it can be written"));
+            }
+            let twin = twin_of(place.path(), "test".to_owned()).expect("there is one");
+            twin.inputs.twin.expect("it is a twin's").text
+        };
+        assert!(text(0).contains("cpu_per_op = \"9.00 us\""), "{}", text(0));
+        assert_eq!(text(3), text(0));
+    }
 }

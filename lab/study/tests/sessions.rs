@@ -303,6 +303,24 @@ fn a_folder_of_other_inputs_is_refused() {
     assert_eq!(session.missing().len(), 3, "the answer, another placement, another returning OSD");
 }
 
+/// The finished result of a build went when the next one continued its folder, and what read all records took those of both.
+#[test]
+fn a_folder_of_another_build_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), order("baseline"), 1);
+    let before = text(folder.path(), "results.json");
+    let other = || Order { engine: "another".to_owned(), ..order("baseline") };
+    let refused = open(folder.path(), other()).err().unwrap().to_string();
+    assert!(refused.contains("holds runs of another build; choose another folder"), "{refused}");
+    assert_eq!(text(folder.path(), "results.json"), before);
+    Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
+    assert_eq!(text(folder.path(), "results.json"), before);
+    // Where none was made yet, nobody loses any.
+    let empty = tempfile::tempdir().unwrap();
+    drop(open(empty.path(), order("baseline")).unwrap());
+    run(empty.path(), other(), 1);
+}
+
 /// Of 64 placement groups of 3 copies on 4 OSDs, the absent one has 41 to 53, by their hash; each of 50 objects falls
 /// into one of them with probability 0.64 at least and 0.83 at most. That is 32 to 41 objects with a
 /// standard deviation of at most sqrt(50 x 0.64 x 0.36) = 3.39; three of them below is 20, and 50 is all.

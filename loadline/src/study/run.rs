@@ -13,8 +13,8 @@ use loadline_report::{
     answer_for_programs, answer_text, reservation_text, terminal_table, write_report,
 };
 use loadline_study::{
-    CephFound, CephTestPlace, Host, HostPlace, InputError, Library, Manifest, Order, Override,
-    Place, RealPlace, RunFacts, RunFolder, Session, SessionError, Shelf, Statement, StudyKind,
+    CephFound, CephTestPlace, Host, HostPlace, InputError, Library, Order, Override, Place,
+    RealPlace, RunFacts, RunFolder, Session, SessionError, Shelf, Statement, StudyKind,
     StudyResult, build_id, summary_json, twin_of,
 };
 use serde_json::{Value, json};
@@ -181,7 +181,8 @@ fn place_on_ceph(args: &RunArgs, cluster: &CephPlace) -> Result<Place, String> {
     }))
 }
 
-/// `runs/STUDY-SEED`, or the same with the inputs' hash where that folder holds runs of other inputs.
+/// `runs/STUDY-SEED`, or the same with the inputs' hash where that folder holds runs of other inputs, and with a number behind it where that one
+/// does, too, or another build's.
 fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
     let world = match order.inputs.place {
         Place::Sim if order.inputs.twin.is_some() => "-twin",
@@ -190,12 +191,16 @@ fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
         Place::Ceph(_) => "-ceph",
     };
     let name = format!("runs/{}{world}-{}", order.inputs.study.name, order.seed);
-    let hash = order.inputs.hash();
-    let taken = RunFolder::at(&name).manifest()?;
-    Ok(match taken.is_none_or(|manifest: Manifest| manifest.is_about(&hash, order.seed)) {
-        true => name.into(),
-        false => format!("{name}-{}", &hash[..6]).into(),
-    })
+    let hashed = format!("{name}-{}", &order.inputs.hash()[..6]);
+    let numbered = (2..).map(|number| format!("{hashed}-{number}"));
+    for name in [name, hashed.clone()].into_iter().chain(numbered) {
+        match order.may_use(&RunFolder::at(&name)) {
+            Ok(()) => return Ok(name.into()),
+            Err(SessionError::OtherInputs(_) | SessionError::OtherBuild(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    unreachable!("there are more numbers than folders")
 }
 
 #[expect(clippy::disallowed_methods, reason = "the manifest says when a study began")]
