@@ -9,7 +9,7 @@ use loadline_study::{
 };
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Eight objects of 256 KiB written without the OSD, an image of 2 MiB, a second of baseline, four OSD files of 84 MiB; the
@@ -185,11 +185,15 @@ fn a_device_that_is_in_use_is_not_written_whatever_may_be_overwritten() {
     drop(held);
 }
 
-/// Where fio has no nbd engine, asking for it is refused before anything is written.
+/// Where fio has no nbd engine, asking for it is refused before anything is written. On a folder that is named from where the program is fio,
+/// which stands in another, found no socket.
 #[test]
 fn fio_can_be_the_client() {
     let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let order = order(inputs(on_files(disks.path()), ClientKind::Fio, &[]), "baseline");
+    let here = std::env::current_dir().unwrap();
+    let above: PathBuf = here.components().skip(1).map(|_| "..").collect();
+    let from_here = above.join(disks.path().strip_prefix("/").unwrap());
+    let order = order(inputs(on_files(&from_here), ClientKind::Fio, &[]), "baseline");
     let order = Order { trace: Some(5), ..order };
     let mut session = match open(out.path(), order) {
         Ok(session) => session,

@@ -1,5 +1,6 @@
 //! fio as the clients: its nbd engine against the node's socket, so that the study's own generator is not its only witness.
 
+use super::ground::NBD_SOCKET;
 use super::guest::Guest;
 use super::node::RunningNode;
 use super::spec::TICK;
@@ -14,7 +15,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 /// Writes in flight while the image is filled.
@@ -119,11 +119,12 @@ fn sizes(spec: &LoadSpec) -> Result<String, String> {
     Ok(format!("bssplit={}\n", parts.join(":")))
 }
 
-/// The whole file of jobs, each of an image, against a node's socket.
-pub(super) fn file(jobs: &[(String, String)], socket: &Path) -> String {
-    let socket = socket.display();
+/// The whole file of jobs, each of an image, against the socket of the node in whose folder fio stands.
+pub(super) fn file(jobs: &[(String, String)]) -> String {
     let job = |(image, job): &(String, String)| {
-        format!("[{image}]\nioengine=nbd\nuri=nbd+unix:///{image}?socket={socket}\nthread=1\n{job}")
+        format!(
+            "[{image}]\nioengine=nbd\nuri=nbd+unix:///{image}?socket={NBD_SOCKET}\nthread=1\n{job}"
+        )
     };
     jobs.iter().map(job).collect::<Vec<_>>().join("\n")
 }
@@ -137,8 +138,7 @@ pub(super) struct FioRun {
 impl FioRun {
     /// Starts fio on jobs.
     pub(super) fn begin(node: &RunningNode, jobs: &[(String, String)]) -> Result<FioRun, Stop> {
-        let text = file(jobs, node.socket());
-        let child = FioChild::begin(Command::new("fio"), node.folder(), &text)?;
+        let child = FioChild::begin(Command::new("fio"), node.folder(), &file(jobs))?;
         Ok(FioRun { child, jobs: jobs.len() })
     }
 
@@ -299,6 +299,13 @@ mod tests {
         assert!(sizes([200, 1, 1]).unwrap_err().contains("blocks of 65536 bytes would be none"));
         let open = load(&spec("rate = 5.0\nblock = '4 KiB'\nimage = '1 GiB'"));
         assert!(open.unwrap_err().contains("closed loops only"));
+    }
+
+    /// fio stands in the folder, and looked from there for the path that led to it from elsewhere.
+    #[test]
+    fn a_job_finds_the_socket_from_where_fio_stands() {
+        let text = file(&[("clients".to_owned(), "rw=write\n".to_owned())]);
+        assert!(text.contains("\nuri=nbd+unix:///clients?socket=nbd.sock\n"), "{text}");
     }
 
     /// fio calls the interruption that ends every run an error; any other one is.

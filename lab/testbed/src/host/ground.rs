@@ -8,12 +8,17 @@ use rustix::fs::{FlockOperation, flock, statvfs};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The folder that runs make inside the one that was named.
 const FOLDER: &str = "loadline-study";
 /// A file in it that says whose it is. A running study holds a lock on it.
 const MARK: &str = "made-by-loadline-study";
+
+/// By this name an NBD client that stands in the run's folder finds the node.
+pub(super) const NBD_SOCKET: &str = "nbd.sock";
+const ADMIN_SOCKET: &str = "admin.sock";
 
 /// Room that stays free for the system, and for what the file system itself needs.
 const SPARE: Bytes = Bytes::from_mib(256);
@@ -76,10 +81,19 @@ impl RunGround<'_> {
 #[derive(Default)]
 pub(super) struct RunPaths {
     pub folder: PathBuf,
-    pub socket: PathBuf,
     pub disks: Vec<PathBuf>,
     /// Whether the disks are files that the node makes.
     pub make_files: bool,
+}
+
+impl RunPaths {
+    pub(super) fn nbd_socket(&self) -> PathBuf {
+        self.folder.join(NBD_SOCKET)
+    }
+
+    pub(super) fn admin_socket(&self) -> PathBuf {
+        self.folder.join(ADMIN_SOCKET)
+    }
 }
 
 /// The disks of one run. Dropping it clears them.
@@ -93,9 +107,26 @@ pub(super) struct RunDisks {
 /// Whether a run could begin.
 pub(super) fn check(ground: &RunGround<'_>) -> Result<(), String> {
     match &ground.place.disks {
-        RealDisks::Files(folder) => check_folder(folder, ground),
-        RealDisks::Devices(devices) => check_devices(devices, ground),
+        RealDisks::Files(folder) => check_folder(folder, ground)?,
+        RealDisks::Devices(devices) => check_devices(devices, ground)?,
     }
+    match ground.of {
+        GroundOf::Osds => check_sockets(&ground.place.disks),
+        GroundOf::Store => Ok(()),
+    }
+}
+
+/// A node's sockets lie in the run's folder, and the system takes no long name for one.
+fn check_sockets(disks: &RealDisks) -> Result<(), String> {
+    let folder = folder_of(disks);
+    let longest = SocketAddr::from_pathname(folder.join(ADMIN_SOCKET));
+    let shorter = match disks {
+        RealDisks::Files(_) => "name a folder by a shorter path, as from the one where you are",
+        RealDisks::Devices(_) => "set TMPDIR to a folder with a shorter path",
+    };
+    longest.map(drop).map_err(|_| {
+        format!("{} is too long a path for a node's sockets; {shorter}", folder.display())
+    })
 }
 
 fn check_folder(folder: &Path, ground: &RunGround<'_>) -> Result<(), String> {
@@ -216,8 +247,7 @@ impl RunDisks {
             let _ = fs::remove_dir_all(&folder);
             return Err(refused);
         }
-        let socket = folder.join("nbd.sock");
-        let paths = RunPaths { folder, socket, disks, make_files };
+        let paths = RunPaths { folder, disks, make_files };
         Ok(RunDisks { paths, keep: place.keep_files, _lock: lock })
     }
 }
@@ -339,6 +369,19 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let refused = store(RealDisks::Files(place.path().into()), Bytes::from_mib(1024 * TIB));
         assert!(refused.contains("(a store of 1024 TiB); take a smaller --set scale"), "{refused}");
+    }
+
+    /// The node of a study that had been checked did not begin: "File name too long".
+    #[test]
+    fn a_folder_whose_path_is_too_long_for_sockets_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let long = place.path().join("x".repeat(100));
+        fs::create_dir(&long).unwrap();
+        let check =
+            |count_of| checked_of(RealDisks::Files(long.clone()), Bytes::from_mib(1), count_of);
+        let refused = check((4, GroundOf::Osds)).unwrap_err();
+        assert!(refused.contains("is too long a path for a node's sockets; name"), "{refused}");
+        assert_eq!(check((1, GroundOf::Store)), Ok(()), "an embedded store has none");
     }
 
     #[test]

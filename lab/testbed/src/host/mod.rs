@@ -45,10 +45,9 @@ pub fn check(spec: &HostedSpec) -> Result<(), String> {
 
 /// The jobs that fio would get: one file that fills the images, and one with their loads.
 pub fn fio_jobs(spec: &HostedSpec) -> [String; 2] {
-    let socket = ground::folder_of(&spec.place.disks).join("nbd.sock");
     let load = fio::loads(&spec.images).unwrap_or_else(|reason| vec![(String::new(), reason)]);
     let filling = fio::fillings(spec.object_size, &spec.images);
-    [fio::file(&filling, &socket), fio::file(&load, &socket)]
+    [fio::file(&filling), fio::file(&load)]
 }
 
 /// The pool that a new node has holds the clients' image.

@@ -53,11 +53,6 @@ impl RunningNode {
         Ok((RunningNode { mailbox, thread: Some(thread), ground }, client))
     }
 
-    /// Where NBD clients find it.
-    pub(super) fn socket(&self) -> &Path {
-        &self.ground.paths.socket
-    }
-
     /// Where a run may leave files for as long as it lasts.
     pub(super) fn folder(&self) -> &Path {
         &self.ground.paths.folder
@@ -99,11 +94,11 @@ fn config(spec: &HostedSpec, paths: &RunPaths) -> EngineConfig {
         placement_seed: spec.placement_seed,
         images: spec.images.iter().filter(|_| over_nbd).map(image).collect(),
         nbd: NbdSpec {
-            at: over_nbd.then(|| ListenAt::Unix(paths.socket.clone())).into_iter().collect(),
+            at: over_nbd.then(|| ListenAt::Unix(paths.nbd_socket())).into_iter().collect(),
             ..NbdSpec::default()
         },
         vhost: Vec::new(),
-        admin: ListenAt::Unix(paths.folder.join("admin.sock")),
+        admin: ListenAt::Unix(paths.admin_socket()),
         medium: spec.medium,
         preset: spec.preset,
         settings: spec.settings.clone(),
