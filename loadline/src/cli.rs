@@ -281,7 +281,7 @@ pub(crate) struct RunArgs {
     /// The simulated twin of real runs: their study, setups, seeds and settings on a machine as they found theirs; what is said beside it counts
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["on", "described", "load"])]
     pub(crate) twin: Option<PathBuf>,
-    /// A tenth of the amount of work; of a checkpoint study a quarter of its periods
+    /// A tenth of the published amount of work (of services a twentieth), or a quarter of what real disks are given; of a checkpoint study a quarter of its periods
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of load, lotteries and placement

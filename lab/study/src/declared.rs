@@ -3,7 +3,6 @@
 use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::Override;
-use crate::place::Place;
 use crate::shelf::Shelf;
 use crate::study::Study;
 
@@ -17,8 +16,8 @@ pub(crate) struct Declared {
     pub read: fn(&Inputs) -> Result<Study, InputError>,
     /// The files that a study file asks for.
     pub named_in: fn(&Source, &[Override]) -> Result<NamedFiles, InputError>,
-    /// What `--quick` sets, which differs where the work does.
-    pub quick: fn(&Source, &Place) -> QuickKey,
+    /// What `--quick` sets: a part of what is done without it in the same place.
+    pub quick: fn(&Inputs) -> QuickKey,
     /// A study file to begin with: sound as it stands, with a comment on every field, and `NAME` for its title.
     pub template: &'static str,
     /// Why it does not run on real disks, if it does not.

@@ -101,9 +101,17 @@ impl Inputs {
     /// The scale that was asked for. Without `--set scale` it is the whole published work in the simulated world, and what a
     /// laptop's disk does in minutes in the real one, or where a simulated one holds every byte.
     pub(crate) fn scale(&self, holds_every_byte: bool) -> Result<f64, InputError> {
-        let is_small = holds_every_byte || self.place != Place::Sim;
-        let whole = if is_small { HOST_SCALE } else { 1.0 };
+        let whole = if self.is_small(holds_every_byte) { HOST_SCALE } else { 1.0 };
         Ok(scale_of(&self.overrides)?.unwrap_or(whole))
+    }
+
+    /// The scale of a quick run: this share of the published work, or a quarter of what is done where that is little by itself.
+    pub(crate) fn quick_scale(&self, holds_every_byte: bool, of_published: f64) -> f64 {
+        if self.is_small(holds_every_byte) { HOST_SCALE / 4.0 } else { of_published }
+    }
+
+    fn is_small(&self, holds_every_byte: bool) -> bool {
+        holds_every_byte || self.place != Place::Sim
     }
 
     /// Names the inputs: equal names, equal inputs.

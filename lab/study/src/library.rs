@@ -192,17 +192,6 @@ impl Library {
         read(path)
     }
 
-    /// The override that makes a study quick: a tenth of the published work, or of a checkpoint study a quarter of its
-    /// periods, since a smaller store would show other ratios; of a limits study a tenth of the measured time.
-    ///
-    /// # Errors
-    /// [`InputError`] if there is no such study.
-    pub fn quick(&self, study: &str, place: &Place) -> Result<Override, InputError> {
-        let study = self.find(Shelf::Studies, study)?;
-        let (key, value) = (declared(kind_of(&study)?).quick)(&study, place)?;
-        Ok(Override { key: key.to_owned(), value })
-    }
-
     fn path(&self, shelf: Shelf, name: &str) -> Option<PathBuf> {
         Some(self.root.as_ref()?.join(shelf.folder()).join(format!("{name}.toml")))
     }

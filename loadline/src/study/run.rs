@@ -83,7 +83,7 @@ impl Intent {
         inputs.place = place(args, inputs.kind()?)?;
         if args.quick {
             // First, so that what was typed counts.
-            inputs.overrides.insert(0, super::library().quick(study, &inputs.place)?);
+            inputs.overrides.insert(0, inputs.quick()?);
         }
         Intent::of_order(
             args,

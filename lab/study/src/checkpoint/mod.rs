@@ -36,8 +36,8 @@ pub(crate) const DECLARED: Declared = Declared {
     read: read::read,
     named_in: read::named_in,
     // A smaller store would show other ratios.
-    quick: |source, place| {
-        let periods = read::read_file(source, place, &[])?.work.periods;
+    quick: |inputs| {
+        let periods = read::read_file(&inputs.study, &inputs.place, &[])?.work.periods;
         Ok(("periods", (periods / 4).max(2).to_string()))
     },
     template: include_str!("../../new/checkpoint.toml"),

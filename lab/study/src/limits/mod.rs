@@ -25,8 +25,8 @@ pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
     read: LimitsStudy::read,
     named_in: read::named_in,
-    quick: |source, _| {
-        let measured = read::read_file(source, &[])?.steps.measured;
+    quick: |inputs| {
+        let measured = read::read_file(&inputs.study, &[])?.steps.measured;
         Ok(("measured", (measured / 10).max(Span::from_secs(1)).to_string()))
     },
     template: include_str!("../../new/limits.toml"),

@@ -38,7 +38,11 @@ pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
     read: RecoveryStudy::read,
     named_in: read::named_in,
-    quick: |_, _| Ok(("scale", "0.1".to_owned())),
+    quick: |inputs| {
+        let file = read::read_file(&inputs.study, &inputs.overrides)?;
+        let scale = inputs.quick_scale(file.cluster.store == file::StoreKind::Paged, 0.1);
+        Ok(("scale", scale.to_string()))
+    },
     template: include_str!("../../new/recovery.toml"),
     not_on_disks: None,
     not_on_ceph: None,

@@ -25,7 +25,7 @@ pub(crate) const DECLARED: Declared = Declared {
     drives: Shelf::Drives,
     read: ServicesStudy::read,
     named_in: read::named_in,
-    quick: |source, _| read::quick(source),
+    quick: read::quick,
     template: include_str!("../../new/services.toml"),
     not_on_disks: None,
     not_on_ceph: None,

@@ -3,6 +3,7 @@
 use super::file::{SERVICES_KEYS, ServicesFile, TimesSection};
 use super::setup::read_setups;
 use super::study::{ServicesCluster, ServicesSteps, ServicesStudy};
+use crate::declared::QuickKey;
 use crate::given_load;
 use crate::input::{InputError, Source};
 use crate::inputs::{Inputs, NamedFiles};
@@ -27,10 +28,11 @@ pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFi
     Ok(NamedFiles { drive, published })
 }
 
-/// What `--quick` sets: a twentieth of the work, or what is done on real disks where the study says how much that is.
-pub(super) fn quick(study: &Source) -> Result<(&'static str, String), InputError> {
-    let ServicesFile { steps, .. } = read_file(study, &[])?;
-    Ok(("scale", steps.on_disks.unwrap_or(0.05).to_string()))
+/// What `--quick` sets: a twentieth of the published work, or what is done on real disks where the study says how much that is.
+pub(super) fn quick(inputs: &Inputs) -> QuickKey {
+    let ServicesFile { steps, .. } = read_file(&inputs.study, &[])?;
+    let scale = steps.on_disks.unwrap_or_else(|| inputs.quick_scale(false, 0.05));
+    Ok(("scale", scale.to_string()))
 }
 
 /// What may be set beside published figures: how much of their work is done.
