@@ -38,6 +38,7 @@ mod execute;
 mod folder;
 mod halt;
 mod job;
+mod memory;
 mod plan;
 mod record;
 mod service;

@@ -93,15 +93,16 @@ impl Session {
         order.may_use(&folder)?;
         let before = folder.manifest()?;
         let before_claim = folder.records()?;
-        let recorded = |job: &Job| before_claim.iter().any(|record| record.key == job.key);
-        let lacks_runs = !plan(&study, &request).iter().all(recorded);
-        if lacks_runs {
-            study.before_runs(facts.jobs)?;
+        let is_recorded = |job: &Job| before_claim.iter().any(|record| record.key == job.key);
+        let mut missing = plan(&study, &request);
+        missing.retain(|job| !is_recorded(job));
+        if !missing.is_empty() {
+            study.before_runs(facts.jobs, &missing)?;
         }
         folder.create()?;
         // Whoever had it until then may have added some.
         let (claim, records) = folder.claim()?;
-        if lacks_runs {
+        if !missing.is_empty() {
             // It is of fewer runs than are asked for, and nobody could tell once the manifest asks for more.
             folder.remove_result()?;
         }

@@ -105,12 +105,12 @@ impl Study {
         choose(choice, &names, &self.sets)
     }
 
-    /// Refuses, before anything is written, what this machine does not let a run do.
+    /// Refuses, before anything is written, what this machine does not let these runs do, so many of them at a time.
     ///
     /// # Errors
     /// [`InputError`] naming what was typed.
-    pub fn before_runs(&self, workers: u32) -> Result<(), InputError> {
-        self.script.before_runs(workers)
+    pub fn before_runs(&self, workers: u32, jobs: &[Job]) -> Result<(), InputError> {
+        self.script.before_runs(workers.min(jobs.len() as u32))
     }
 
     /// Makes a run; `None` if `tick` ended it.

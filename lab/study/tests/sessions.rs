@@ -106,6 +106,16 @@ fn on_the_paged_store_a_study_recovers_what_was_missed_and_repeats_itself() {
     assert!(result.fitted.is_empty(), "nothing is fitted to this store");
 }
 
+/// Workers that have no run each were counted as ones that hold the bytes of a run's disks.
+#[test]
+fn memory_is_asked_for_no_more_runs_than_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_paged = inputs(&["store=paged", "image=64 MiB", "baseline=1 s"]);
+    let order = Order { inputs: on_paged, ..order("baseline") };
+    let facts = RunFacts { jobs: 1_000_000, ..RunFacts::default() };
+    Session::open(RunFolder::at(folder.path()), order, facts).unwrap();
+}
+
 /// A checkpoint waited in its class, whose limit is a part of the capacity that was told, behind thousands of discards: with a capacity
 /// told too low clients, who wait for checkpoints, had a two-hundredth of what they have alone under `high_client_ops`.
 #[test]

@@ -12,9 +12,9 @@ pub(super) fn say(order: &Order, workers: u32, folder: &Path) -> Result<(), Fail
     if let Place::Ceph(_) = study.place {
         // A cluster's plan tells what is in the way line by line, and which word would let it be changed.
         show::text(&study.on_disks(&jobs).unwrap_or_default())?;
-        return Ok(study.before_runs(workers)?);
+        return Ok(study.before_runs(workers, &jobs)?);
     }
-    study.before_runs(workers)?;
+    study.before_runs(workers, &jobs)?;
     if let Some(text) = study.on_disks(&jobs) {
         return show::text(&text);
     }

@@ -50,6 +50,12 @@ const BESIDE_PUBLISHED: [&str; 3] = ["scale", "warm_up", "periods"];
 
 /// The study that the inputs describe.
 pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
+    let (script, asked) = asked(inputs)?;
+    Study::of(inputs, asked, script)
+}
+
+/// Its steps, and what they are to answer.
+pub(super) fn asked(inputs: &Inputs) -> Result<(CheckpointStudy, StudyQuestion), InputError> {
     let source = &inputs.study;
     if let Some(load) = &inputs.load {
         let reason =
@@ -85,7 +91,7 @@ pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         setups,
         place: inputs.place.clone(),
     };
-    Study::of(inputs, asked, script)
+    Ok((script, asked))
 }
 
 /// What an embedded store has not, and what cannot be its client.

@@ -3,6 +3,7 @@
 use super::doubts::doubts;
 use super::embedded;
 use super::run::run;
+use super::simulated;
 use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::input::InputError;
 use crate::job::Job;
@@ -12,6 +13,7 @@ use crate::record::RunRecord;
 use crate::result::{DriveSummary, NamedValue, SetupResult};
 use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Bytes;
+use loadline_host::ProgramMemory;
 use loadline_testbed::{HostPlace, RealDisks};
 use serde_json::{Value, json};
 
@@ -26,12 +28,13 @@ impl Script for CheckpointStudy {
         )
     }
 
-    fn before_runs(&self, _: u32) -> Result<(), InputError> {
-        let (Place::Host(place), Some(setup)) = (&self.place, self.setups.first()) else {
-            return Ok(());
-        };
-        let refused = |reason| InputError::new(format!("--on {}", place.disks), reason);
-        embedded::spec(self, (setup, place), 0).check().map_err(refused)
+    fn before_runs(&self, workers: u32) -> Result<(), InputError> {
+        match (&self.place, self.setups.first()) {
+            (Place::Host(place), Some(setup)) => embedded::spec(self, (setup, place), 0)
+                .check()
+                .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason)),
+            _ => simulated::check(self, workers, ProgramMemory::here().available),
+        }
     }
 
     fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError> {

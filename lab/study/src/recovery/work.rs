@@ -6,6 +6,7 @@ use super::study::RecoveryStudy;
 use crate::input::InputError;
 use crate::inputs::Inputs;
 use crate::job::{Job, RunPurpose};
+use crate::memory::check_memory;
 use crate::on_ceph;
 use crate::place::Place;
 use crate::trace::TRACED_OPS;
@@ -147,14 +148,11 @@ impl RecoveryStudy {
         workers: u32,
         available: Option<Bytes>,
     ) -> Result<(), InputError> {
-        let needed = Bytes::new(self.contents().get().saturating_mul(u64::from(workers)));
-        let Some(free) = available.filter(|free| *free < needed && self.is_fitted()) else {
+        if !self.is_fitted() {
             return Ok(());
-        };
-        let reason = format!(
-            "simulated disks hold every byte in memory: {workers} runs at a time need {needed}, and {free} are free; take a smaller --set scale, or fewer --jobs"
-        );
-        Err(InputError::new("--set store=paged", reason))
+        }
+        check_memory(self.contents(), workers, available)
+            .map_err(|reason| InputError::new("--set store=paged", reason))
     }
 
     /// The drive without the OSD's overhead: a request takes what one takes that nothing is committed with, and so does a flush.
