@@ -220,11 +220,30 @@ fn check_device(device: &Path, ground: &RunGround<'_>) -> Result<(), String> {
 }
 
 /// Where a run keeps its files and sockets. Devices are locked one by one, so each process has a folder of its own for them.
-pub(super) fn folder_of(disks: &RealDisks) -> PathBuf {
+fn folder_of(disks: &RealDisks) -> PathBuf {
     match disks {
         RealDisks::Files(folder) => folder.join(FOLDER),
         RealDisks::Devices(_) => {
             std::env::temp_dir().join(format!("{FOLDER}-{}", std::process::id()))
+        }
+    }
+}
+
+/// Removes the folders of processes that were killed. One that lives may not have locked its folder yet, and of a container's nothing is known
+/// but the lock.
+fn remove_left(beside: &Path) {
+    let entries = fs::read_dir(beside).into_iter().flatten().flatten();
+    for folder in entries.map(|entry| entry.path()) {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let process = name.strip_prefix(FOLDER).and_then(|rest| rest.strip_prefix('-'));
+        let Some(process) = process.and_then(|of| of.parse::<u32>().ok()) else { continue };
+        if Path::new("/proc").join(process.to_string()).exists() || check_own(&folder).is_err() {
+            continue;
+        }
+        let mark = File::options().append(true).open(folder.join(MARK));
+        if mark.is_ok_and(|mark| flock(&mark, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+            // Another user's stays.
+            let _ = fs::remove_dir_all(&folder);
         }
     }
 }
@@ -235,6 +254,9 @@ impl RunDisks {
         check(ground)?;
         let place = ground.place;
         let folder = folder_of(&place.disks);
+        if let RealDisks::Devices(_) = &place.disks {
+            remove_left(&std::env::temp_dir());
+        }
         let lock = take_folder(&folder)?;
         let disks = match &place.disks {
             RealDisks::Files(_) => {
@@ -382,6 +404,24 @@ mod tests {
         let refused = check((4, GroundOf::Osds)).unwrap_err();
         assert!(refused.contains("is too long a path for a node's sockets; name"), "{refused}");
         assert_eq!(check((1, GroundOf::Store)), Ok(()), "an embedded store has none");
+    }
+
+    /// Each process on devices has a folder of its own, and that of one that was killed stayed for ever. No process has these numbers.
+    #[test]
+    fn folders_of_killed_processes_are_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |whose: u32| place.path().join(format!("{FOLDER}-{whose}"));
+        let [killed, elsewhere, foreign, own] =
+            [u32::MAX, u32::MAX - 1, u32::MAX - 2, std::process::id()].map(at);
+        drop(take_folder(&killed).unwrap());
+        let _held = take_folder(&elsewhere).unwrap();
+        fs::create_dir(&foreign).unwrap();
+        drop(take_folder(&own).unwrap());
+        remove_left(place.path());
+        assert!(!killed.exists(), "nobody holds it");
+        assert!(elsewhere.exists(), "a process of a container holds it");
+        assert!(foreign.exists(), "no study made it");
+        assert!(own.exists(), "its process lives");
     }
 
     #[test]
