@@ -545,12 +545,13 @@ impl Commits {
             if let Committer::Update { goes_alone, .. } = &mut commit.committer {
                 *goes_alone = true;
             }
+            // What was read of the key went with the commit, and each reads it anew.
+            let lined = LinedCommit::new(vec![key.clone()], commit);
             if place == 0 {
-                self.lined.at_mut(slot).commit = Some(commit);
+                *self.lined.at_mut(slot) = lined;
                 continue;
             }
-            let lined = LinedCommit { behind: 1, ..LinedCommit::new(vec![key.clone()], commit) };
-            let again = self.lined.acquire(lined);
+            let again = self.lined.acquire(LinedCommit { behind: 1, ..lined });
             let of_key = self.keys.get_mut(&key).expect("the first one stands there");
             of_key.line.insert(place, again);
         }

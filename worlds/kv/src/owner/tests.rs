@@ -184,6 +184,26 @@ fn who_is_told_what_several_commits_have_written_waits_for_all_of_them() {
     }
 }
 
+/// Updates of one key that were refused together go one after the other; the first of them did not read its key again, and had a panic for its end, which ended the whole
+/// program where that aborts.
+#[test]
+fn updates_that_are_refused_together_read_their_key_again() {
+    /// More than a value may have.
+    static LONG: [u8; 64 << 10] = [b'v'; 64 << 10];
+    let (mut owner, _folder) = owner(DbOptions::small());
+    let [first, second] = [b"1", &LONG[..]].map(|value| {
+        let (update, told) = update(&[READ], Some(value), LogMode::Background);
+        owner.commit(update);
+        told
+    });
+    turn(&mut owner);
+    assert_eq!(first.wait(), Ok(None));
+    let second = second.wait();
+    assert!(matches!(second, Err(DbError::Exceeds(_))), "{second:?}");
+    assert_eq!(get(&mut owner, READ).wait(), Ok(Some(b"1".to_vec())));
+    assert!(owner.commits.is_idle());
+}
+
 /// Every new time of a key left the note of the former one behind, until that had come.
 #[test]
 fn an_update_that_changes_when_a_key_expires_removes_the_note_of_its_former_time() {
