@@ -72,9 +72,10 @@ impl From<RespError> for Failure {
             | RespError::NoPassword(_)
             | RespError::Memory(_)
             | RespError::Terms(_) => Failure::Input(error.to_string()),
-            RespError::Descriptors { .. } | RespError::Listen(_) | RespError::Runtime(_) => {
-                Failure::Environment(error.to_string())
-            }
+            RespError::Descriptors { .. }
+            | RespError::Listen(_)
+            | RespError::Runtime(_)
+            | RespError::NotDurable(_) => Failure::Environment(error.to_string()),
         }
     }
 }

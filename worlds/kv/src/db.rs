@@ -28,8 +28,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An open database. Copies are cheap and lead to the same one; dropping the last of them and of what was made of it (snapshots, transactions, iterators) closes it,
-/// which waits until everything that was asked is carried out and synced. If the last one goes with the function of an [`update`](Db::update), on the database's own thread, it is closed
-/// without anybody who waits.
+/// which waits until everything that was asked is carried out and synced; [`close`](Db::close) does the same and tells whether it is. If the last one goes with the function of an
+/// [`update`](Db::update), on the database's own thread, it is closed without anybody who waits.
 #[derive(Clone)]
 pub struct Db {
     handle: Arc<DbHandle>,
@@ -275,6 +275,18 @@ impl Db {
     /// The same, to be awaited.
     pub fn sync_later(&self) -> Pending<()> {
         self.handle.ask(DbAsk::Sync)
+    }
+
+    /// Drops this handle, and tells whether everything that was answered survives a power cut: for the last handle by the sync with which the database is closed, which does not
+    /// wait for room on a full file system; otherwise as [`sync`](Self::sync).
+    ///
+    /// # Errors
+    /// [`DbError::Stopped`]: what was answered since the last sync may be lost.
+    pub fn close(self) -> Result<(), DbError> {
+        match Arc::try_unwrap(self.handle) {
+            Ok(mut last) => last.close(),
+            Err(handle) => handle.ask(DbAsk::Sync).wait(),
+        }
     }
 
     /// Makes a checkpoint and waits for its end: what a restart reads of the log becomes short.

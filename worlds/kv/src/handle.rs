@@ -1,6 +1,7 @@
 //! What every handle of a database has in common: the way to its owner, which ends with the last of them; and snapshots that live.
 
 use crate::batch::BatchParts;
+use crate::error::DbError;
 use crate::owner::{
     CommitReads, Committer, DbAsk, GetAnswer, NewCommit, SeenAt, SnapshotLease, StartedOwner,
 };
@@ -18,7 +19,7 @@ use std::thread::{self, JoinHandle};
 /// The way to an owner.
 pub(crate) struct DbHandle {
     mailbox: Mailbox<DbAsk>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Result<(), DbError>>>,
     limits: StoreLimits,
     log_mode: LogMode,
     file: PathBuf,
@@ -88,18 +89,24 @@ impl DbHandle {
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
+
+    /// Waits until everything that was asked is carried out and as durable as a sync makes it, and answers whether it is. Where the owner itself has the last handle, with
+    /// the function of an update, nobody waits: it comes to its end by itself.
+    pub(crate) fn close(&mut self) -> Result<(), DbError> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        self.tell(DbAsk::Close);
+        if thread.thread().id() == thread::current().id() {
+            return Ok(());
+        }
+        // An owner that has panicked has said so.
+        thread.join().unwrap_or(Err(DbError::Closed))
+    }
 }
 
 impl Drop for DbHandle {
-    /// Waits until everything that was asked is carried out and as durable as a sync makes it. Where the owner itself drops the last handle, with the function of
-    /// an update, nobody waits: it comes to its end by itself.
     fn drop(&mut self) {
-        self.tell(DbAsk::Close);
-        let is_owner = |thread: &JoinHandle<()>| thread.thread().id() == thread::current().id();
-        if let Some(thread) = self.thread.take().filter(|thread| !is_owner(thread)) {
-            // An owner that has panicked has said so, and there is nobody here to tell.
-            drop(thread.join());
-        }
+        // There is nobody here to tell.
+        drop(self.close());
     }
 }
 

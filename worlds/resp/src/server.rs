@@ -8,7 +8,7 @@ use crate::users::Users;
 use futures_util::FutureExt;
 use loadline_base::Bytes;
 use loadline_host::{ListenAt, ListenError, listen_at, prepare_tcp, raise_descriptors};
-use loadline_kv::{Db, LogMode};
+use loadline_kv::{Db, DbError, LogMode};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -123,6 +123,9 @@ pub enum RespError {
     /// The system refuses what its loop needs.
     #[error("the server cannot begin: {0}")]
     Runtime(#[from] io::Error),
+    /// It has served, and the database's last sync has failed.
+    #[error("what was answered last may be lost, since it could not be synced at the end: {0}")]
+    NotDurable(DbError),
 }
 
 impl From<TermsError> for RespError {
@@ -142,7 +145,7 @@ pub struct Listening {
 /// the database's end. `ready` is told when it listens.
 ///
 /// # Errors
-/// [`RespError`], before anything is served.
+/// [`RespError`], before anything is served, or since what was answered could not be synced.
 pub fn serve(
     db: Db,
     users: Users,
@@ -151,6 +154,18 @@ pub fn serve(
     stop: &AtomicBool,
 ) -> Result<(), RespError> {
     options.check(&users)?;
+    serve_connections(db.clone(), users, options, ready, stop)?;
+    // Connections are gone with their loop, so this closes it.
+    db.close().map_err(RespError::NotDurable)
+}
+
+fn serve_connections(
+    db: Db,
+    users: Users,
+    options: &RespOptions,
+    ready: impl FnOnce(Listening),
+    stop: &AtomicBool,
+) -> Result<(), RespError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
     tasks.block_on(&runtime, async {

@@ -220,7 +220,7 @@ impl StoreOnDisk {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::start::DATA_FILE;
     use super::*;
     use loadline_host::DiskOpen;
@@ -270,6 +270,11 @@ mod tests {
     /// A put for whose record the file system has no room.
     fn put_without_room(device: &mut StoreOnDisk) {
         submit_put(device);
+        hand_over_without_room(device);
+    }
+
+    /// Hands the store what was asked, and the file system has no room for what that writes.
+    pub(in super::super) fn hand_over_without_room(device: &mut StoreOnDisk) {
         let now = device.now();
         device.store.submit_all(now, &mut device.asked, &mut device.outbox);
         for io in std::mem::take(&mut device.outbox.io) {

@@ -73,13 +73,15 @@ struct DbOwner {
 }
 
 /// How far the end is.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Closing {
     Open,
     /// The last handle is gone; what was asked is carried out.
     Asked,
-    /// The last sync is under way, or over.
+    /// The last sync is under way.
     Syncing,
+    /// It is over.
+    Synced(Result<(), DbError>),
 }
 
 impl DbOwner {
@@ -99,10 +101,13 @@ impl DbOwner {
         }
     }
 
-    /// Turns until the last handle is gone and everything is answered.
-    fn run(mut self) {
+    /// Turns until the last handle is gone and everything is answered. Answers whether all of it is durable.
+    fn run(mut self) -> Result<(), DbError> {
         let mut mail = Vec::new();
-        while !self.is_over() {
+        loop {
+            if let Some(closed) = self.closed() {
+                return closed;
+            }
             let due = self.expiries.due(self.device.now(), wall::now_ms());
             self.device.turn(due.filter(|_| self.closing == Closing::Open), &mut mail);
             for ask in mail.drain(..) {
@@ -147,9 +152,13 @@ impl DbOwner {
         }
     }
 
-    fn is_over(&self) -> bool {
+    /// What the last sync has ended with, once the disk has nothing to do any more.
+    fn closed(&self) -> Option<Result<(), DbError>> {
         let is_quiet = self.jobs.is_empty() && self.device.is_idle();
-        self.closing == Closing::Syncing && is_quiet
+        match &self.closing {
+            Closing::Synced(synced) if is_quiet => Some(synced.clone()),
+            _ => None,
+        }
     }
 
     fn submit(&mut self, ask: Ask, job: StoreJob) {
@@ -232,7 +241,7 @@ impl DbOwner {
                 self.let_answers_go();
             }
             StoreJob::Sweep => self.swept(result),
-            StoreJob::LastSync => {}
+            StoreJob::LastSync => self.closing = Closing::Synced(result.map(|_| ())),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::DbOwner;
 use super::device::StoreOnDisk;
 use super::mail::DbAsk;
-use crate::error::DbOpenError;
+use crate::error::{DbError, DbOpenError};
 use crate::naming::{hold_folder, rename_durably};
 use crate::options::DbOptions;
 use loadline_host::{Discards, DiskOpen, Holding, Mailbox, OpenedDisk};
@@ -19,7 +19,8 @@ pub(crate) const DATA_FILE: &str = "data";
 /// An owner that runs.
 pub(crate) struct StartedOwner {
     pub(crate) mailbox: Mailbox<DbAsk>,
-    pub(crate) thread: JoinHandle<()>,
+    /// Answers at its end whether everything that was answered is durable.
+    pub(crate) thread: JoinHandle<Result<(), DbError>>,
     pub(crate) limits: StoreLimits,
 }
 
@@ -34,12 +35,13 @@ pub(crate) fn start(file: PathBuf, options: DbOptions) -> Result<StartedOwner, D
             Ok(device) => {
                 let limits = device.store().limits();
                 if tell.send(Ok((device.mailbox(), limits))).is_ok() {
-                    DbOwner::new(device, options.versions.get(), options.log_mode).run();
+                    return DbOwner::new(device, options.versions.get(), options.log_mode).run();
                 }
             }
             // Whoever opens waits for this.
             Err(error) => drop(tell.send(Err(error))),
         }
+        Ok(())
     });
     let thread = thread.map_err(|error| DbOpenError::Folder { path: path.clone(), error })?;
     match told.recv() {

@@ -204,6 +204,36 @@ fn updates_that_are_refused_together_read_their_key_again() {
     assert!(owner.commits.is_idle());
 }
 
+/// The end of a database whose last sync had failed was like any other: a server that was stopped on a full file system said nothing of what was lost, and exited with 0.
+#[test]
+fn who_closes_a_database_is_told_whether_all_is_durable() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = crate::Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let other = db.clone();
+    assert_eq!((other.close(), db.close()), (Ok(()), Ok(())));
+
+    let log_mode = LogMode::Background;
+    let (mut owner, _folder) = owner(DbOptions { log_mode, ..DbOptions::small() });
+    let [(first, _), (second, told)] =
+        [b"1", b"2"].map(|value| put(READ, value, None, log_mode));
+    // Its page is in memory then, so that the next one writes alone.
+    owner.commit(first);
+    turn(&mut owner);
+    while !owner.device.is_idle() {
+        owner.device.turn(None, &mut Vec::new());
+    }
+    owner.commit(second);
+    let (_synced, answer) = pending();
+    owner.asked(DbAsk::Sync(answer));
+    owner.device.give_up_on_room();
+    device::tests::hand_over_without_room(&mut owner.device);
+    owner.upkeep();
+    assert_eq!(told.wait(), Ok(2), "it is answered before it is durable");
+    drop(owner.device.mailbox().post(DbAsk::Close));
+    let closed = owner.run();
+    assert!(matches!(closed, Err(DbError::Stopped(_))), "{closed:?}");
+}
+
 /// Every new time of a key left the note of the former one behind, until that had come.
 #[test]
 fn an_update_that_changes_when_a_key_expires_removes_the_note_of_its_former_time() {
