@@ -2,6 +2,7 @@
 
 use crate::budget::{Budget, FREE_BYTES, HeldBytes};
 use crate::commands::{COMMANDS, KeyCommand, has_arity, integer};
+use crate::gate::Passed;
 use crate::info;
 use crate::outgoing::Outgoing;
 use crate::refusal::RespRefusal;
@@ -401,6 +402,8 @@ impl<S> RespSession<S> {
             "discard" => return Err(RespRefusal::NoMulti("DISCARD")),
             "watch" => {
                 let service = Rc::clone(&self.service);
+                let keys = u32::try_from(request.len() - 1).unwrap_or(u32::MAX);
+                let _passed = self.turn(keys).await?;
                 let place = (self.database, service.keyspace(self.database));
                 for key in request.iter().skip(1) {
                     self.watch.add(&service.db, &service.budget, place, key).await?;
@@ -438,7 +441,10 @@ impl<S> RespSession<S> {
                 let parts = [now / 1000, micros].map(|part| RespReply::bulk(part.to_string()));
                 return Ok(RespReply::Array(parts.to_vec()));
             }
-            "save" | "bgsave" => self.service.db.sync_later().await?,
+            "save" | "bgsave" => {
+                let _passed = self.turn(1).await?;
+                self.service.db.sync_later().await?;
+            }
             _ => return self.on_all_keys(name, request).await,
         }
         Ok(RespReply::OK)
@@ -473,13 +479,12 @@ impl<S> RespSession<S> {
     async fn exec(&mut self) -> Result<RespReply, RespRefusal> {
         let (multi, watch) = (self.multi.take(), std::mem::take(&mut self.watch));
         let multi = multi.ok_or(RespRefusal::NoMulti("EXEC"))?;
-        let user = self.user.ok_or(RespRefusal::NoAuth)?;
         let done = match multi.is_broken {
             true => Err(RespRefusal::Aborted),
             false => {
                 let costs = multi.commands.iter().map(|(command, request)| command.cost(request));
                 let cost = costs.fold(0, u32::saturating_add).max(1);
-                let _passed = self.service.gate.pass(user.flow, cost).await;
+                let _passed = self.turn(cost).await?;
                 let changes = multi.commands.iter().any(|(command, _)| command.writes());
                 match changes || !watch.is_empty() {
                     true => self.service.change(self.database, multi.commands, watch).await,
@@ -488,6 +493,12 @@ impl<S> RespSession<S> {
             }
         };
         Ok(done?.map_or(RespReply::NullArray, RespReply::Array))
+    }
+
+    /// Waits until something has its turn that costs so many commands.
+    async fn turn(&self, cost: u32) -> Result<Passed, RespRefusal> {
+        let user = self.user.ok_or(RespRefusal::NoAuth)?;
+        Ok(self.service.gate.pass(user.flow, cost).await)
     }
 
     fn log_in(&mut self, name: &[u8], password: &[u8]) -> Result<(), RespRefusal> {

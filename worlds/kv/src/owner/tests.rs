@@ -214,8 +214,7 @@ fn who_closes_a_database_is_told_whether_all_is_durable() {
 
     let log_mode = LogMode::Background;
     let (mut owner, _folder) = owner(DbOptions { log_mode, ..DbOptions::small() });
-    let [(first, _), (second, told)] =
-        [b"1", b"2"].map(|value| put(READ, value, None, log_mode));
+    let [(first, _), (second, told)] = [b"1", b"2"].map(|value| put(READ, value, None, log_mode));
     // Its page is in memory then, so that the next one writes alone.
     owner.commit(first);
     turn(&mut owner);
