@@ -93,7 +93,7 @@ impl Service {
             budget,
             db,
             users,
-            cursors: RefCell::default(),
+            cursors: RefCell::new(Cursors::new(now_ms())),
             counts: RespCounts::default(),
             promise: Cell::new(promise),
             received: ReceivingBuffer::default(),
