@@ -61,22 +61,6 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     is_plain.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
 
-/// A number with a fraction, finite.
-pub(super) fn float(text: &[u8]) -> Option<f64> {
-    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-    number.is_finite().then_some(number)
-}
-
-/// A sum that is finite, as text.
-pub(super) fn float_sum(old: Option<&[u8]>, more: &[u8]) -> Result<Vec<u8>, RespRefusal> {
-    let old = old.map_or(Some(0.0), float).ok_or(RespRefusal::NoFloat)?;
-    let sum = old + float(more).ok_or(RespRefusal::NoFloat)?;
-    if !sum.is_finite() {
-        return Err(RespRefusal::NotFinite);
-    }
-    Ok(sum.to_string().into_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,9 +75,5 @@ mod tests {
         for text in ["", "-", "-0", "01", "+1", " 1", "1 ", "1.0", "9223372036854775808"] {
             assert_eq!(integer(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(float_sum(Some(b"10.5"), b"0.1"), Ok(b"10.6".to_vec()));
-        assert_eq!(float_sum(None, b"5e3"), Ok(b"5000".to_vec()));
-        assert_eq!(float_sum(Some(b"1e308"), b"1e308"), Err(RespRefusal::NotFinite));
-        assert_eq!(float_sum(Some(b"x"), b"1"), Err(RespRefusal::NoFloat));
     }
 }

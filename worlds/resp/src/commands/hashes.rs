@@ -1,6 +1,7 @@
 //! Hashes.
 
-use super::call::{KeyCall, float_sum, integer, several};
+use super::call::{KeyCall, integer, several};
+use super::float::float_sum;
 use crate::glob::Glob;
 use crate::refusal::RespRefusal;
 use loadline_wire::resp::RespReply;

@@ -3,6 +3,7 @@
 
 mod call;
 mod expiry;
+mod float;
 mod hashes;
 mod keys;
 mod strings;

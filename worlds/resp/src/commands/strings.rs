@@ -1,7 +1,8 @@
 //! Strings.
 
-use super::call::{KeyCall, float_sum, integer, several};
+use super::call::{KeyCall, integer, several};
 use super::expiry::TimeForm;
+use super::float::float_sum;
 use crate::refusal::RespRefusal;
 use crate::value::Stored;
 use loadline_wire::resp::{RespReply, RespRequest};
