@@ -21,6 +21,9 @@ const IN_FLIGHT: FlightBounds =
 /// What all reservations together may be: how many commands per second there could be at all.
 const RESERVED_MAX: f64 = 10_000_000.0;
 const CLIENTS: ClassId = ClassId::new(0);
+/// By how much a user may come late to its turn and still have its limit, or what is reserved for it: timers come up to two milliseconds late here, and later where
+/// a command takes long. In that time there may be many turns.
+const LATE: Span = Span::from_millis(5);
 
 type GateTurn = oneshot::Sender<Passed>;
 
@@ -67,10 +70,12 @@ impl Gate {
         let class = Lane::Shared(Params::new(RESERVED_MAX, 1.0, 0.0)?);
         let mut scheduler = MClock::loadline(LoadlineConfig::default(), &[class]);
         for (number, terms) in users.enumerate() {
-            let params = Params::new(terms.reservation, terms.weight, terms.limit)?;
+            let params =
+                Params::new(terms.reservation, terms.weight, terms.limit)?.with_burst(LATE);
             let tenant = TenantKey(number as u64);
             scheduler.set_tenant(Time::ZERO, CLIENTS, tenant, params, NonZeroU32::MIN)?;
         }
+        scheduler.save_reservations(CLIENTS, LATE);
         Ok(Rc::new(Gate {
             begun: Instant::now(),
             bounded: RefCell::new(Bounded::new(scheduler, IN_FLIGHT)),
@@ -159,6 +164,31 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A gate with one user, and the time that so many of its commands take, one after the other.
+    async fn time_of(commands: u32, terms: UserTerms) -> std::time::Duration {
+        let gate = Gate::new(std::iter::once(&terms)).expect("they can be kept");
+        let tasks = tokio::task::LocalSet::new();
+        let flow = gate.flow(0, 0);
+        tasks
+            .run_until(async {
+                for _ in 0..commands {
+                    drop(gate.pass(flow, 1).await);
+                }
+            })
+            .await;
+        gate.begun.elapsed()
+    }
+
+    /// A timer has whole milliseconds, and what a user was late by counted for a tenth of one, or some commands: of 5,000 in a second it got 2,000.
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_is_reached_whatever_the_timer_s_grain() {
+        for limit in [500, 5_000, 20_000, 100_000] {
+            let terms = UserTerms { limit: f64::from(limit), ..UserTerms::default() };
+            let took = time_of(limit / 5, terms).await.as_millis();
+            assert!((190..=205).contains(&took), "{took} ms for what {limit} gives in 200");
+        }
+    }
 
     /// Whoever would look again later than was wanted by then slept on, with the gate in its hand: under a limit of one command in an hour each connection that
     /// could go sooner left one behind.
