@@ -138,6 +138,25 @@ fn what_is_not_supported_is_refused_by_its_name() {
     assert_eq!(typed, "$5\r\nhello\r\n");
 }
 
+/// A request of more than 65,536 strings ended its connection, and with it what was on its way: 1,048,576 may be, as at the original.
+#[test]
+fn a_request_may_name_many_keys() {
+    const KEYS: usize = 70_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), "--size 64MiB");
+    let keys: String = (0..KEYS).map(|key| format!("$6\r\n{key:06}\r\n")).collect();
+    let mut raw = server.raw();
+    for (name, said) in [("DEL", ":0\r\n"), ("EXISTS", ":0\r\n")] {
+        let head = format!("*{}\r\n${}\r\n{name}\r\n", KEYS + 1, name.len());
+        assert_eq!(
+            talk(&mut raw, [head.as_bytes(), keys.as_bytes()].concat().as_slice(), "\r\n"),
+            said
+        );
+    }
+    assert_eq!(talk(&mut raw, b"PING\r\n", "\r\n"), "+PONG\r\n");
+    server.end();
+}
+
 /// Whoever counts in one key under WATCH loses no turn, however many do.
 #[test]
 fn transactions_under_watch_are_serialisable() {

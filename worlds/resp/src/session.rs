@@ -22,9 +22,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-/// What a connection may make the server keep: a request, and a transaction's commands.
+/// What a connection may make the server keep: a request, which may have as many strings as the original's, and a transaction's commands.
 const LIMITS: RespLimits =
-    RespLimits { string_bytes: 8 << 20, request_bytes: 8 << 20, strings: 1 << 16 };
+    RespLimits { string_bytes: 8 << 20, request_bytes: 8 << 20, strings: 1 << 20 };
 const MULTI_BYTES_MAX: usize = 8 << 20;
 /// Commands of one connection on their way at a time.
 const ON_THEIR_WAY_MAX: usize = 128;

@@ -6,6 +6,7 @@
 use crate::budget::{Budget, HeldBytes};
 use crate::refusal::RespRefusal;
 use loadline_kv::{Db, DbWatch, Keyspace, now_ms};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// What one connection may watch, in bytes of keys.
@@ -19,7 +20,7 @@ pub(crate) struct KeyWatch {
 
 struct WatchedKeys {
     watch: DbWatch,
-    keys: Vec<(u8, Vec<u8>)>,
+    keys: BTreeSet<(u8, Vec<u8>)>,
     bytes: usize,
     held: HeldBytes,
     /// When the first of the keys expires: the database does not count that as a change.
@@ -45,7 +46,7 @@ impl KeyWatch {
     ) -> Result<(), RespRefusal> {
         if self.watched.is_none() {
             let (watch, held) = (db.watch_later().await?, HeldBytes::new(budget, 0));
-            let (keys, bytes, expires_ms) = (Vec::new(), 0, None);
+            let (keys, bytes, expires_ms) = (BTreeSet::new(), 0, None);
             self.watched = Some(WatchedKeys { watch, keys, bytes, held, expires_ms });
         }
         let watched = self.watched.as_mut().expect("it was made");
@@ -59,7 +60,7 @@ impl KeyWatch {
             return Err(RespRefusal::WatchedBytes(WATCHED_BYTES_MAX));
         }
         watched.held.set(watched.bytes);
-        watched.keys.push(own);
+        watched.keys.insert(own);
         watched.watch.add_later(keyspace, key).await?;
         let entry = db.entry_later(keyspace, key).await?;
         let expires_ms = entry.and_then(|entry| entry.expires_ms);
