@@ -130,6 +130,11 @@ fn what_is_not_supported_is_refused_by_its_name() {
         let refusal = refused(client, words);
         assert!(refusal.contains(says), "{words}: `{refusal}` should contain `{says}`");
     }
+    // Each pattern was read with its tables, thousands in a request, and nobody was served meanwhile.
+    let many = refused(client, &format!("CONFIG GET {}", "*a*b*c?d ".repeat(120)));
+    assert!(many.contains("patterns of a command have at most 1024 bytes"), "{many}");
+    let settings: BTreeMap<String, String> = ask(client, "CONFIG GET SAV? data* none");
+    assert_eq!(settings.keys().collect::<Vec<_>>(), ["databases", "save"]);
     // What cannot be told apart ends the connection, with a sentence.
     let mut raw = server.raw();
     let end = talk(&mut raw, b"*1\r\n$-7\r\n", "\r\n");

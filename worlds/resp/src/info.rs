@@ -1,6 +1,6 @@
 //! `INFO` and `CONFIG`: what the server tells of itself, and the little of it that can be set.
 
-use crate::glob::Glob;
+use crate::glob::{Glob, PATTERN_BYTES_MAX};
 use crate::refusal::RespRefusal;
 use crate::service::Service;
 use loadline_kv::LogMode;
@@ -101,8 +101,13 @@ pub(crate) fn config(service: &Service, request: &RespRequest) -> Result<RespRep
                 ("databases", "16"),
                 ("save", ""),
             ];
+            let patterns = || request.iter().skip(2);
+            // Each takes others' time to be read, so all of them are no longer than one may be.
+            if patterns().map(|pattern| pattern.len().max(1)).sum::<usize>() > PATTERN_BYTES_MAX {
+                return Err(RespRefusal::PatternBytes(PATTERN_BYTES_MAX));
+            }
             let mut told = BTreeSet::new();
-            for pattern in request.iter().skip(2) {
+            for pattern in patterns() {
                 let pattern = Glob::new(&pattern.to_ascii_lowercase())?;
                 told.extend(settings.iter().filter(|(name, _)| pattern.matches(name.as_bytes())));
             }

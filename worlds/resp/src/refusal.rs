@@ -46,7 +46,7 @@ pub(crate) enum RespRefusal {
     WatchInside,
     #[error("ERR the keys that one connection watches have at most {0} bytes")]
     WatchedBytes(usize),
-    #[error("ERR a pattern has at most {0} bytes")]
+    #[error("ERR the patterns of a command have at most {0} bytes")]
     PatternBytes(usize),
     #[error("ERR a connection's name has at most {0} bytes")]
     ClientName(usize),
