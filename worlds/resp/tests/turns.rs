@@ -1,11 +1,13 @@
-//! Turns at the database: connections that wait for one do not keep those that they have. And who has none at all.
+//! Turns at the database: connections that wait for one do not keep those that they have. And who has none at all, or is gone.
 
 use loadline_base::Bytes;
 use loadline_kv::{Db, DbOptions, LogMode};
-use loadline_resp::{RespOptions, Users, serve};
+use loadline_resp::{Listening, RespOptions, Users, serve};
+use std::fs;
 use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -20,8 +22,14 @@ impl Drop for Ends<'_> {
     }
 }
 
+/// Where clients find the server.
+struct Served {
+    socket: PathBuf,
+    tcp: SocketAddr,
+}
+
 /// Serves a database while `clients` run.
-fn served(clients: impl FnOnce(&Path)) {
+fn served(clients: impl FnOnce(&Served)) {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("s");
     let size = Bytes::from_mib(64);
@@ -29,7 +37,7 @@ fn served(clients: impl FnOnce(&Path)) {
     let db = Db::open(folder.path().join("db"), options).expect("a database");
     let options = RespOptions {
         socket: Some(socket.clone()),
-        tcp: None,
+        tcp: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
         tls: None,
         clients: 100,
         idle: None,
@@ -38,20 +46,21 @@ fn served(clients: impl FnOnce(&Path)) {
     };
     let stop = AtomicBool::new(false);
     let (ready, listens) = channel();
+    // A server that does not come to listening drops this, and is not waited for.
+    let ready = move |at: Listening| ready.send(at.tcp).expect("we wait");
     thread::scope(|scope| {
-        let server = scope.spawn(|| {
-            serve(db, Users::default(), &options, |_| ready.send(()).expect("we wait"), &stop)
-        });
-        listens.recv().expect("it listens");
-        let ends = Ends(&stop);
-        clients(&socket);
+        let (options, stop) = (&options, &stop);
+        let server = scope.spawn(move || serve(db, Users::default(), options, ready, stop));
+        let ends = Ends(stop);
+        let tcp = listens.recv().expect("it listens").expect("its address");
+        clients(&Served { socket, tcp });
         drop(ends);
         server.join().expect("it ends").expect("it ends well");
     });
 }
 
-fn connected(socket: &Path) -> UnixStream {
-    let stream = UnixStream::connect(socket).expect("it listens");
+fn connected(served: &Served) -> UnixStream {
+    let stream = UnixStream::connect(&served.socket).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it can be set");
     stream
 }
@@ -60,9 +69,9 @@ fn connected(socket: &Path) -> UnixStream {
 /// so nobody was served any more, the fifty-first neither.
 #[test]
 fn deep_pipelines_on_many_connections_are_served() {
-    served(|socket| {
+    served(|server| {
         let sets: String = (0..40).map(|key| format!("SET k{key} v\r\n")).collect();
-        let mut streams: Vec<_> = (0..50).map(|_| connected(socket)).collect();
+        let mut streams: Vec<_> = (0..50).map(|_| connected(server)).collect();
         streams.iter_mut().for_each(|stream| stream.write_all(sets.as_bytes()).expect("taken"));
         for stream in &mut streams {
             let mut answers = [0; 40 * 5];
@@ -75,15 +84,15 @@ fn deep_pipelines_on_many_connections_are_served() {
 /// Who asks for much and takes nothing waits in the middle of its answers, and others are served at once.
 #[test]
 fn who_takes_no_answers_has_no_turns() {
-    served(|socket| {
-        let mut one = connected(socket);
+    served(|server| {
+        let mut one = connected(server);
         let value = "v".repeat(16 << 10);
         one.write_all(format!("SET k {value}\r\n").as_bytes()).expect("taken");
         one.read_exact(&mut [0; 5]).expect("an answer");
         let gets = b"GET k\r\n".repeat(1000);
         let greedy: Vec<_> = (0..20)
             .map(|_| {
-                let mut stream = connected(socket);
+                let mut stream = connected(server);
                 stream.write_all(&gets).expect("taken");
                 stream
             })
@@ -101,8 +110,8 @@ fn who_takes_no_answers_has_no_turns() {
 /// page chooses, was carried out.
 #[test]
 fn what_a_browser_sends_is_no_command() {
-    served(|socket| {
-        let mut keeps = connected(socket);
+    served(|server| {
+        let mut keeps = connected(server);
         keeps.write_all(b"SET key value\r\n").expect("it takes it");
         let mut answer = [0; 5];
         keeps.read_exact(&mut answer).expect("an answer");
@@ -112,7 +121,7 @@ fn what_a_browser_sends_is_no_command() {
             "*1\r\n$4\r\npost\r\n",
         ];
         for sent in sent {
-            let mut page = connected(socket);
+            let mut page = connected(server);
             let body = "Content-Type: text/plain\r\n\r\nFLUSHALL\r\n";
             page.write_all(format!("{sent}{body}").as_bytes()).expect("it takes it");
             let mut answers = String::new();
@@ -123,5 +132,32 @@ fn what_a_browser_sends_is_no_command() {
             keeps.read_exact(&mut answer).expect("an answer");
             assert_eq!(&answer, b":1\r\n", "{sent}");
         }
+    });
+}
+
+/// What the system waits for on the connection to this port of ours: `01` for what was sent, `02` for a sign of life.
+fn awaited(of_port: u16, peer_port: u16) -> String {
+    let table = fs::read_to_string("/proc/net/tcp").expect("there is one");
+    let row = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let is_of = |text: &str, port| text.ends_with(&format!(":{port:04X}"));
+    let mut row = row.filter(|row| is_of(row[1], of_port) && is_of(row[2], peer_port));
+    row.next().expect("it is connected")[5][..2].to_owned()
+}
+
+/// A client whose machine or network had gone kept its place for ever, but under `--idle`.
+#[test]
+fn a_peer_by_tcp_is_asked_whether_it_is_there() {
+    served(|server| {
+        let mut stream = TcpStream::connect(server.tcp).expect("it listens");
+        let own = stream.local_addr().expect("it is connected").port();
+        stream.write_all(b"PING\r\n").expect("taken");
+        stream.read_exact(&mut [0; 7]).expect("an answer");
+        let awaited = loop {
+            match awaited(server.tcp.port(), own) {
+                answer if answer == "01" => thread::yield_now(),
+                other => break other,
+            }
+        };
+        assert_eq!(awaited, "02");
     });
 }
