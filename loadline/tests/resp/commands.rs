@@ -1,6 +1,6 @@
 //! What a client library asks for is answered, in both versions of the protocol, alone and in transactions.
 
-use crate::server::{Server, pause, talk};
+use crate::server::{Server, counted, pause, talk};
 use redis::{Connection, Value, cmd};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,6 @@ fn ask<T: redis::FromRedisValue>(client: &mut Connection, words: &str) -> T {
         command.arg(word);
     }
     command.query(client).expect("it is answered")
-}
-
-/// What `INFO` counts under this name.
-fn counted(client: &mut Connection, name: &str) -> u64 {
-    let info: String = ask(client, "INFO persistence");
-    let found = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    found.expect("it is there").parse().expect("a count")
 }
 
 /// Each flush writes the block again that is not full yet, which the bytes of the records do not tell.

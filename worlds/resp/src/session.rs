@@ -64,14 +64,16 @@ struct RespAnswer {
 }
 
 impl RespAnswer {
+    /// An answer of any length, which may be many times that of what was read for it.
+    fn held(reply: RespReply, budget: &Rc<Budget>) -> RespAnswer {
+        let held = HeldBytes::new(budget, reply.bytes());
+        RespAnswer { reply, _held: Some(held) }
+    }
+
     /// The answer of one command.
     fn only(replies: Result<Vec<RespReply>, RespRefusal>, budget: &Rc<Budget>) -> RespAnswer {
         match replies.map(|replies| replies.into_iter().next()) {
-            Ok(reply) => {
-                let reply = reply.unwrap_or(RespReply::Null);
-                let held = HeldBytes::new(budget, reply.bytes());
-                RespAnswer { reply, _held: Some(held) }
-            }
+            Ok(reply) => RespAnswer::held(reply.unwrap_or(RespReply::Null), budget),
             Err(refusal) => RespReply::from(refusal).into(),
         }
     }
@@ -272,10 +274,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
                     drop(passed);
                     match entry {
                         Ok(entry) => {
-                            let bytes = entry.as_ref().map_or(0, |entry| entry.value.len());
-                            let held = HeldBytes::new(&service.budget, bytes);
                             let reply = service.end_read(command, &request, entry);
-                            RespAnswer { reply, _held: Some(held) }
+                            RespAnswer::held(reply, &service.budget)
                         }
                         Err(error) => RespReply::from(RespRefusal::from(error)).into(),
                     }
