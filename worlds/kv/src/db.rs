@@ -390,7 +390,7 @@ impl Db {
             let ScanPart { pairs, rest } = part.wait()?;
             if let Some(rest) = rest {
                 // What is in front of it was read, and need not be kept for this snapshot any more.
-                self.handle.tell(DbAsk::Advance(snapshot.held().lease().id(), rest.start.clone()));
+                self.handle.tell(DbAsk::Advance(snapshot.held().id(), rest.start.clone()));
                 next = Some(self.part(snapshot, rest, PART));
             }
             pairs.iter().try_for_each(|(key, value)| show(key, value))?;
@@ -404,7 +404,7 @@ impl Db {
         range: std::ops::Range<Vec<u8>>,
         most: usize,
     ) -> Pending<ScanPart> {
-        let snapshot = snapshot.held().lease().id();
+        let snapshot = snapshot.held().id();
         let scan = ScanAsk { snapshot, now_ms: None, range, order: ScanOrder::Ascending, most };
         self.handle.ask(|answer| DbAsk::Scan { scan, answer })
     }

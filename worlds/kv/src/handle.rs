@@ -3,7 +3,8 @@
 use crate::batch::BatchParts;
 use crate::error::DbError;
 use crate::owner::{
-    CommitReads, Committer, DbAsk, GetAnswer, NewCommit, SeenAt, SnapshotLease, StartedOwner,
+    CommitReads, Committer, DbAsk, GetAnswer, Lease, LiveSnapshotId, NewCommit, SeenAt,
+    StartedOwner,
 };
 use crate::pending::{Answerer, Pending, pending};
 use crate::record::{self, DbEntry};
@@ -113,13 +114,13 @@ impl Drop for DbHandle {
 /// A snapshot that lives, as long as this does.
 pub(crate) struct HeldSnapshot {
     handle: Arc<DbHandle>,
-    lease: SnapshotLease,
+    lease: Lease<LiveSnapshotId>,
     now_ms: u64,
 }
 
 impl HeldSnapshot {
     /// A snapshot of this database.
-    pub(crate) fn new(handle: Arc<DbHandle>, lease: SnapshotLease) -> Arc<HeldSnapshot> {
+    pub(crate) fn new(handle: Arc<DbHandle>, lease: Lease<LiveSnapshotId>) -> Arc<HeldSnapshot> {
         Arc::new(HeldSnapshot { handle, lease, now_ms: wall::now_ms() })
     }
 
@@ -127,8 +128,8 @@ impl HeldSnapshot {
         &self.handle
     }
 
-    pub(crate) fn lease(&self) -> &SnapshotLease {
-        &self.lease
+    pub(crate) fn id(&self) -> LiveSnapshotId {
+        self.lease.id()
     }
 
     /// What it sees, without what had expired when it began.

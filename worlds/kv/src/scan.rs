@@ -160,7 +160,7 @@ impl DbIterator {
             && Arc::strong_count(&self.snapshot) == 1
         {
             // Nobody else reads from this snapshot, and what is in front of that was read.
-            let (id, from) = (self.snapshot.lease().id(), rest.start.clone());
+            let (id, from) = (self.snapshot.id(), rest.start.clone());
             self.snapshot.handle().tell(DbAsk::Advance(id, from));
         }
         Ok(())

@@ -3,7 +3,7 @@
 use crate::error::DbError;
 use crate::handle::{DbHandle, HeldSnapshot};
 use crate::keyspace::Keyspace;
-use crate::owner::SnapshotLease;
+use crate::owner::{Lease, LiveSnapshotId};
 use crate::pending::Pending;
 use crate::record::DbEntry;
 use crate::scan::DbScan;
@@ -17,7 +17,7 @@ pub struct DbSnapshot {
 }
 
 impl DbSnapshot {
-    pub(crate) fn new(handle: Arc<DbHandle>, lease: SnapshotLease) -> DbSnapshot {
+    pub(crate) fn new(handle: Arc<DbHandle>, lease: Lease<LiveSnapshotId>) -> DbSnapshot {
         DbSnapshot { held: HeldSnapshot::new(handle, lease) }
     }
 
@@ -27,7 +27,7 @@ impl DbSnapshot {
 
     /// The number of the last commit that it sees.
     pub fn commit(&self) -> u64 {
-        self.held.lease().sees()
+        self.held.id().sees()
     }
 
     /// The value of a key.

@@ -4,7 +4,7 @@ use crate::batch::WriteBatch;
 use crate::error::DbError;
 use crate::handle::{DbHandle, HeldSnapshot};
 use crate::keyspace::Keyspace;
-use crate::owner::{CommitReads, DbAsk, ReadSet, SnapshotLease};
+use crate::owner::{CommitReads, DbAsk, Lease, LiveSnapshotId, ReadSet};
 use crate::pending::Pending;
 use crate::record::{self, DbEntry};
 use crate::scan::{DbScan, OwnWrites, RangesRead};
@@ -27,7 +27,7 @@ pub struct DbTransaction {
 }
 
 impl DbTransaction {
-    pub(crate) fn new(handle: Arc<DbHandle>, lease: SnapshotLease) -> DbTransaction {
+    pub(crate) fn new(handle: Arc<DbHandle>, lease: Lease<LiveSnapshotId>) -> DbTransaction {
         DbTransaction {
             held: HeldSnapshot::new(handle, lease),
             own: OwnWrites::new(),
@@ -121,7 +121,7 @@ impl DbTransaction {
         let mut keys = self.keys_read.clone();
         keys.sort_unstable();
         keys.dedup();
-        ReadSet { snapshot: self.held.lease().id(), keys, ranges }
+        ReadSet { snapshot: self.held.id(), keys, ranges }
     }
 
     /// Commits. Answers the commit's number: a transaction with a higher one comes after it. One that has changed nothing is as of its beginning, and has
@@ -136,7 +136,7 @@ impl DbTransaction {
     /// The same as [`commit`](Self::commit), to be awaited.
     pub fn commit_later(self) -> Pending<u64> {
         if self.own.is_empty() {
-            return Pending::ready(Ok(self.held.lease().sees()));
+            return Pending::ready(Ok(self.held.id().sees()));
         }
         let reads = self.read_set();
         let DbTransaction { held, own, promise, .. } = self;

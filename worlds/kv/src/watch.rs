@@ -2,7 +2,7 @@
 
 use crate::handle::DbHandle;
 use crate::keyspace::Keyspace;
-use crate::owner::{CommitReads, DbAsk, WatchLease};
+use crate::owner::{CommitReads, DbAsk, Lease, WatchId};
 use crate::pending::Pending;
 use crate::update::{DbUpdate, UpdateKeys};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 /// begins one.
 pub struct DbWatch {
     handle: Arc<DbHandle>,
-    lease: WatchLease,
+    lease: Lease<WatchId>,
 }
 
 impl DbWatch {
-    pub(crate) fn new(handle: Arc<DbHandle>, lease: WatchLease) -> DbWatch {
+    pub(crate) fn new(handle: Arc<DbHandle>, lease: Lease<WatchId>) -> DbWatch {
         DbWatch { handle, lease }
     }
 

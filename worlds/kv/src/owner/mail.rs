@@ -19,13 +19,13 @@ pub(crate) enum DbAsk {
     /// Some of what a snapshot sees in a range.
     Scan { scan: ScanAsk, answer: Answerer<ScanPart> },
     /// A snapshot.
-    Begin(Answerer<SnapshotLease>),
+    Begin(Answerer<Lease<LiveSnapshotId>>),
     /// It is read from front to back, and what is before this key was read.
     Advance(LiveSnapshotId, Vec<u8>),
     /// Nobody reads it any more.
     End(LiveSnapshotId),
     /// A watch.
-    BeginWatch(Answerer<WatchLease>),
+    BeginWatch(Answerer<Lease<WatchId>>),
     /// Whether this key is changed from the answer on is wanted to be known.
     Watch(WatchId, Vec<u8>, Answerer<()>),
     /// It is no more.
@@ -76,59 +76,29 @@ pub(crate) struct SeenAt {
     pub(crate) now_ms: u64,
 }
 
-/// A snapshot that has begun, until this is dropped: also where nobody has waited for it any more.
-pub(crate) struct SnapshotLease {
-    id: LiveSnapshotId,
-    sees: u64,
+/// A snapshot or a watch that has begun, until this is dropped: also where nobody has waited for it any more.
+pub(crate) struct Lease<T: Copy> {
+    id: T,
+    end: fn(T) -> DbAsk,
     mailbox: Mailbox<DbAsk>,
 }
 
-impl SnapshotLease {
-    /// A snapshot of the owner with this mailbox.
-    pub(super) fn new(id: LiveSnapshotId, sees: u64, mailbox: Mailbox<DbAsk>) -> SnapshotLease {
-        SnapshotLease { id, sees, mailbox }
+impl<T: Copy> Lease<T> {
+    /// Something of the owner with this mailbox, who is told its `end`.
+    pub(super) fn new(id: T, end: fn(T) -> DbAsk, mailbox: Mailbox<DbAsk>) -> Lease<T> {
+        Lease { id, end, mailbox }
     }
 
     /// Which one.
-    pub(crate) fn id(&self) -> LiveSnapshotId {
+    pub(crate) fn id(&self) -> T {
         self.id
-    }
-
-    /// The last commit that it sees.
-    pub(crate) fn sees(&self) -> u64 {
-        self.sees
     }
 }
 
-impl Drop for SnapshotLease {
+impl<T: Copy> Drop for Lease<T> {
     fn drop(&mut self) {
         // An owner that is gone keeps nothing for it.
-        drop(self.mailbox.post(DbAsk::End(self.id)));
-    }
-}
-
-/// A watch that has begun, until this is dropped.
-pub(crate) struct WatchLease {
-    id: WatchId,
-    mailbox: Mailbox<DbAsk>,
-}
-
-impl WatchLease {
-    /// A watch of the owner with this mailbox.
-    pub(super) fn new(id: WatchId, mailbox: Mailbox<DbAsk>) -> WatchLease {
-        WatchLease { id, mailbox }
-    }
-
-    /// Which one.
-    pub(crate) fn id(&self) -> WatchId {
-        self.id
-    }
-}
-
-impl Drop for WatchLease {
-    fn drop(&mut self) {
-        // An owner that is gone watches nothing.
-        drop(self.mailbox.post(DbAsk::EndWatch(self.id)));
+        drop(self.mailbox.post((self.end)(self.id)));
     }
 }
 

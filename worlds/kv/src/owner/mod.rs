@@ -14,12 +14,11 @@ mod versions;
 mod watches;
 
 pub(crate) use commits::{CommitReads, Committer, NewCommit};
-pub(crate) use mail::{
-    DbAsk, GetAnswer, PART_BYTES, ScanAsk, ScanOrder, ScanPart, SeenAt, SnapshotLease, WatchLease,
-};
+pub(crate) use mail::{DbAsk, GetAnswer, Lease, PART_BYTES, ScanAsk, ScanOrder, ScanPart, SeenAt};
 pub(crate) use start::{DATA_FILE, StartedOwner, make_in_held_folder, start};
 pub use statistics::DbStatistics;
-pub(crate) use versions::ReadSet;
+pub(crate) use versions::{LiveSnapshotId, ReadSet};
+pub(crate) use watches::WatchId;
 
 use crate::error::DbError;
 use crate::pending::Answerer;
@@ -31,7 +30,7 @@ use expiry::{Expiries, SWEEP_MOST};
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Answer, Ask, Edit, LogMode, OpError, ScanBounds};
 use versions::Versions;
-use watches::{KeyWatches, WatchId};
+use watches::KeyWatches;
 
 /// What the store is doing for somebody.
 enum StoreJob {
@@ -179,7 +178,8 @@ impl DbOwner {
             DbAsk::End(snapshot) => self.versions.end(snapshot),
             DbAsk::Check(reads, answer) => answer.give(self.versions.validate(&reads)),
             DbAsk::BeginWatch(answer) => {
-                let lease = WatchLease::new(self.watches.begin(), self.device.mailbox());
+                let id = self.watches.begin();
+                let lease = Lease::new(id, DbAsk::EndWatch, self.device.mailbox());
                 answer.give(Ok(lease));
             }
             DbAsk::Watch(watch, key, answer) => self.watch(watch, key, answer),
@@ -364,9 +364,10 @@ impl DbOwner {
     }
 
     /// A snapshot sees the commits that have a number, and is there when all of them are applied. What it reads of one without an answer waits for that.
-    fn begin(&mut self, answer: Answerer<SnapshotLease>) {
+    fn begin(&mut self, answer: Answerer<Lease<LiveSnapshotId>>) {
         let sees = self.commits.last();
-        let lease = SnapshotLease::new(self.versions.begin(sees), sees, self.device.mailbox());
+        let id = self.versions.begin(sees);
+        let lease = Lease::new(id, DbAsk::End, self.device.mailbox());
         self.commits.hold_for_application(sees, telling(lease, |lease| answer.give(lease)));
     }
 }

@@ -129,7 +129,7 @@ fn who_sees_a_commit_sees_the_batch_that_it_has_overtaken() {
         owner.submit_promised(Ask::Transaction(edits), StoreJob::Commit(number), promise);
         turn(&mut owner);
         let snapshot = told.wait().expect("a snapshot");
-        assert_eq!(snapshot.sees(), number, "{promise}");
+        assert_eq!(snapshot.id().sees(), number, "{promise}");
         assert_eq!((first_told.wait(), second_told.wait()), (Ok(number), Ok(number + 1)));
         assert_eq!(seen.wait(), Ok(Some(b"1".to_vec())), "{promise}");
         assert_eq!(get(&mut owner, READ).wait(), Ok(Some(b"1".to_vec())), "{promise}");

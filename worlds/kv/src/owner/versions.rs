@@ -17,9 +17,19 @@ use crate::record::{self, StoredPairs};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// A snapshot of this life of a database.
+/// A snapshot of this life of a database. A younger one is greater, since it sees as much or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LiveSnapshotId(u64);
+pub(crate) struct LiveSnapshotId {
+    sees: u64,
+    number: u64,
+}
+
+impl LiveSnapshotId {
+    /// The last commit that it sees.
+    pub(crate) fn sees(self) -> u64 {
+        self.sees
+    }
+}
 
 /// What a transaction has read.
 #[derive(Debug)]
@@ -35,9 +45,9 @@ pub(crate) struct ReadSet {
 /// See [above](self).
 #[derive(Debug)]
 pub(super) struct Versions {
-    /// The oldest first; a younger one sees as much or more.
+    /// The oldest first.
     live: BTreeMap<LiveSnapshotId, LiveSnapshot>,
-    last_id: u64,
+    begun: u64,
     former: BTreeMap<Vec<u8>, VecDeque<Former>>,
     /// The entries by their commits.
     order: VecDeque<(u64, Vec<u8>)>,
@@ -48,8 +58,6 @@ pub(super) struct Versions {
 
 #[derive(Debug)]
 struct LiveSnapshot {
-    /// The last commit that it sees.
-    sees: u64,
     /// It will read no key before this one.
     from: Vec<u8>,
     /// Who needs it: its handle, and its transaction on the way to its commit.
@@ -68,7 +76,7 @@ impl Versions {
     pub(super) fn new(bytes_max: u64) -> Versions {
         Versions {
             live: BTreeMap::new(),
-            last_id: 0,
+            begun: 0,
             former: BTreeMap::new(),
             order: VecDeque::new(),
             bytes: 0,
@@ -79,9 +87,9 @@ impl Versions {
 
     /// A new snapshot, which sees the commits up to this one.
     pub(super) fn begin(&mut self, sees: u64) -> LiveSnapshotId {
-        self.last_id += 1;
-        let id = LiveSnapshotId(self.last_id);
-        self.live.insert(id, LiveSnapshot { sees, from: Vec::new(), holders: 1 });
+        self.begun += 1;
+        let id = LiveSnapshotId { sees, number: self.begun };
+        self.live.insert(id, LiveSnapshot { from: Vec::new(), holders: 1 });
         id
     }
 
@@ -116,8 +124,8 @@ impl Versions {
     pub(super) fn needs(&self, key: &[u8]) -> bool {
         let last = self.former.get(key).and_then(VecDeque::back).map_or(0, |last| last.commit);
         // Who does not see that commit has the value in its entry, or in an earlier one.
-        let mut after = self.live.values().rev().take_while(|snapshot| snapshot.sees >= last);
-        after.any(|snapshot| &snapshot.from[..] <= key)
+        let mut after = self.live.iter().rev().take_while(|(id, _)| id.sees >= last);
+        after.any(|(_, snapshot)| &snapshot.from[..] <= key)
     }
 
     /// A commit is about to change a key that was `value`.
@@ -140,7 +148,7 @@ impl Versions {
 
     /// How many snapshots have begun so far.
     pub(super) fn begun(&self) -> u64 {
-        self.last_id
+        self.begun
     }
 
     /// The key as a snapshot sees it, if that is other than the store's.
@@ -192,14 +200,14 @@ impl Versions {
         key.or_else(in_range).map_or(Ok(()), |key| Err(record::conflict(key)))
     }
 
-    /// The last commit that a snapshot sees.
+    /// The last commit that a snapshot sees, if it lives.
     pub(super) fn sees(&self, id: LiveSnapshotId) -> Result<u64, DbError> {
-        self.live.get(&id).map(|snapshot| snapshot.sees).ok_or(DbError::SnapshotTooOld)
+        if self.live.contains_key(&id) { Ok(id.sees) } else { Err(DbError::SnapshotTooOld) }
     }
 
     /// Lets go what the oldest snapshot sees in the store itself.
     fn forget(&mut self) {
-        let Some(oldest) = self.live.values().next().map(|snapshot| snapshot.sees) else {
+        let Some(oldest) = self.live.keys().next().map(|id| id.sees) else {
             (self.former, self.order, self.bytes) = Default::default();
             return;
         };
