@@ -27,8 +27,8 @@ pub struct DbEntry {
 /// Bytes of a keyspace's name at most.
 pub const KEYSPACE_BYTES_MAX: usize = 32;
 /// Bytes of a value's tail at most.
-pub(crate) const TAIL_MAX: usize = 9;
-/// First byte of entries that say when a key expires.
+const TAIL_MAX: usize = 9;
+/// First byte of entries that say when to look whether a key has expired.
 const EXPIRES: u8 = 254;
 /// Bytes of a key and a value together that any backup may have: what its reader is ready to keep in memory at once.
 pub const ENTRY_BYTES_MAX: usize = 4 << 20;
@@ -99,15 +99,15 @@ pub(crate) fn tail(stored: &[u8]) -> Option<(usize, Option<u64>)> {
 
 /// The value as it is to be seen at that time: `None` once it has expired.
 pub(crate) fn live(stored: Vec<u8>, now_ms: u64) -> Option<Vec<u8>> {
-    live_entry(stored, now_ms).map(|entry| entry.value)
+    live_entry(stored, || now_ms).map(|entry| entry.value)
 }
 
-/// The same, with when it expires.
-pub(crate) fn live_entry(mut stored: Vec<u8>, now_ms: u64) -> Option<DbEntry> {
+/// The same, with when it expires. Most have no such time, and for those nobody looks at the calendar.
+pub(crate) fn live_entry(mut stored: Vec<u8>, now_ms: impl FnOnce() -> u64) -> Option<DbEntry> {
     let (length, expires_ms) = tail(&stored)?;
     stored.truncate(length);
     let entry = DbEntry { value: stored, expires_ms };
-    expires_ms.is_none_or(|at| now_ms < at).then_some(entry)
+    expires_ms.is_none_or(|at| now_ms() < at).then_some(entry)
 }
 
 /// When to look at a key that expires then: at that time or up to a sixteenth of what it has left later, but for a second at least. A key whose time is set again and again leaves the

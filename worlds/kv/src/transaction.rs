@@ -62,7 +62,7 @@ impl DbTransaction {
         let key = keyspace.key(key);
         if let Some(own) = self.own.get(&key) {
             let now_ms = self.held.seen_at().now_ms;
-            let live = own.clone().and_then(|stored| record::live_entry(stored, now_ms));
+            let live = own.clone().and_then(|stored| record::live_entry(stored, || now_ms));
             return Pending::ready(Ok(live));
         }
         self.keys_read.push(key.clone());

@@ -12,6 +12,7 @@ use crate::record::{self, DbEntry};
 use crate::wall;
 use loadline_base::Span;
 use loadline_store::paged::LogMode;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -64,7 +65,8 @@ impl UpdateKeys {
 pub struct DbUpdate<'u> {
     found: &'u StoredValues,
     changes: &'u mut StoredValues,
-    now_ms: u64,
+    /// One time for all that it looks at, if that matters to any of it.
+    now_ms: LazyCell<u64>,
 }
 
 impl DbUpdate<'_> {
@@ -76,7 +78,7 @@ impl DbUpdate<'_> {
         let key = keyspace.key(key);
         let found = self.found.get(&key).expect("an update looks at the keys that it was given");
         let stored = self.changes.get(&key).unwrap_or(found);
-        stored.clone().and_then(|stored| record::live_entry(stored, self.now_ms))
+        stored.clone().and_then(|stored| record::live_entry(stored, || *self.now_ms))
     }
 
     /// Sets a key.
@@ -154,7 +156,7 @@ impl<T: Send, F: FnMut(&mut DbUpdate<'_>) -> T + Send> UpdateWork for KeyUpdate<
         changes: &mut StoredValues,
     ) -> Result<(), DbError> {
         let before = changes.clone();
-        let mut update = DbUpdate { found, changes, now_ms: wall::now_ms() };
+        let mut update = DbUpdate { found, changes, now_ms: LazyCell::new(wall::now_ms) };
         // The owner is everybody's: what panics here is one function's matter, and its changes are taken back.
         match catch_unwind(AssertUnwindSafe(|| (self.work)(&mut update))) {
             Ok(made) => {

@@ -22,7 +22,7 @@ pub(crate) use watches::WatchId;
 
 use crate::error::DbError;
 use crate::pending::Answerer;
-use crate::record::{self, DbEntry};
+use crate::record;
 use crate::wall;
 use commits::{CommitChanges, Commits, HeldAnswer, ReadyCommit};
 use device::StoreOnDisk;
@@ -295,7 +295,7 @@ impl DbOwner {
             Err(error) => return answer.give(Err(error)),
         };
         let Some(SeenAt { snapshot, now_ms }) = at else {
-            let entry = found.and_then(live_now);
+            let entry = found.and_then(|stored| record::live_entry(stored, wall::now_ms));
             return match self.commits.writer_seen(&key, u64::MAX) {
                 None => answer.give(Ok(entry)),
                 writer => self.commits.follow(writer, telling(entry, |entry| answer.give(entry))),
@@ -307,7 +307,7 @@ impl DbOwner {
         });
         match seen {
             Ok((stored, sees)) => {
-                let entry = stored.and_then(|stored| record::live_entry(stored, now_ms));
+                let entry = stored.and_then(|stored| record::live_entry(stored, || now_ms));
                 let writer = self.commits.writer_seen(&key, sees);
                 self.commits.follow(writer, telling(entry, |entry| answer.give(entry)));
             }
@@ -580,14 +580,6 @@ fn pairs_of(answer: Answer) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// When a part of so many keys has enough.
 fn part_of(keys: usize) -> ScanBounds {
     ScanBounds { keys, bytes: PART_BYTES }
-}
-
-/// A value as it is now. Most have no time at which they expire, and for those nobody looks at the calendar.
-fn live_now(stored: Vec<u8>) -> Option<DbEntry> {
-    match record::tail(&stored) {
-        Some((_, None)) => record::live_entry(stored, 0),
-        _ => record::live_entry(stored, wall::now_ms()),
-    }
 }
 
 #[cfg(test)]

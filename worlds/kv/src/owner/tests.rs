@@ -3,6 +3,7 @@
 use super::*;
 use crate::options::DbOptions;
 use crate::pending::{Pending, pending};
+use crate::record::DbEntry;
 use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
