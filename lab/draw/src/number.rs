@@ -23,15 +23,15 @@ pub fn percent(share: f64) -> String {
     if value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
-/// How far `ours` is from `theirs`, with its sign: `+1.0 %`, `−12 %`, `±0.0 %`.
-pub fn difference(ours: f64, theirs: f64) -> String {
-    let share = ours / theirs - 1.0;
+/// How far `ours` is from `theirs`, with its sign: `+1.0 %`, `−12 %`, `±0.0 %`. Nothing is a share of 0.
+pub fn difference(ours: f64, theirs: f64) -> Option<String> {
+    let share = if ours == theirs { 0.0 } else { ours / theirs - 1.0 };
     let text = percent(share.abs());
-    match share {
+    share.is_finite().then(|| match share {
         _ if text == "0.0 %" => "±0.0 %".to_owned(),
         share if share > 0.0 => format!("+{text}"),
         _ => format!("−{text}"),
-    }
+    })
 }
 
 /// Seconds as `966 s`; above two minutes a reader may want `16 min 6 s` too, see [`duration`].
@@ -88,7 +88,10 @@ mod tests {
         check(percent(0.857), "86 %");
         check(percent(0.0123), "1.2 %");
         check(percent(0.0996), "10 %");
+        let difference = |ours, theirs| difference(ours, theirs).unwrap_or_default();
         check(difference(11_326.0, 11_209.0), "+1.0 %");
+        check(difference(0.0, 0.0), "±0.0 %");
+        check(difference(3.0, 0.0), "");
         check(difference(2_200.0, 2_544.0), "−14 %");
         check(difference(100.0, 100.01), "±0.0 %");
         check(seconds(966.2), "966 s");

@@ -44,6 +44,8 @@ struct Page<'a> {
     reservation: ReservationView,
     wait_charts: Vec<ChartView>,
     waits: Vec<WaitRow>,
+    /// The heads of its columns that are stages.
+    stages: Vec<&'static str>,
     /// Whether somebody published figures of a setup.
     compares: bool,
     /// Runs of each setup.
@@ -172,6 +174,7 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         },
         wait_charts: views(wait_charts(result)),
         waits: wait_rows(result),
+        stages: ClassWaits::default().stages().iter().map(|(name, _)| *name).collect(),
         compares: result.compares(),
         repeats: runs_of_each(result),
         pairs: repeats::pairs(result),
@@ -294,7 +297,7 @@ fn cell(result: &StudyResult, setup: &SetupResult, figure: &Figure) -> CellView 
         published: theirs.map_or_else(String::new, |theirs| print(figure, theirs.value)),
         mark: theirs.and_then(|theirs| theirs.mark.clone()).unwrap_or_default(),
         difference: match (ours, than) {
-            (Some(ours), Some(than)) => number::difference(ours, than),
+            (Some(ours), Some(than)) => number::difference(ours, than).unwrap_or_default(),
             _ => String::new(),
         },
         same: found.is_some_and(|found| found.verdict == Found::NoDifferenceShown),
@@ -302,7 +305,7 @@ fn cell(result: &StudyResult, setup: &SetupResult, figure: &Figure) -> CellView 
 }
 
 fn ratio_row(ratio: &ComparedRatio) -> RatioRow<'_> {
-    let difference = ratio.ours.map(|ours| number::difference(ours, ratio.published));
+    let difference = ratio.ours.and_then(|ours| number::difference(ours, ratio.published));
     RatioRow {
         text: &ratio.text,
         ours: ratio.ours.map_or_else(|| "–".to_owned(), |ours| format!("{ours:.2}")),

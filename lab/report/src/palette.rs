@@ -8,7 +8,7 @@ use loadline_study::{SetupResult, StudyResult};
 /// The hue tells what is tried (a profile, or WPQ with some limits); the pattern tells the presets
 /// apart that try the same. The hues are close to those of Okabe and Ito, which people with any
 /// colour vision can tell apart, darkened to be seen as thin lines on white.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Look {
     /// Place of the setup in the result.
     pub(crate) setup: usize,

@@ -105,12 +105,13 @@ fn cell(result: &StudyResult, setup: &SetupResult, figure: &Figure) -> (String, 
     let first = compared_with(result).filter(|first| first.name() != setup.name());
     let below = match (setup.published.get(figure.key), first) {
         (Some(theirs), _) => {
-            let difference = number::difference(ours, theirs.value);
+            let difference = number::difference(ours, theirs.value).unwrap_or_default();
             format!("{} {difference}", print(figure, theirs.value))
         }
         (None, Some(first)) => first
             .figure(figure.key)
-            .map_or_else(String::new, |first| number::difference(ours, first)),
+            .and_then(|first| number::difference(ours, first))
+            .unwrap_or_default(),
         (None, None) => String::new(),
     };
     (print(figure, ours), below)

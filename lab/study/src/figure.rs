@@ -202,8 +202,12 @@ impl Figures {
         self
     }
 
-    /// Sets all statistics of a latency under a group such as `client/clat_ms`.
+    /// Sets all statistics of a latency under a group such as `client/clat_ms`; none where nothing has ended: nobody waits for less time than for
+    /// what never comes.
     pub(crate) fn put_latency(&mut self, group: &str, of: &Latency) {
+        if of.is_of_nothing() {
+            return;
+        }
         self.put(&format!("{group}/mean"), of.mean_ms);
         for ((name, _), value) in PERCENTILES.into_iter().zip(of.percentiles_ms) {
             self.put(&format!("{group}/{name}"), value);

@@ -249,6 +249,11 @@ pub const PERCENTILES: [(&str, f64); 5] =
     [("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.5", 99.5), ("p99.9", 99.9)];
 
 impl Latency {
+    /// Whether nothing has ended: whatever ends takes time.
+    pub fn is_of_nothing(&self) -> bool {
+        self.max_ms == 0.0
+    }
+
     /// One of the percentiles that latencies are told by.
     ///
     /// # Panics

@@ -29,7 +29,7 @@ fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Opt
             "Without priorities the drive reads {} IOPS at a queue depth of {depth}, with a mean latency of {} ms; 99 % of the reads end within {} ms.",
             plain(found.iops),
             plain(found.mean_ms),
-            found.percentile(0.99)
+            found.end_within(0.99)
         ));
     }
     let beside = baseline.and_then(|it| it.depths.iter().find(|found| found.depth == depth));
@@ -47,9 +47,9 @@ fn told(
     figures: &ReadFigures,
     baseline: Option<&DepthResult>,
 ) -> Option<String> {
-    let text = format!("99 % of the {} end within {} ms", group.spoken, figures.percentile(0.99));
+    let text = format!("99 % of the {} end within {} ms", group.spoken, figures.end_within(0.99));
     let beside = baseline.and_then(|found| found.figures.first());
-    let beside = beside.map(|found| format!(" (baseline {} ms)", found.percentile(0.99)));
+    let beside = beside.map(|found| format!(" (baseline {} ms)", found.end_within(0.99)));
     let within = group.limit.and_then(|limit| limit.share_within(figures));
     let within = within.map(|share| format!(" and {} within their limit", percent(share)));
     Some(text + &beside.unwrap_or_default() + &within.unwrap_or_default())
@@ -64,7 +64,7 @@ fn cost(
     let mut text = format!("All reads together come to {} IOPS", plain(last.rate));
     let lost = |found: &DepthResult| {
         let beside = baseline?.depths.iter().find(|it| it.depth == found.depth)?;
-        Some(difference(found.rate, beside.rate))
+        difference(found.rate, beside.rate)
     };
     if let Some(lost) = lost(last) {
         text += &format!(", {lost} against the baseline");
@@ -75,7 +75,7 @@ fn cost(
     }
     let plain_group = workload.groups.iter().find(|group| group.ink == Ink::Plain);
     if let Some(figures) = plain_group.and_then(|group| last.of(group)) {
-        text += &format!("; of the other reads 99 % end within {} ms", figures.percentile(0.99));
+        text += &format!("; of the other reads 99 % end within {} ms", figures.end_within(0.99));
     }
     text + "."
 }

@@ -121,6 +121,8 @@ pub fn parse_jobs(text: &str) -> Result<Vec<LoadJob>, JobError> {
             };
             continue;
         }
+        // A comment may stand behind an option, as fio has it.
+        let line = line.split([';', '#']).next().unwrap_or(line).trim_end();
         let (option, value) = match line.split_once('=') {
             Some((option, value)) => (option.trim(), Some(value.trim())),
             None => (line, None),

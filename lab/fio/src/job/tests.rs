@@ -47,6 +47,8 @@ fn options_say_what_is_sent_when() {
     assert_eq!(job.rate_iops, Some(150.0));
     assert_eq!(job.size, Some(JobSize::Bytes(10_000_000_000)), "with ib, fio counts in 1000");
     assert_eq!(one("[w]\nrw=write\nbs=4k,64k").blocks, [(64 << 10, 100)]);
+    let plain = one("[w]\nrw=randread\nbs=8k\n");
+    assert_eq!(one("[w]\nrw=randread # at random\nbs=8k ; a page\n"), plain);
 }
 
 #[test]

@@ -76,20 +76,25 @@ const CHARTS: [PlannedChart; 8] = [
 /// The answer in a few sentences: the shortest tail, what it costs the background work, and what each setup did.
 fn sentences(result: &StudyResult) -> Vec<String> {
     const P99: &str = "client/clat_ms/p99";
-    let of = |setup: &SetupResult, figure: &str| setup.figure(figure).unwrap_or(0.0);
     let Some((first, others)) = result.setups.split_first() else { return Vec::new() };
-    let mut by_tail: Vec<_> = result.setups.iter().collect();
-    by_tail.sort_by(|a, b| of(a, P99).total_cmp(&of(b, P99)));
-    let (best, worst) = (by_tail[0], by_tail[by_tail.len() - 1]);
-    let mut sentences = vec![format!(
-        "The client's 99th percentile is shortest under {}, {} ms, and longest under {}, {} ms.",
-        best.name(),
-        plain(of(best, P99)),
-        worst.name(),
-        plain(of(worst, P99))
-    )];
+    // Under who has none the client was served nothing.
+    let tail = |setup: &'_ SetupResult| Some((setup.figure(P99)?, setup.name().to_owned()));
+    let mut by_tail: Vec<(f64, String)> = result.setups.iter().filter_map(tail).collect();
+    by_tail.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let mut sentences = Vec::new();
+    if let (Some((least, best)), Some((most, worst))) = (by_tail.first(), by_tail.last()) {
+        sentences.push(format!(
+            "The client's 99th percentile is shortest under {best}, {} ms, and longest under {worst}, {} ms.",
+            plain(*least),
+            plain(*most)
+        ));
+    }
     for setup in others {
-        let change = |figure: &str| difference(of(setup, figure), of(first, figure));
+        let change = |figure: &str| {
+            let both = setup.figure(figure).zip(first.figure(figure));
+            let change = both.and_then(|(ours, firsts)| difference(ours, firsts));
+            change.unwrap_or_else(|| "not to be compared".to_owned())
+        };
         sentences.push(format!(
             "{} against {}: client IOPS {}, 99th percentile {}, background rate {}.",
             setup.name(),

@@ -144,8 +144,10 @@ fn neighbour_sentences(result: &StudyResult) -> Vec<String> {
         let (own, others) = setup.images.split_first()?;
         let names: Vec<&str> = others.iter().map(|other| other.image.as_str()).collect();
         let beyond = setup.figure("p99_beyond_alone_ms");
-        let beyond =
-            beyond.map_or_else(String::new, |ms| format!(", {} more than alone", plain(ms)));
+        let beyond = beyond.map_or_else(String::new, |ms| {
+            let way = if ms < 0.0 { "less" } else { "more" };
+            format!(", {} ms {way} than alone", plain(ms.abs()))
+        });
         Some(format!(
             "Beside {} under {}, {} has {} IOPS and a p99 of {} ms{beyond}.",
             names.join(" and "),

@@ -135,7 +135,7 @@ fn sentences(result: &StudyResult) -> Vec<String> {
     let slots = result.setups.iter().filter_map(|setup| setup.figure("scrub/slots_used"));
     if let Some(least) = slots.reduce(f64::min).filter(|least| *least >= 0.8) {
         sentences.push(format!(
-            "At least {} of the slots of scrubs are always in use: it is `osd_max_scrubs`, and the time of a single placement group, that \
+            "In the mean at least {} of the slots of scrubs are in use: it is `osd_max_scrubs`, and the time of a single placement group, that \
              sets how long the scrub takes.",
             percent(least)
         ));

@@ -64,8 +64,9 @@ impl LineChart {
 
     fn scales(&self, plot: &Plot) -> Option<(Scale, Scale)> {
         let seconds = self.lines.iter().map(|line| line.values.len()).max()?;
-        let published =
-            || self.lines.iter().flat_map(|line| &line.published).map(|(_, value)| *value);
+        let points = || self.lines.iter().flat_map(|line| &line.published);
+        let seconds = points().fold(seconds as f64, |seconds, (at, _)| seconds.max(*at));
+        let published = || points().map(|(_, value)| *value);
         let own = || self.lines.iter().flat_map(|line| &line.values).flatten().copied();
         let values = || own().chain(published());
         let max = values().fold(0.0, f64::max);
@@ -74,7 +75,7 @@ impl LineChart {
             return None;
         }
         let y = if self.log { Scale::log(least, max) } else { Scale::linear(max, 6) };
-        let x = Scale::exact(seconds as f64).between(plot.left, plot.right);
+        let x = Scale::exact(seconds).between(plot.left, plot.right);
         Some((x, y.between(plot.bottom, plot.top)))
     }
 
@@ -153,6 +154,21 @@ fn path_data(course: &[Option<(f64, f64)>], steps: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A setup was slower than it is published, and its last published points stood outside of the chart.
+    #[test]
+    fn the_time_axis_reaches_to_the_last_published_point() {
+        let line = SetupLine {
+            label: "own".to_owned(),
+            look: Look::default(),
+            values: vec![Some(1.0); 10],
+            published: vec![(5.0, 1.0), (25.0, 1.0)],
+        };
+        let chart = LineChart { title: String::new(), log: false, steps: false, lines: vec![line] };
+        let plot = Plot { left: 0.0, right: 100.0, top: 0.0, bottom: 100.0 };
+        let (x, _) = chart.scales(&plot).expect("there are values");
+        assert_eq!((x.at(0.0), x.at(25.0)), (0.0, 100.0));
+    }
 
     #[test]
     fn a_gap_lifts_the_pen_and_a_step_goes_across_first() {
