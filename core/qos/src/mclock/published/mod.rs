@@ -35,7 +35,7 @@ struct FreeRows {
 
 /// A row of the class table.
 #[derive(Clone, Copy, Debug)]
-enum ClassRow {
+enum ClassEntry {
     /// No class has it.
     Closed,
     Strict,
@@ -46,7 +46,7 @@ enum ClassRow {
 #[derive(Clone, Debug)]
 pub(super) struct Published<T> {
     config: PublishedConfig,
-    classes: IdVec<ClassId, ClassRow>,
+    classes: IdVec<ClassId, ClassEntry>,
     records: IdVec<FlowId, ClientRecord>,
     directory: Directory,
     requests: Requests<T>,
@@ -103,10 +103,10 @@ impl<T> Published<T> {
     pub(super) fn add_class(&mut self, lane: Lane) -> ClassId {
         match self.free.classes.pop() {
             Some(class) => {
-                self.classes[class] = ClassRow::of(lane);
+                self.classes[class] = ClassEntry::of(lane);
                 class
             }
-            None => self.classes.push(ClassRow::of(lane)),
+            None => self.classes.push(ClassEntry::of(lane)),
         }
     }
 
@@ -116,12 +116,12 @@ impl<T> Published<T> {
         for flow in self.directory.of_class(class) {
             self.close_flow(now, flow, removed);
         }
-        self.classes[class] = ClassRow::Closed;
+        self.classes[class] = ClassEntry::Closed;
         self.free.classes.push(class);
     }
 
     fn assert_open(&self, class: ClassId) {
-        let is_open = !matches!(self.classes.get(class), None | Some(ClassRow::Closed));
+        let is_open = !matches!(self.classes.get(class), None | Some(ClassEntry::Closed));
         assert!(is_open, "{class} is not in the class table");
     }
 
@@ -255,19 +255,19 @@ impl<T> Published<T> {
     }
 }
 
-impl ClassRow {
-    fn of(lane: Lane) -> ClassRow {
+impl ClassEntry {
+    fn of(lane: Lane) -> ClassEntry {
         match lane {
-            Lane::Strict => ClassRow::Strict,
-            Lane::Shared(params) => ClassRow::Shared(TagRates::new(params)),
+            Lane::Strict => ClassEntry::Strict,
+            Lane::Shared(params) => ClassEntry::Shared(TagRates::new(params)),
         }
     }
 
     #[inline]
     fn rates(&self) -> Option<&TagRates> {
         match self {
-            ClassRow::Shared(rates) => Some(rates),
-            ClassRow::Strict | ClassRow::Closed => None,
+            ClassEntry::Shared(rates) => Some(rates),
+            ClassEntry::Strict | ClassEntry::Closed => None,
         }
     }
 }
@@ -368,7 +368,7 @@ impl<T> Scheduler<T> for Published<T> {
     /// The new parameters count from the next tag on; tags that are assigned stay.
     fn set_params(&mut self, _now: Time, class: ClassId, params: Params) {
         self.assert_open(class);
-        if let ClassRow::Shared(rates) = &mut self.classes[class] {
+        if let ClassEntry::Shared(rates) = &mut self.classes[class] {
             *rates = TagRates::new(params);
         }
     }
