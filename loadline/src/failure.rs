@@ -15,6 +15,9 @@ pub(crate) enum Failure {
     Input(String),
     /// This machine does not let it: a disk, a folder.
     Environment(String),
+    /// A node has ended as it was asked to, and not all that was answered is known to be durable. Whoever starts programs again that failed
+    /// is to tell it from a node that died: it was to end.
+    NotDurable(String),
     /// A store is damaged.
     Damaged(String),
     /// Somebody pressed Ctrl-C; the text says how to continue.
@@ -42,6 +45,7 @@ impl Failure {
         let (prefix, text, code) = match self {
             Failure::Input(text) => ("error: ", text, 2),
             Failure::Environment(text) | Failure::Damaged(text) => ("error: ", text, 1),
+            Failure::NotDurable(text) => ("error: ", text, 3),
             Failure::Interrupted(text) => ("", text, 130),
             Failure::Said => return ExitCode::FAILURE,
             #[cfg(feature = "ceph")]

@@ -46,7 +46,7 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     };
     tracing::info!("ready");
     notify::ready();
-    engine.run().map_err(|early| Failure::Environment(early.to_string()))
+    engine.run().map_err(|early| Failure::NotDurable(early.to_string()))
 }
 
 fn failure(error: BootError) -> Failure {

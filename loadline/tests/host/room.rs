@@ -201,7 +201,7 @@ fn a_stop_that_leaves_something_that_is_not_durable_says_so_and_fails() {
     }
     mounted.fill();
     let (status, log) = node.terminated();
-    assert_eq!(status.code(), Some(1), "{log}");
+    assert_eq!(status.code(), Some(3), "{log}");
     assert!(log.contains("ended before everything that was answered was durable"), "{log}");
     assert!(!log.contains("some ops did not end in time"), "none was open: {log}");
     mounted.make_room();

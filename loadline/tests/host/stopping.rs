@@ -202,7 +202,8 @@ fn the_end_of_its_terminal_stops_a_node_in_order() {
     node.stop();
 }
 
-/// A disk that was away had answered writes alone, and nothing but a line of the log told a stopped node from one with everything durable.
+/// A disk that was away had answered writes alone, and nothing but a line of the log told a stopped node from one with everything durable. Then
+/// its exit code was that of a node that dies, and the packaged unit started it again.
 #[test]
 fn a_node_that_knows_not_all_to_be_durable_does_not_end_well() {
     const OBJECTS: u64 = 16;
@@ -218,8 +219,12 @@ fn a_node_that_knows_not_all_to_be_durable_does_not_end_well() {
     }
     node.tell(&["osd", "down", "1", "--force"]);
     let (status, log) = node.terminated();
-    assert_eq!(status.code(), Some(1), "{log}");
+    assert_eq!(status.code(), Some(3), "{log}");
     assert!(log.contains("what an OSD had alone that is down"), "{log}");
+    let unit = include_str!("../../../contrib/debian/loadline.service");
+    let mut lines = unit.lines();
+    let codes = lines.find_map(|line| line.strip_prefix("RestartPreventExitStatus="));
+    assert!(codes.is_some_and(|codes| codes.split(' ').any(|code| code == "3")), "{codes:?}");
     let node = Node::start(&dir, &flags);
     let mut reader = Connection::open(&node.socket(), "vol0").unwrap();
     for object in 0..OBJECTS {

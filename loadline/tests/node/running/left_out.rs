@@ -64,7 +64,7 @@ fn the_last_disks_may_be_missing_like_others() {
         is_left_out(&node, missing, "its disk is not there");
     }
     // Of some groups both disks are away: nobody knows whether what was answered is durable there.
-    node.stop_with(1);
+    node.stop_with(3);
 }
 
 /// A file that could not be opened stopped the whole node, while one that was not there did not.
