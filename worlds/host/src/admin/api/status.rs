@@ -274,7 +274,7 @@ pub struct MemoryUse {
     pub osd_work_bytes: u64,
     /// The program, the map, admin connections.
     pub node_bytes: u64,
-    /// What is left for NBD connections.
+    /// What is left for connections of NBD clients and guests.
     pub connections_bytes: u64,
     /// What they hold of it now.
     pub connections_held_bytes: u64,

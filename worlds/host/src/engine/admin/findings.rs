@@ -200,7 +200,7 @@ impl Findings {
 
     fn memory(&mut self, waiting: u32) {
         if waiting > 0 {
-            let what = are(waiting, "NBD connection", "waits", "wait");
+            let what = are(waiting, "connection", "waits", "wait");
             self.warn(format!("{what} for memory: requests of all connections take what `--memory` leaves for them"));
         }
     }
@@ -367,8 +367,21 @@ fn are(count: impl Into<u64>, one: &str, single: &str, plural: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{without_direct_io, without_room};
+    use super::{Findings, without_direct_io, without_room};
     use loadline_osd::OsdId;
+
+    /// A guest that waits by vhost-user was told of as an NBD connection.
+    #[test]
+    fn whoever_waits_for_memory_is_a_connection() {
+        let said = |waiting| {
+            let mut findings = Findings { found: Vec::new() };
+            findings.memory(waiting);
+            findings.found.pop().map(|(_, sentence)| sentence).unwrap_or_default()
+        };
+        assert_eq!(said(0), "");
+        assert!(said(1).starts_with("1 connection waits for memory: "), "{}", said(1));
+        assert!(said(2).starts_with("2 connections wait for memory: "), "{}", said(2));
+    }
 
     /// "1 write waits for it and go on by themselves."
     #[test]

@@ -61,7 +61,7 @@ impl Engine {
         gauge(
             &mut metrics,
             "loadline_connections_memory_bytes",
-            "What connections hold for requests.",
+            "What connections hold: each its own state, and what its requests bring and are answered with.",
             memory.connections_held_bytes as f64,
         );
         let connections =
