@@ -7,7 +7,7 @@
 use crate::{ConnId, ListenerId, Peer};
 use loadline_base::{Span, Time};
 use loadline_osd::ClientId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 /// Bounds of the node's connections.
@@ -47,7 +47,8 @@ const PAGE: u32 = 32;
 const RESERVED: u64 = 256;
 /// Descriptors of one guest: its socket, two for each ring, its memory.
 const VHOST: u64 = 64;
-/// Owners of work inside the client class are small numbers, used again in turn.
+/// So many numbers of owners of work are given before one is given again: small ones, as each shard has a table of them, and so many that the
+/// work of who had one is done by then.
 const CLIENTS: u32 = 4096;
 /// Connections that are closed as soon as they have come take a descriptor for a moment.
 const PASSING: u32 = 16;
@@ -128,6 +129,38 @@ pub(super) struct DoorCounts {
     pub page: u32,
 }
 
+/// Whose work it is inside the client class, where nobody's connection brings it.
+pub(super) const BACKGROUND: ClientId = ClientId::new(0);
+
+/// The numbers of those who share what the client class gets. Each is of one connection at a time: two with the same one would have one share.
+#[derive(Debug, Default)]
+struct ConnectionNumbers {
+    given: u32,
+    /// Those that were given back, in turn.
+    free: VecDeque<ClientId>,
+}
+
+impl ConnectionNumbers {
+    fn take(&mut self) -> ClientId {
+        let again = if self.given < CLIENTS { None } else { self.free.pop_front() };
+        again.unwrap_or_else(|| {
+            self.given += 1;
+            ClientId::new(BACKGROUND.get() + self.given)
+        })
+    }
+
+    fn give_back(&mut self, client: ClientId) {
+        self.free.push_back(client);
+    }
+}
+
+/// A connection that is in.
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    who: (Speaks, Peer),
+    client: ClientId,
+}
+
 /// The listeners, and who is in.
 #[derive(Debug, Default)]
 pub(super) struct Doors {
@@ -135,12 +168,12 @@ pub(super) struct Doors {
     nbd_per_peer: Option<u32>,
     vhost_max: u32,
     listeners: BTreeMap<ListenerId, Speaks>,
-    peers: BTreeMap<ConnId, (Speaks, Peer)>,
+    entered: BTreeMap<ConnId, Entered>,
     counts: DoorCounts,
     of_peer: BTreeMap<(Speaks, Peer), u32>,
     /// Connections that were refused since the start.
     pub refused: u64,
-    clients: u32,
+    clients: ConnectionNumbers,
     untold: BTreeMap<Complaint, Untold>,
 }
 
@@ -181,19 +214,17 @@ impl Doors {
 
     /// What a connection that is in speaks.
     pub(super) fn speaks(&self, conn: ConnId) -> Option<Speaks> {
-        self.peers.get(&conn).map(|(speaks, _)| *speaks)
+        self.entered.get(&conn).map(|entered| entered.who.0)
     }
 
-    /// Whose the work of a connection is that has just come in.
-    pub(super) fn new_client(&mut self) -> ClientId {
-        let client = ClientId::new(self.clients % CLIENTS);
-        self.clients = self.clients.wrapping_add(1);
-        client
+    /// Whose the work is of a connection that is in.
+    pub(super) fn client(&self, conn: ConnId) -> ClientId {
+        self.entered[&conn].client
     }
 
     /// All that are in.
     pub(super) fn connections(&self) -> impl Iterator<Item = ConnId> {
-        self.peers.keys().copied()
+        self.entered.keys().copied()
     }
 
     /// How many are in.
@@ -203,7 +234,7 @@ impl Doors {
 
     /// Who is behind a connection that is in.
     pub(super) fn peer(&self, conn: ConnId) -> Peer {
-        self.peers.get(&conn).map_or(Peer::Unknown, |(_, peer)| *peer)
+        self.entered.get(&conn).map_or(Peer::Unknown, |entered| entered.who.1)
     }
 
     /// Lets a connection in, or says why not. There is memory for `memory` more NBD connections.
@@ -236,19 +267,21 @@ impl Doors {
         }
         self.of_peer.insert((speaks, peer), has + 1);
         *count += 1;
-        self.peers.insert(conn, (speaks, peer));
+        let client = self.clients.take();
+        self.entered.insert(conn, Entered { who: (speaks, peer), client });
         Ok(())
     }
 
     /// How many connections of its kind the peer of this one has.
     pub(super) fn of_same_peer(&self, conn: ConnId) -> u32 {
-        let of = self.peers.get(&conn).and_then(|who| self.of_peer.get(who));
+        let of = self.entered.get(&conn).and_then(|entered| self.of_peer.get(&entered.who));
         of.copied().unwrap_or(0)
     }
 
     /// A connection is gone. Answers what it spoke, if it was in.
     pub(super) fn leave(&mut self, conn: ConnId) -> Option<Speaks> {
-        let who = self.peers.remove(&conn)?;
+        let Entered { who, client } = self.entered.remove(&conn)?;
+        self.clients.give_back(client);
         match who.0 {
             Speaks::Nbd => self.counts.nbd -= 1,
             Speaks::Vhost => self.counts.vhost -= 1,
@@ -303,6 +336,7 @@ impl Complaint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     const PLENTY: u32 = 10_000;
 
@@ -356,6 +390,31 @@ mod tests {
         assert!(crowd(Speaks::Nbd, 100, PLACES) >= 3);
         assert_eq!(crowd(Speaks::Admin, 1, ADMIN), ADMIN / 2 / 2);
         assert!(crowd(Speaks::Nbd, 1, PLENTY) == PER_PEER, "no more than that has places to spare");
+    }
+
+    /// Numbers were given in turn, 4,096 of them, whoever was still in: a guest that stayed shared one flow of each scheduler, and half of its share,
+    /// with the 4,096th connection after it.
+    #[test]
+    fn a_number_is_of_one_connection_at_a_time() {
+        let limits =
+            DoorLimits { connections: 5000, per_peer: Some(5000), ..DoorLimits::default() };
+        let mut doors = Doors::new(&limits, 0, 10_000);
+        let enter = |doors: &mut Doors, number| {
+            let conn = ConnId::numbered(number);
+            doors.enter(conn, Speaks::Nbd, peer(1), PLENTY).expect("there is a place");
+            doors.client(conn)
+        };
+        let stays = enter(&mut doors, 0);
+        for number in 1..3 * CLIENTS {
+            let client = enter(&mut doors, number);
+            assert!(client != stays && client != BACKGROUND && client.get() <= CLIENTS, "{client}");
+            doors.leave(ConnId::numbered(number));
+        }
+        // More than that at a time have more numbers.
+        let clients = (0..CLIENTS + 500).map(|number| enter(&mut doors, 3 * CLIENTS + number));
+        let clients: BTreeSet<ClientId> = clients.collect();
+        assert_eq!(clients.len() as u32, CLIENTS + 500);
+        assert!(!clients.contains(&stays));
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use super::Engine;
 use super::client_ops::{Ended, Waiter};
+use super::doors::BACKGROUND;
 use super::image_ops::NewOp;
 use loadline_cluster::PoolId;
 use loadline_node::JobOp;
-use loadline_osd::{ClientId, Data, OsdSet};
+use loadline_osd::Data;
 
 fn of_job(pool: PoolId, op: JobOp) -> NewOp {
     let JobOp { kind, object, offset, length } = op;
@@ -36,6 +37,3 @@ impl Engine {
         }
     }
 }
-
-/// Whose the background's ops are: nobody else's.
-const BACKGROUND: ClientId = ClientId::new(OsdSet::OSDS_MAX + 4096);

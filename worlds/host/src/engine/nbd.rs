@@ -38,7 +38,7 @@ impl Engine {
             true => (NbdSession::behind_tls(limits, &mut out), NbdChannel::before_tls()),
             false => (NbdSession::new(limits, &mut out), NbdChannel::default()),
         };
-        let client = self.doors.new_client();
+        let client = self.doors.client(conn);
         let connection = NbdConnection {
             session,
             out,

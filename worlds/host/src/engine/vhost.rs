@@ -140,7 +140,7 @@ impl Engine {
         self.vhost.by_wake.insert(wake, (face, Wake::Socket));
         here.session = Some(GuestSession {
             conn,
-            client: self.doors.new_client(),
+            client: self.doors.client(conn),
             socket: ControlSocket::new(socket),
             talk: DeviceTalk::new(offer(&view)),
             image: (view.image, view.read_at),
