@@ -425,10 +425,48 @@ fn a_missing_disk_is_down_until_it_is_there() {
     node.start(&[]);
     node.await_ok(&["health"], |text| text.contains("osd.1 is down: its disk is not there"));
     assert_eq!(node.osd(1)["disk_mode"], json!("not there"));
-    node.refuses(&["osd", "up", "1"], 2, "there is no such file or device");
+    node.refuses(&["osd", "up", "1"], 2, "osd.1 stays down: its disk is not there");
     fs::rename(node.file("away"), node.file("osd.1")).unwrap();
     node.done(&["osd", "up", "1"], "osd.1 is up");
     node.await_clean();
+}
+
+/// An OSD that had been taken down came up on the file that it had had before, whatever was at its path by then: what it wrote from then on was in a
+/// file without a name, and gone with the process.
+#[test]
+fn an_osd_comes_up_on_what_is_at_its_path() {
+    let mut node = Node::with_osds(1);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    client.write(0, &[1; 8192]);
+    node.says(&["osd", "down", "0", "--force"]);
+    fs::copy(node.file("osd.0"), node.file("moved")).unwrap();
+    fs::rename(node.file("moved"), node.file("osd.0")).unwrap();
+    node.done(&["osd", "up", "0"], "osd.0 is up");
+    client.write(4096, &[2; 4096]);
+    node.stop();
+    node.start(&[]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    assert_eq!(client.read(0, 4096), [1; 4096]);
+    assert_eq!(client.read(4096, 4096), [2; 4096]);
+}
+
+/// A device that drops off and comes back is another one to the system, and its OSD stayed down whatever was said: the one that had gone was opened
+/// each time.
+#[test]
+fn an_osd_whose_disk_went_away_comes_up_when_it_is_back() {
+    let node = Node::with_osds(3);
+    node.await_clean();
+    for round in 0..2 {
+        node.says(&["osd", "down", "1"]);
+        fs::rename(node.file("osd.1"), node.file("away")).unwrap();
+        node.refuses(&["osd", "up", "1"], 2, "osd.1 stays down: its disk is not there");
+        assert!(node.says(&["health"]).contains("osd.1 is down: its disk is not there"), "{round}");
+        fs::copy(node.file("away"), node.file("osd.1")).unwrap();
+        node.done(&["osd", "up", "1"], "osd.1 is up");
+        node.await_clean();
+    }
+    assert_eq!(node.says(&["health"]).matches("osd.1").count(), 0, "{}", node.says(&["health"]));
 }
 
 /// Nobody fills an empty disk by mistake: an operator has to say that it is meant.

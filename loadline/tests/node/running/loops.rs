@@ -57,3 +57,19 @@ fn a_node_on_three_loops_serves_what_it_was_given() {
     node.await_clean();
     node.stop();
 }
+
+/// Another loop had not heard yet that the life of the OSD was over when its number was to be taken back: it was left behind, down and out.
+#[test]
+fn an_osd_of_another_loop_that_cannot_be_added_is_none() {
+    let mut node = Node::without_disks();
+    node.start(&["--loops", "2", "--osds", "3", "--size", "64MiB", "--pgs", "8"]);
+    node.await_clean();
+    node.says(&["osd", "down", "1"]);
+    std::fs::copy(node.file("osd.1"), node.file("copy")).unwrap();
+    node.says(&["osd", "up", "1"]);
+    for _ in 0..4 {
+        let says = "node/copy cannot be a new OSD's disk: the disk is osd.1's";
+        node.refuses(&["osd", "add", "node/copy"], 2, says);
+        assert_eq!(node.json(&["osd", "list"])["osds"].as_array().unwrap().len(), 3);
+    }
+}

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub const UNSENT_MAX: usize = 64 << 10;
 
 /// A request of one connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HttpRequestId(u64);
 
 /// What a session wants from its owner. The owner takes things out; a session only appends.

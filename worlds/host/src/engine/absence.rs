@@ -42,22 +42,23 @@ impl HostNode {
     /// Why an OSD does not serve, if nobody took it down.
     pub(super) fn absent_osd(&self, osd: OsdId) -> Option<Absence<'_>> {
         let disk = &self.disks.of[osd];
-        match (self.node.cluster().fault(osd), &disk.unopened, disk.open) {
-            (Some(fault), ..) if disk.is_blank && is_no_store(fault) => {
+        match (&disk.unopened, self.node.cluster().fault(osd)) {
+            // What comes of the disk that is on its way is not known yet.
+            _ if disk.is_to_come() => None,
+            (Some(DiskProblem::Missing), _) => Some(Absence::NotThere),
+            (Some(problem), _) => Some(Absence::Unopened(problem)),
+            (None, Some(fault)) if disk.is_blank && is_no_store(fault) => {
                 Some(Absence::Blank(osd, &disk.path))
             }
-            (Some(fault), ..) => Some(Absence::Fault(fault)),
-            (None, Some(problem), None) => Some(Absence::Unopened(problem)),
-            (None, None, None) => Some(Absence::NotThere),
-            (None, _, Some(_)) => None,
+            (None, fault) => fault.map(Absence::Fault),
         }
     }
 
     /// The same in words.
     pub(super) fn why_down(&self, osd: OsdId) -> Option<String> {
         let absent = self.absent_osd(osd)?;
-        let is_blank = matches!(absent, Absence::Blank(..));
-        Some(match self.why_not_healed(osd).filter(|_| !is_blank) {
+        let has_fault = matches!(absent, Absence::Fault(_));
+        Some(match self.why_not_healed(osd).filter(|_| has_fault) {
             Some(reason) => format!("{absent}; {reason}"),
             None => absent.to_string(),
         })

@@ -130,7 +130,7 @@ impl Engine {
                     .node
                     .change(self.host.now, |cluster, fx| cluster.set_osd(osd, EXPECTED, fx));
                 self.direct.awaits(osd);
-                self.host.reopen(osd);
+                self.host.open_at_path(osd);
             }
             DirectAsk::Count => {
                 let counts = self.host.direct_counts();

@@ -24,21 +24,34 @@ impl OpenFacts {
     }
 }
 
+/// How an OSD comes by the disk of its next life. What an earlier life had open never is that: its path may lead to something else by now, and
+/// a device that is there again is another one to the system.
+#[derive(Debug, Default)]
+pub(super) enum NextDisk {
+    /// None is on its way.
+    #[default]
+    None,
+    /// It is what is at the path when nothing of the earlier life is in flight.
+    AtPath,
+    /// A thread opens that, by this number: one that was told of before, and is wanted no more, has another.
+    Opening(u64),
+    /// It is open, and is used when nothing of the earlier life is in flight.
+    Open(OpenedDisk),
+}
+
 /// An OSD's disk.
 #[derive(Debug, Default)]
 pub(super) struct EngineDisk {
     /// What it is, while a loop has it open.
     pub open: Option<OpenFacts>,
-    /// Why it could not be opened, if something was there.
+    /// Why it could not be opened when that was tried last.
     pub unopened: Option<DiskProblem>,
     pub path: PathBuf,
     /// The start has found that it holds nothing.
     pub is_blank: bool,
     pub bytes: Bytes,
-    /// It is to be opened as soon as nothing is in flight.
-    pub reopen: bool,
-    /// What takes its place then.
-    pub next: Option<OpenedDisk>,
+    /// What takes its place.
+    pub next: NextDisk,
     /// Since when the OSD is up or down, to the second.
     pub since: Time,
     /// Whether it was up then.
@@ -55,4 +68,13 @@ pub(super) struct EngineDisk {
 #[derive(Default)]
 pub(super) struct EngineDisks {
     pub of: IdVec<OsdId, EngineDisk>,
+    /// How many threads were told to open what is at a path.
+    pub openings: u64,
+}
+
+impl EngineDisk {
+    /// Whether a disk for the OSD's next life is on its way.
+    pub(super) fn is_to_come(&self) -> bool {
+        !matches!(self.next, NextDisk::None)
+    }
 }

@@ -1,10 +1,10 @@
 //! The OSDs' disks: requests of the stores on their way through this loop, and disks that are given to a loop and taken back.
 
-use super::disk_table::OpenFacts;
+use super::disk_table::{NextDisk, OpenFacts};
 use super::host_node::HostNode;
-use super::mail::Mail;
+use super::mail::{DiskOpened, Mail};
 use super::rack_disks::{LoopRequest, RackDisks};
-use crate::{DriveFacts, Loop, LoopError, OpenedDisk};
+use crate::{DiskOpenError, DiskProblem, DriveFacts, Loop, LoopError, OpenedDisk};
 use loadline_device::Outcome;
 use loadline_osd::{Event, OsdId};
 use loadline_store::paged::{Io, IoDone};
@@ -28,7 +28,7 @@ impl HostNode {
         let LoopRequest { osd, life, id } = self.own.answered(token, outcome);
         self.told_trouble(osd, outcome, error);
         self.node.happened(osd, Event::IoDone(life, IoDone { id, outcome, data }));
-        self.reopen_if_idle(osd);
+        self.go_on_opening(osd);
     }
 
     /// A request has failed, or has found no room; or neither.
@@ -41,33 +41,73 @@ impl HostNode {
         }
     }
 
-    /// Opens an OSD's disk again, now or when the last request of its earlier life has been answered: a late write must
-    /// not meet the new life's reads.
-    pub(super) fn reopen(&mut self, osd: OsdId) {
-        self.disks.of[osd].reopen = true;
-        self.reopen_if_idle(osd);
+    /// Whether an OSD gets a disk, opens it, or has it open and takes no part yet: it comes up by itself, or is known to stay down.
+    pub(super) fn is_coming_up(&self, osd: OsdId) -> bool {
+        let cluster = self.node.cluster();
+        let has_begun = cluster.is_opening_disk(osd) || cluster.is_held_open(osd);
+        has_begun || self.disks.of[osd].is_to_come()
     }
 
-    pub(super) fn reopen_if_idle(&mut self, osd: OsdId) {
-        if !self.disks.of[osd].reopen || !self.is_at_rest(osd) {
+    /// Has an OSD begin a life on what is at its path, unless it is in one or comes up already.
+    pub(super) fn open_at_path(&mut self, osd: OsdId) {
+        if !self.node.cluster().map().osds()[osd].up && !self.is_coming_up(osd) {
+            self.disks.of[osd].next = NextDisk::AtPath;
+            self.go_on_opening(osd);
+        }
+    }
+
+    /// Has an OSD begin a life on this disk.
+    pub(super) fn open_on(&mut self, osd: OsdId, disk: OpenedDisk) {
+        self.disks.of[osd].next = NextDisk::Open(disk);
+        self.go_on_opening(osd);
+    }
+
+    /// Takes the next step towards an OSD's next life, if the last request of its earlier one has been answered: a late write must not meet the new
+    /// life's reads.
+    pub(super) fn go_on_opening(&mut self, osd: OsdId) {
+        let is_due = matches!(self.disks.of[osd].next, NextDisk::AtPath | NextDisk::Open(_));
+        if !is_due || !self.is_at_rest(osd) {
             return;
         }
-        self.disks.of[osd].reopen = false;
-        if let Some(next) = self.disks.of[osd].next.take() {
-            self.change_disk(osd, next);
-        }
-        if self.disks.of[osd].open.is_some() {
-            let bytes = self.disks.of[osd].bytes;
-            self.renew_osd(osd);
-            self.node.change(self.now, |cluster, fx| cluster.open_osd(osd, bytes, fx));
+        match std::mem::take(&mut self.disks.of[osd].next) {
+            NextDisk::Open(disk) => self.begin_life(osd, disk),
+            _ => self.open_what_is_at_path(osd),
         }
     }
 
-    /// How many requests to an OSD's disk are under way.
-    pub(super) fn in_flight(&self, osd: OsdId) -> u32 {
-        match self.racks.elsewhere(osd) {
-            Some(rack) => rack.disks.in_flight(osd),
-            None => self.own.in_flight(osd),
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a disk takes its time to open, and clients do not wait"
+    )]
+    fn open_what_is_at_path(&mut self, osd: OsdId) {
+        // It is locked as long as it is open.
+        drop(self.take_back(osd));
+        self.disks.openings += 1;
+        let number = self.disks.openings;
+        self.disks.of[osd].next = NextDisk::Opening(number);
+        let how = self.config.disk_open(&self.disks.of[osd].path);
+        let mailbox = self.world.mailbox();
+        std::thread::spawn(move || {
+            let opened = DiskOpened { osd, number, disk: how.open() };
+            // A node that has ended meanwhile needs no disk.
+            let _ = mailbox.post(Mail::Opened(Box::new(opened)));
+        });
+    }
+
+    /// A thread has opened what is at an OSD's path, or could not. What nobody waits for any more is closed.
+    pub(super) fn disk_opened(&mut self, opened: DiskOpened) {
+        let DiskOpened { osd, number, disk } = opened;
+        let awaited = self.disks.of.get(osd).map(|of| &of.next);
+        if !matches!(awaited, Some(NextDisk::Opening(awaited)) if *awaited == number) {
+            return;
+        }
+        match disk {
+            Ok(disk) => self.open_on(osd, disk),
+            Err(DiskOpenError { path, problem }) => {
+                tracing::warn!(%osd, path = %path.display(), "the disk cannot be used: {problem}");
+                let of = &mut self.disks.of[osd];
+                (of.next, of.unopened) = (NextDisk::None, Some(problem));
+            }
         }
     }
 
@@ -105,7 +145,7 @@ impl HostNode {
     }
 
     /// Gives an OSD's loop its disk.
-    pub(super) fn give_disk(&mut self, osd: OsdId, disk: OpenedDisk) -> Result<(), LoopError> {
+    fn give_disk(&mut self, osd: OsdId, disk: OpenedDisk) -> Result<(), LoopError> {
         let facts = OpenFacts::of(&disk);
         self.on_its_loop(osd, move |world, disks| {
             let before = disks.put(osd, Some(world.add_disk(disk)?));
@@ -136,19 +176,21 @@ impl HostNode {
         is_whole
     }
 
-    /// Gives an OSD another disk, while nothing is in flight.
-    fn change_disk(&mut self, osd: OsdId, next: OpenedDisk) {
+    /// Begins an OSD's life on a disk, while nothing is in flight.
+    fn begin_life(&mut self, osd: OsdId, disk: OpenedDisk) {
         drop(self.take_back(osd));
         let of = &mut self.disks.of[osd];
-        (of.path, of.bytes, of.is_blank) = (next.path().to_owned(), next.size(), false);
-        of.drive = DriveFacts::number_of(next.path());
-        tracing::info!(%osd, path = %of.path.display(), size = %of.bytes, mode = %next.mode(), "disk");
-        match self.give_disk(osd, next) {
-            Ok(()) => self.disks.of[osd].unopened = None,
-            Err(error) => {
-                tracing::error!(%osd, %error, "the disk cannot be used");
-                self.disks.of[osd].unopened = Some(crate::DiskProblem::NotAdded(error));
-            }
+        (of.path, of.bytes) = (disk.path().to_owned(), disk.size());
+        of.drive = DriveFacts::number_of(disk.path());
+        let bytes = of.bytes;
+        tracing::info!(%osd, path = %of.path.display(), size = %bytes, mode = %disk.mode(), "disk");
+        if let Err(error) = self.give_disk(osd, disk) {
+            tracing::error!(%osd, %error, "the disk cannot be used");
+            self.disks.of[osd].unopened = Some(DiskProblem::NotAdded(error));
+            return;
         }
+        self.disks.of[osd].unopened = None;
+        self.renew_osd(osd);
+        self.node.change(self.now, |cluster, fx| cluster.open_osd(osd, bytes, fx));
     }
 }

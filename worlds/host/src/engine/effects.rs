@@ -51,7 +51,7 @@ impl Engine {
                 for (osd, outcome, error) in troubles {
                     self.host.told_trouble(osd, outcome, error);
                 }
-                rested.into_iter().for_each(|osd| self.host.reopen_if_idle(osd));
+                rested.into_iter().for_each(|osd| self.host.go_on_opening(osd));
             }
             RackMail::Do(_) | RackMail::End => unreachable!("this loop tells others so"),
         }

@@ -34,13 +34,13 @@ impl HostNode {
             let (path, why) = (self.disks.of[osd].path.display(), why.unwrap_or_default());
             tracing::warn!(%osd, %path, "{why}: its disk is opened once more");
             self.node.cluster_mut().open_again(osd);
-            self.reopen(osd);
+            self.open_at_path(osd);
         }
     }
 
     fn is_idle(&self, osd: OsdId) -> bool {
         let of = &self.disks.of[osd];
-        of.open.is_some() && !of.reopen && self.is_at_rest(osd)
+        of.open.is_some() && !of.is_to_come() && self.is_at_rest(osd)
     }
 
     /// Begins with the next damaged one, if there is one.
@@ -106,10 +106,7 @@ impl HostNode {
             return;
         }
         match disk {
-            Ok(disk) => {
-                self.disks.of[osd].next = Some(disk);
-                self.reopen(osd);
-            }
+            Ok(disk) => self.open_on(osd, disk),
             Err(error) => {
                 tracing::error!(%osd, "the disk cannot be made empty: {error}");
                 self.node.cluster_mut().heal_failed(osd);

@@ -3,7 +3,7 @@
 use super::admin::DiskReady;
 use super::direct_client::DirectAsk;
 use super::rack_disks::RackDisks;
-use crate::{Loop, OpenedDisk};
+use crate::{DiskOpenError, Loop, OpenedDisk};
 use loadline_device::Outcome;
 use loadline_node::{LifeNotice, RackEvent};
 use loadline_osd::{Effect, OsdId};
@@ -18,10 +18,21 @@ pub enum Mail {
     Direct(DirectAsk),
     /// A disk that was asked for is open.
     Disk(Box<DiskReady>),
+    /// What is at an OSD's path is open.
+    Opened(Box<DiskOpened>),
     /// A damaged disk is empty now.
     Emptied(Box<DiskEmptied>),
     /// From another loop of the node.
     Rack(RackMail),
+}
+
+/// What has come of opening what is at an OSD's path.
+#[derive(Debug)]
+pub struct DiskOpened {
+    pub(super) osd: OsdId,
+    /// Which of the openings it was.
+    pub(super) number: u64,
+    pub(super) disk: Result<OpenedDisk, DiskOpenError>,
 }
 
 /// What has become of a disk that was to be made empty.

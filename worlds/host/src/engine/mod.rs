@@ -182,6 +182,7 @@ impl Engine {
             LoopEvent::Mail(Mail::Stop) => self.begin_stop(),
             LoopEvent::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
             LoopEvent::Mail(Mail::Disk(ready)) => self.disk_ready(*ready),
+            LoopEvent::Mail(Mail::Opened(opened)) => self.host.disk_opened(*opened),
             LoopEvent::Mail(Mail::Emptied(emptied)) => self.host.disk_emptied(*emptied),
             LoopEvent::Mail(Mail::Rack(mail)) => self.rack_mail(mail),
         }

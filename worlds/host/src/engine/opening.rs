@@ -7,7 +7,7 @@ use super::boot::{BootError, open_or_make};
 use super::config::DiskSpec;
 use super::disk_table::EngineDisk;
 use super::host_node::HostNode;
-use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk, write_store};
+use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk, write_store};
 use loadline_base::Bytes;
 use loadline_cluster::StartError;
 use loadline_osd::{DiskFault, OsdId, OsdSet};
@@ -86,20 +86,9 @@ impl HostNode {
     }
 
     fn use_disk(&mut self, osd: OsdId, opened: Result<OpenedDisk, DiskOpenError>) {
-        let added = opened.map_err(|error| error.problem).and_then(|opened| {
-            let (path, size, mode) = (opened.path().to_owned(), opened.size(), opened.mode());
-            self.give_disk(osd, opened).map_err(DiskProblem::NotAdded)?;
-            tracing::info!(%osd, path = %path.display(), %size, %mode, "disk");
-            Ok((size, DriveFacts::number_of(&path)))
-        });
-        let of = &mut self.disks.of[osd];
-        match added {
-            Ok((size, drive)) => {
-                (of.bytes, of.drive, of.unopened) = (size, drive, None);
-                self.reopen(osd);
-            }
-            Err(DiskProblem::Missing) => {}
-            Err(problem) => of.unopened = Some(problem),
+        match opened {
+            Ok(disk) => self.open_on(osd, disk),
+            Err(error) => self.disks.of[osd].unopened = Some(error.problem),
         }
     }
 
@@ -235,13 +224,8 @@ impl Engine {
                 tracing::warn!(%osd, %path, "the disk in the place of {seat} is {osd}'s, which takes it: put it in its place, or correct its path");
             }
             self.host.disks.of[*osd] = disk;
-            if let Some(Err(error)) = opened.map(|opened| self.host.give_disk(*osd, opened)) {
-                self.host.disks.of[*osd].unopened = Some(DiskProblem::NotAdded(error));
-            }
-        }
-        for (_, osd) in &all {
-            if self.host.disks.of[*osd].open.is_some() {
-                self.host.reopen(*osd);
+            if let Some(opened) = opened {
+                self.host.open_on(*osd, opened);
             }
         }
         self.run_until(|engine| !engine.host.node.cluster().is_opening())

@@ -110,6 +110,11 @@ impl AdminConnections {
         self.joining.iter().any(|joining| joining.osd == osd)
     }
 
+    /// Whether a disk is being opened that an operator gives an OSD.
+    pub(super) fn is_getting_disk(&self, osd: OsdId) -> bool {
+        self.joining.iter().any(|joining| joining.osd == osd && joining.opening.is_none())
+    }
+
     /// Whether every change that was made has its answer.
     pub(in crate::engine) fn nothing_waits(&self) -> bool {
         self.waiting.is_empty() && self.delayed.is_empty()
@@ -125,14 +130,13 @@ pub(in crate::engine) fn now(answer: AdminAnswer) -> Executed {
     Ok(CommandOutcome::Now(Ok(answer)))
 }
 
-/// What is wanted of a disk.
+/// What becomes of a disk that an OSD is given: it holds a store, or nothing, and then a new store is written.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) enum Wanted {
-    /// It is there, and holds what its OSD left on it.
-    Own,
-    /// A store, or nothing: then a new store is written, or whatever it holds if that may be lost. A missing file is made if its
-    /// size is known.
-    New { size: Option<Bytes>, overwrite: bool },
+pub(in crate::engine) struct NewDisk {
+    /// A missing file is made if this is known.
+    pub(super) size: Option<Bytes>,
+    /// A new store is written whatever it holds: that may be lost.
+    pub(super) overwrite: bool,
 }
 
 /// A disk that is ready, or why it is not; by mail of the thread that opened it.
@@ -140,7 +144,6 @@ pub(in crate::engine) enum Wanted {
 pub struct DiskReady {
     pub(super) ticket: Ticket,
     pub(super) osd: Option<OsdId>,
-    pub(super) wanted: Wanted,
     pub(super) disk: Result<OpenedDisk, AdminRefusal>,
 }
 
@@ -156,7 +159,7 @@ pub(in crate::engine) struct Joining {
 }
 
 /// Whether the map knew an OSD before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::engine) enum Is {
     /// It did.
     There,

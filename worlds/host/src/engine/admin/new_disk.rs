@@ -1,9 +1,9 @@
-//! Disks that come while the node runs: for an OSD that is new, for one whose disk was not there, or in place of another.
+//! Disks that operators give OSDs while the node runs: for one that is new, or in place of another.
 //!
 //! A disk is opened, and made where it is missing, by a thread of its own: that may take seconds, and clients are not to
 //! wait for it. The thread sends the open disk by mail; then it takes its place as soon as nothing is in flight.
 
-use super::desk::{CommandOutcome, DONE, DiskReady, Executed, Is, Joining, Ticket, Wanted};
+use super::desk::{CommandOutcome, DONE, DiskReady, Executed, Is, Joining, NewDisk, Ticket};
 use super::osds::size_of;
 use crate::admin::api::{Added, AdminAnswer, AdminRefusal, OsdAsked};
 use crate::engine::Engine;
@@ -16,6 +16,7 @@ use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
 use loadline_cluster::OsdState;
 use loadline_osd::{DiskFault, OsdId, OsdSet};
 use loadline_store::paged::{Fault, Protection};
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -36,12 +37,7 @@ impl HostNode {
     }
 
     /// Gives a disk its place; a new OSD is made for one without an owner.
-    fn take_disk(
-        &mut self,
-        osd: Option<OsdId>,
-        wanted: Wanted,
-        disk: OpenedDisk,
-    ) -> Result<OsdId, AdminRefusal> {
+    fn take_disk(&mut self, osd: Option<OsdId>, disk: OpenedDisk) -> Result<OsdId, AdminRefusal> {
         let osd = match osd {
             None => {
                 self.take_changes()?;
@@ -52,9 +48,7 @@ impl HostNode {
                 if let Some(why) = self.being_emptied(osd) {
                     return Err(AdminRefusal::conflict(why));
                 }
-                let runs = self.node.cluster().map().osds()[osd].up
-                    || self.node.cluster().is_opening_disk(osd);
-                if runs || self.disks.of[osd].reopen {
+                if self.node.cluster().map().osds()[osd].up || self.is_coming_up(osd) {
                     return Err(AdminRefusal::conflict(format!(
                         "{osd} has come up with its own disk"
                     )));
@@ -62,12 +56,13 @@ impl HostNode {
                 osd
             }
         };
-        if matches!(wanted, Wanted::New { .. }) {
-            self.node.cluster_mut().expect_new_disk(osd);
-            self.node.cluster_mut().hold_osd(osd);
-            self.forget_capacity(osd);
-        }
-        self.disks.of[osd].next = Some(disk);
+        self.node.cluster_mut().expect_new_disk(osd);
+        self.node.cluster_mut().hold_osd(osd);
+        self.forget_capacity(osd);
+        // If it is taken down before it has begun, this is the disk that it comes up with.
+        let of = &mut self.disks.of[osd];
+        (of.path, of.is_blank) = (disk.path().to_owned(), false);
+        self.open_on(osd, disk);
         Ok(osd)
     }
 
@@ -83,10 +78,8 @@ impl HostNode {
         osd
     }
 
-    fn joined(&mut self, osd: OsdId, is: Is) -> AdminAnswer {
-        if is != Is::New {
-            return DONE;
-        }
+    /// A new OSD is up, and placement uses it.
+    fn joined(&mut self, osd: OsdId) -> AdminAnswer {
         let state = OsdState { up: true, is_in: true };
         self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
         AdminAnswer::Added(Added { osd: osd.get() })
@@ -153,7 +146,7 @@ impl Engine {
         if let Some(owner) = self.host.owner_of(Path::new(&path)) {
             return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
         }
-        Ok(self.prepare_disk(None, path.into(), Wanted::New { size, overwrite }, ticket))
+        Ok(self.prepare_disk(None, path.into(), NewDisk { size, overwrite }, ticket))
     }
 
     pub(super) fn osd_replace(&mut self, ticket: Ticket, osd: OsdId, asked: OsdAsked) -> Executed {
@@ -185,7 +178,7 @@ impl Engine {
             }
             None => {}
         }
-        Ok(self.prepare_disk(Some(osd), path.into(), Wanted::New { size, overwrite }, ticket))
+        Ok(self.prepare_disk(Some(osd), path.into(), NewDisk { size, overwrite }, ticket))
     }
 
     /// Has a disk opened by a thread.
@@ -197,7 +190,7 @@ impl Engine {
         &mut self,
         osd: Option<OsdId>,
         path: PathBuf,
-        wanted: Wanted,
+        wanted: NewDisk,
         ticket: Ticket,
     ) -> CommandOutcome {
         // A disk that nobody has a number for yet belongs to the next one.
@@ -212,25 +205,20 @@ impl Engine {
         std::thread::spawn(move || {
             let disk = open(how, wanted, protection);
             // A node that has ended meanwhile needs no disk.
-            let _ = mailbox.post(Mail::Disk(Box::new(DiskReady { ticket, osd, wanted, disk })));
+            let _ = mailbox.post(Mail::Disk(Box::new(DiskReady { ticket, osd, disk })));
         });
         CommandOutcome::Later
     }
 
     /// A thread has opened a disk, or could not.
     pub(in crate::engine) fn disk_ready(&mut self, ready: DiskReady) {
-        let DiskReady { ticket, osd, wanted, disk } = ready;
+        let DiskReady { ticket, osd, disk } = ready;
         self.admin.joining.retain(|joining| joining.ticket != ticket);
-        let opened = disk.and_then(|disk| self.host.take_disk(osd, wanted, disk));
+        let opened = disk.and_then(|disk| self.host.take_disk(osd, disk));
         match opened {
             Ok(taken) => {
-                let is = match (osd, wanted) {
-                    (None, _) => Is::New,
-                    (Some(_), Wanted::New { .. }) => Is::Replaced,
-                    (Some(_), Wanted::Own) => Is::There,
-                };
+                let is = if osd.is_some() { Is::Replaced } else { Is::New };
                 self.await_osd(taken, ticket, is);
-                self.host.reopen(taken);
             }
             Err(refusal) => self.admin_ended(ticket, Err(refusal)),
         }
@@ -241,56 +229,62 @@ impl Engine {
         self.admin.joining.push(Joining { osd, ticket, opening: Some(is), measured: false });
     }
 
-    /// Whether an OSD has its disk and is to come up as soon as that is known, or measured.
-    pub(super) fn is_coming_up(&self, osd: OsdId) -> bool {
-        let comes = |joining: &Joining| joining.osd == osd && joining.opening.is_some();
-        self.admin.joining.iter().any(comes)
-    }
-
     /// Tells of the OSDs that are up by now, and of those that will not be.
     pub(super) fn join_settle(&mut self) {
-        for joining in self.admin.joining.clone() {
-            let Joining { osd, ticket, opening: Some(is), measured } = joining else { continue };
-            if self.host.node.cluster().is_held_open(osd) {
-                self.measure_or_let(osd, ticket, measured);
-                continue;
+        let opening = self.admin.joining.iter().filter(|joining| joining.opening.is_some());
+        let awaited: BTreeSet<OsdId> = opening.map(|joining| joining.osd).collect();
+        for osd in awaited {
+            match self.host.node.cluster().is_held_open(osd) {
+                true => self.measure_or_let(osd),
+                false => self.settle_joining(osd),
             }
-            let up = self.host.node.cluster().map().osds()[osd].up;
-            if !up
-                && (self.host.disks.of[osd].reopen || self.host.node.cluster().is_opening_disk(osd))
-            {
-                continue;
-            }
-            // A store that has just opened may still be writing; a number is taken back when its disk is idle.
-            if !up && is == Is::New && self.host.in_flight(osd) > 0 {
-                continue;
-            }
-            self.admin.joining.retain(|other| other.ticket != ticket);
-            let answer = if up {
-                Ok(self.host.joined(osd, is))
-            } else {
-                Err(self.host.did_not_join(osd, is))
+        }
+    }
+
+    /// Answers all who wait for an OSD, if it is up or is known to stay down: one that does not join may be none any more after that.
+    fn settle_joining(&mut self, osd: OsdId) {
+        let up = self.host.node.cluster().map().osds()[osd].up;
+        let awaited = |joining: &Joining| joining.opening.filter(|_| joining.osd == osd);
+        let is = self.admin.joining.iter().filter_map(awaited).max().expect("somebody waits");
+        // A store that has just opened may still be writing; a number is taken back when its disk is at rest.
+        let has_to_rest = is == Is::New && !self.host.is_at_rest(osd);
+        if !up && (self.host.is_coming_up(osd) || has_to_rest) {
+            return;
+        }
+        let told = self.admin.joining.extract_if(.., |joining| awaited(joining).is_some());
+        let told: Vec<Joining> = told.collect();
+        let refusal = (!up).then(|| self.host.did_not_join(osd, is));
+        for joining in told {
+            let answer = match (&refusal, joining.opening) {
+                (None, Some(Is::New)) => Ok(self.host.joined(osd)),
+                (None, _) => Ok(DONE),
+                (Some(refusal), _) => Err(refusal.clone()),
             };
-            self.admin_ended(ticket, answer);
+            self.admin_ended(joining.ticket, answer);
         }
     }
 
     /// A new disk is measured before its OSD takes part, and before backfill keeps it busy.
-    fn measure_or_let(&mut self, osd: OsdId, ticket: Ticket, measured: bool) {
+    fn measure_or_let(&mut self, osd: OsdId) {
         if !self.bench.is_idle() {
             return;
         }
-        if measured || !self.measure_held(osd) {
+        let is_measured = self.admin.joining.iter().any(|it| it.osd == osd && it.measured);
+        if is_measured || !self.measure_held(osd) {
             return self.host.node.change(self.host.now, |cluster, fx| cluster.let_osd(osd, fx));
         }
-        let here = self.admin.joining.iter_mut().find(|joining| joining.ticket == ticket);
-        here.expect("it is to come up").measured = true;
+        let joining = self.admin.joining.iter_mut().filter(|joining| joining.osd == osd);
+        joining.for_each(|joining| joining.measured = true);
     }
 }
 
 /// Opens a disk and makes sure that it holds a store.
-fn open(how: DiskOpen, wanted: Wanted, protection: Protection) -> Result<OpenedDisk, AdminRefusal> {
-    let Wanted::New { size: create, overwrite } = wanted else { return Ok(how.open()?) };
+fn open(
+    how: DiskOpen,
+    wanted: NewDisk,
+    protection: Protection,
+) -> Result<OpenedDisk, AdminRefusal> {
+    let NewDisk { size: create, overwrite } = wanted;
     let how = DiskOpen { create, ..how };
     let (disk, path) = (how.open()?, how.path.as_path());
     let writes = overwrite || disk.was_created() || is_empty(path)?;
@@ -327,3 +321,6 @@ impl From<DiskOpenError> for AdminRefusal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,12 @@
 //! OSDs: what they are, and steps in the map.
 
+use super::desk::Is;
 use super::desk::{CommandOutcome, Ticket};
 use super::desk::{DONE, Executed, now};
-use super::desk::{Is, Wanted};
 use crate::Direct;
 use crate::admin::api::{AdminAnswer, AdminRefusal, OkToStop, OsdMove, OsdRow, Osds};
 use crate::engine::Engine;
+use crate::engine::disk_table::NextDisk;
 use crate::engine::host_node::HostNode;
 use loadline_base::Bytes;
 use loadline_cluster::OsdState;
@@ -60,7 +61,7 @@ impl HostNode {
     }
 
     fn osd_down(&mut self, osd: OsdId) {
-        self.disks.of[osd].reopen = false;
+        self.disks.of[osd].next = NextDisk::None;
         let is_held = self.node.cluster().is_held_open(osd);
         if self.node.cluster().map().osds()[osd].up
             || is_held
@@ -145,20 +146,12 @@ impl Engine {
         if let Some(why) = self.host.being_emptied(osd) {
             return Ok(CommandOutcome::Busy(why));
         }
-        match self.host.disks.of[osd].open {
-            Some(_) => {
-                // One that comes up already is waited for: its disk is open, and may be being measured.
-                if !self.is_coming_up(osd) {
-                    self.host.reopen(osd);
-                }
-                self.await_osd(osd, ticket, Is::There);
-            }
-            // It was not there at the start, or could not be opened.
-            None => {
-                let path = self.host.disks.of[osd].path.clone();
-                return Ok(self.prepare_disk(Some(osd), path, Wanted::Own, ticket));
-            }
+        if self.admin.is_getting_disk(osd) {
+            return Ok(CommandOutcome::Busy(format!("{osd} is getting another disk")));
         }
+        // One that comes up already is waited for: its disk may be being measured.
+        self.host.open_at_path(osd);
+        self.await_osd(osd, ticket, Is::There);
         Ok(CommandOutcome::Later)
     }
 
@@ -185,17 +178,13 @@ impl Engine {
 
     /// What keeps the disk of an OSD that is down from being given away for a moment.
     pub(super) fn busy_disk(&self, osd: OsdId) -> Option<String> {
-        let disk = &self.host.disks.of[osd];
         if let Some(why) = self.host.being_emptied(osd) {
             return Some(why);
         }
-        match self.host.in_flight(osd) {
-            _ if disk.reopen || self.admin.is_joining(osd) => {
-                Some(format!("{osd}'s disk is being opened"))
-            }
-            0 => None,
-            some => Some(format!("{some} requests to {osd}'s disk are under way")),
+        if self.host.is_coming_up(osd) || self.admin.is_joining(osd) {
+            return Some(format!("{osd}'s disk is being opened"));
         }
+        (!self.host.is_at_rest(osd)).then(|| format!("requests to {osd}'s disk are under way"))
     }
 }
 

@@ -1,0 +1,150 @@
+//! OSDs that come up, or do not, while more than one of those who bring them up is at work: an operator, another one, the node by itself.
+
+use super::*;
+use crate::admin::HttpRequestId;
+use crate::admin::api::OsdMove;
+use crate::engine::{DiskSpec, DoorLimits, EngineConfig, MemoryPlan, NbdSpec};
+use crate::{BackendChoice, ConnId, Direct, Discards, ListenAt};
+use loadline_base::{Bytes, WallClock};
+use loadline_cluster::settings::{DriveLimits, LevelTarget, Scope, SettingsChange};
+use loadline_device::Medium;
+use loadline_store::paged::LogMode;
+use std::num::NonZeroUsize;
+use tempfile::TempDir;
+
+const OSDS: u32 = 3;
+const FIRST: OsdId = OsdId::new(1);
+
+/// A node in this process that turns when it is told to.
+struct Turned {
+    engine: Engine,
+    folder: TempDir,
+    asked: u32,
+}
+
+impl Turned {
+    fn new(loops: usize) -> Turned {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::start(config(folder.path(), loops)).unwrap();
+        Turned { engine, folder, asked: 0 }
+    }
+
+    fn until(&mut self, ready: impl Fn(&Engine) -> bool) {
+        self.engine.run_until(ready).unwrap();
+    }
+
+    /// A command of somebody who has gone when it is answered.
+    fn ticket(&mut self) -> Ticket {
+        self.asked += 1;
+        Ticket { conn: ConnId::numbered(self.asked), request: HttpRequestId::default() }
+    }
+
+    fn brings_up(&mut self, osd: OsdId) {
+        let ticket = self.ticket();
+        let begun = self.engine.osd_move(ticket, osd, OsdMove::Up);
+        assert!(matches!(begun, Ok(CommandOutcome::Later)), "{begun:?}");
+    }
+
+    fn takes_down(&mut self, osd: OsdId) {
+        let ticket = self.ticket();
+        self.engine.osd_move(ticket, osd, OsdMove::Down).unwrap();
+        self.until(|engine| engine.host.is_at_rest(osd));
+    }
+}
+
+fn config(folder: &Path, loops: usize) -> EngineConfig {
+    let (size, cache) = (Bytes::from_mib(64), Bytes::from_mib(8));
+    let disk = |osd| DiskSpec { path: folder.join(format!("osd.{osd}")), size: Some(size) };
+    // What is known is not measured.
+    let settings = SettingsChange::default().and_set(
+        LevelTarget::Stored(Scope::Osds),
+        "osd_mclock_max_capacity_iops_ssd",
+        "20000",
+    );
+    EngineConfig {
+        loops: NonZeroUsize::new(loops).unwrap(),
+        page: None,
+        disks: (0..OSDS).map(disk).collect(),
+        copies: 3,
+        pgs: Some(8),
+        object_bytes: Bytes::from_mib(4),
+        placement_seed: 0,
+        images: Vec::new(),
+        nbd: NbdSpec::default(),
+        vhost: Vec::new(),
+        admin: ListenAt::Unix(folder.join("admin.sock")),
+        medium: Medium::Ssd,
+        preset: *loadline_qos::preset("loadline").unwrap(),
+        settings,
+        drive_limits: DriveLimits::default(),
+        cache,
+        memory: MemoryPlan::enough(OSDS, cache).memory,
+        doors: DoorLimits::default(),
+        socket_mode: 0o600,
+        log_mode: LogMode::LogOnly,
+        protection: Protection::Checkpoint,
+        direct: Direct::Auto,
+        discards: Discards::Keep,
+        backend: BackendChoice::default(),
+        stop_on_signals: false,
+        format_empty: false,
+        give_up: OsdSet::EMPTY,
+        clock: WallClock::default(),
+    }
+}
+
+/// An `osd up` for an OSD that the node was bringing up by itself had its disk opened once more: the restart began anew under itself, or the node
+/// was no more when the OSD was up. On another loop that stayed to be done for as long as the OSD ran.
+#[test]
+fn an_osd_that_comes_up_by_itself_may_be_told_to() {
+    for loops in [1, 2] {
+        let mut node = Turned::new(loops);
+        node.takes_down(FIRST);
+        node.engine.host.open_at_path(FIRST);
+        node.until(|engine| engine.host.node.cluster().is_opening_disk(FIRST));
+        node.brings_up(FIRST);
+        node.until(|engine| engine.admin.joining.is_empty());
+        assert!(node.engine.host.node.cluster().map().osds()[FIRST].up);
+        assert!(!node.engine.host.is_coming_up(FIRST), "it is to come up once more");
+        assert_eq!(node.engine.host.disks.openings, 1);
+        node.engine.host.open_at_path(FIRST);
+        assert_eq!(node.engine.host.disks.openings, 1, "it runs");
+    }
+}
+
+/// Its disk is being opened, and it is taken down again: then it stays down, and what the thread has opened is closed.
+#[test]
+fn an_osd_that_is_taken_down_before_it_is_up_stays_down() {
+    let mut node = Turned::new(1);
+    node.takes_down(FIRST);
+    node.brings_up(FIRST);
+    node.takes_down(FIRST);
+    node.until(|engine| engine.admin.joining.is_empty());
+    assert!(!node.engine.host.is_coming_up(FIRST));
+    assert_eq!(node.engine.host.why_down(FIRST), None, "nobody took its disk");
+    // The first thread's lock is waited for.
+    node.brings_up(FIRST);
+    node.until(|engine| engine.admin.joining.is_empty());
+    assert!(node.engine.host.node.cluster().map().osds()[FIRST].up);
+}
+
+/// The second who waited for the same OSD was looked up by its number when that was nobody's any more, and the node was no more.
+#[test]
+fn whoever_waits_for_an_osd_that_cannot_be_added_hears_of_it() {
+    for loops in [1, 2] {
+        let mut node = Turned::new(loops);
+        node.takes_down(FIRST);
+        let copy = node.folder.path().join("copy");
+        std::fs::copy(node.folder.path().join("osd.1"), &copy).unwrap();
+        let path = copy.to_str().unwrap().to_owned();
+        let ticket = node.ticket();
+        let asked = OsdAsked { path, size_bytes: None, overwrite: false };
+        let begun = node.engine.osd_add(ticket, asked);
+        assert!(matches!(begun, Ok(CommandOutcome::Later)), "{begun:?}");
+        let added = OsdId::new(OSDS);
+        node.until(|engine| engine.host.disks.of.len() as u32 > OSDS);
+        node.brings_up(added);
+        node.until(|engine| engine.admin.joining.is_empty());
+        assert_eq!(node.engine.host.disks.of.len() as u32, OSDS, "it is none");
+    }
+}
