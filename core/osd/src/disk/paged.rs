@@ -241,17 +241,21 @@ impl Paged {
         self.store.as_ref().map_or(Cause::Op, |store| store.cause(id))
     }
 
-    /// Whether the window has room for more. While the device has no room for writes the window is theirs for as long, and
-    /// reads that come behind them need not wait as well. It lets in what is queued, and the owner of the map sends no more
-    /// writes. While an update waits for its primary's word, that word may be in the queue.
+    /// Whether the window has room for more.
     pub(crate) fn admits(&self) -> bool {
-        let is_waiting = self.requests.waits_for_room() > 0 || !self.under_way.doubts.is_empty();
-        self.window.admits(Bytes::new(1)) || is_waiting
+        self.window.admits(Bytes::new(1)) || self.waits_for_others()
     }
 
-    /// How many ops the window has let in; none as long as it is open for writes that the device has no room for.
+    /// How many ops the window has let in, as far as they are in the way of others.
     pub(crate) fn in_window(&self) -> u32 {
-        if self.requests.waits_for_room() > 0 { 0 } else { self.window.in_flight().1 }
+        if self.waits_for_others() { 0 } else { self.window.in_flight().1 }
+    }
+
+    /// Whether what fills the window ends by nothing that this disk does. While the device has no room for writes the window is theirs for as
+    /// long, and reads that come behind them need not wait as well: what is queued is let in, and the owner of the map sends no more writes.
+    /// While an update waits for its primary's word, that word may be in the queue.
+    fn waits_for_others(&self) -> bool {
+        self.requests.waits_for_room() > 0 || !self.under_way.doubts.is_empty()
     }
 
     pub(crate) fn set_window(&mut self, bounds: WindowBounds) {

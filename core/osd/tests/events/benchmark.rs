@@ -5,8 +5,8 @@ use crate::bench::{options, plan};
 use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Outcome, Request, RequestKind};
 use loadline_osd::{
-    BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Notice, Osd,
-    OsdId, Policy, PutEnd, Reply, Timer, WorkerRun,
+    BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Envelope, Event, NoRoom,
+    Notice, Osd, OsdId, OsdOptions, Pacing, Policy, PutEnd, Reply, Timer, WorkerRun,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
@@ -30,6 +30,10 @@ pub(crate) struct Rig {
     timers: Vec<(Time, Timer)>,
     pub(crate) replies: Vec<Reply>,
     pub(crate) puts: Vec<PutEnd>,
+    /// What other OSDs were sent.
+    pub(crate) sent: Vec<Envelope>,
+    /// Whether the disk reads nothing now.
+    pub(crate) is_unreadable: bool,
     size: Bytes,
     /// What the disk was asked for.
     pub(crate) asked: Vec<Request>,
@@ -46,15 +50,23 @@ impl Rig {
 
     /// One whose requests go on these terms.
     pub(crate) fn with(device: DeviceTerms, classes: Classes) -> Rig {
-        Rig::on_disk(SIZE, device, classes)
+        Rig::on_disk(SIZE, OsdOptions { device, ..options() }, classes)
     }
 
     /// One with a disk of this size, of which log and recovery area take 8 MiB.
     pub(crate) fn of_size(size: Bytes) -> Rig {
-        Rig::on_disk(size, options().device, paged::Options::default().classes)
+        Rig::on_disk(size, options(), paged::Options::default().classes)
     }
 
-    fn on_disk(size: Bytes, device: DeviceTerms, classes: Classes) -> Rig {
+    /// One that holds back background work beside clients, and clients beside an image that is promised something.
+    pub(crate) fn paced() -> Rig {
+        let goal = Span::from_millis(1);
+        let pacing = Some(Pacing { goal, part_max: Bytes::from_kib(512) });
+        let classes = paged::Options::default().classes;
+        Rig::on_disk(SIZE, OsdOptions { pacing, ..options() }, classes)
+    }
+
+    fn on_disk(size: Bytes, options: OsdOptions, classes: Classes) -> Rig {
         let shape = Format {
             store_id: 1,
             data_bytes: size,
@@ -73,7 +85,7 @@ impl Rig {
             paged::Options { cache: Bytes::from_mib(16), classes, ..paged::Options::default() };
         let policy = Policy { plan: plan("loadline", SchedulerKind::Mclock), seed: 1 };
         let window = WindowBounds { bytes: Bytes::from_kib(256), ops: 16 };
-        let bounds = loadline_osd::OsdOptions { window, device, ..options() };
+        let bounds = OsdOptions { window, ..options };
         let mut rig = Rig {
             osd: Osd::paged(OsdId::new(0), policy, bounds, store),
             now: Time::ZERO,
@@ -83,6 +95,8 @@ impl Rig {
             timers: Vec::new(),
             replies: Vec::new(),
             puts: Vec::new(),
+            sent: Vec::new(),
+            is_unreadable: false,
             size,
             asked: Vec::new(),
             told: Vec::new(),
@@ -103,6 +117,16 @@ impl Rig {
         self.now
     }
 
+    /// Nothing happens for so long.
+    pub(crate) fn rest(&mut self, span: Span) {
+        self.now += span;
+    }
+
+    /// Lets the disk answer all that it was asked.
+    pub(crate) fn settle(&mut self) {
+        self.run_until(|rig| rig.line.is_empty());
+    }
+
     /// Carries out what is asked but for processor time, which costs nothing here.
     fn take(&mut self, effects: Effects) -> Vec<WorkerRun> {
         let mut runs = Vec::new();
@@ -117,6 +141,7 @@ impl Rig {
                 Effect::Timer(_, at, timer) => self.timers.push((at, timer)),
                 Effect::Reply(reply) => self.replies.push(*reply),
                 Effect::PutEnded(_, end) => self.puts.push(end),
+                Effect::Send(envelope) => self.sent.push(*envelope),
                 Effect::Compute(_, run, _) => {
                     self.turns += 1;
                     runs.push(run);
@@ -162,6 +187,9 @@ impl Rig {
 
     fn serve(&mut self, io: Io) -> IoDone {
         let Io { id, request, mut data, .. } = io;
+        if self.is_unreadable && request.kind == RequestKind::Read {
+            return IoDone { id, outcome: Outcome::Failed, data: Vec::new() };
+        }
         let range =
             request.offset as usize..request.offset as usize + request.length.get() as usize;
         match request.kind {
@@ -209,7 +237,7 @@ fn a_window_full_of_what_waits_for_a_checkpoint_lets_the_checkpoint_go_on() {
     let long = BenchShape { writes: 4_000, ..SHAPE };
     rig.bench(long, BenchStep::Fill).unwrap();
     rig.bench(long, BenchStep::Run).unwrap();
-    rig.run_until(|rig| rig.line.is_empty());
+    rig.settle();
     assert_eq!(rig.osd.unfinished(), None);
 }
 

@@ -38,7 +38,7 @@ impl Rig {
         self.step(Event::Message(Box::new(envelope)));
     }
 
-    fn is_answered(&self, number: u32) -> bool {
+    pub(crate) fn is_answered(&self, number: u32) -> bool {
         self.replies.iter().any(|reply| reply.op.number == number)
     }
 

@@ -12,6 +12,7 @@ mod gate;
 mod log_order;
 mod lost;
 mod ops;
+mod paced;
 mod recovery;
 mod removal;
 mod scrub;
