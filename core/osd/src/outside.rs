@@ -8,7 +8,7 @@ use crate::item::{Item, PacedStage};
 use crate::message::Message;
 use crate::policy::Weight;
 use loadline_base::Time;
-use loadline_qos::{ServiceClass, ShardPlan, Work};
+use loadline_qos::{ProfileValues, ServiceClass, Work};
 use std::collections::VecDeque;
 
 /// The classes of background work; what has none of them counts as the last.
@@ -50,6 +50,8 @@ pub(crate) struct OutsideWork {
     /// Pushes that have come.
     pushes: VecDeque<KeptOut>,
     new: [OfClass; CLASSES.len()],
+    /// What the class that went last had been given until then: who comes from having nothing begins there.
+    virtual_time: f64,
 }
 
 #[derive(Default)]
@@ -71,15 +73,12 @@ impl OutsideWork {
     fn push_new(&mut self, outside: KeptOut) {
         let at =
             CLASSES.iter().position(|known| *known == outside.class).unwrap_or(CLASSES.len() - 1);
-        if self.new[at].waiting.is_empty() {
-            // Who wanted nothing has saved nothing.
-            let others = self.new.iter().filter(|class| !class.waiting.is_empty());
-            let least = others.map(|class| class.given).fold(f64::INFINITY, f64::min);
-            if least.is_finite() {
-                self.new[at].given = self.new[at].given.max(least);
-            }
+        let class = &mut self.new[at];
+        if class.waiting.is_empty() {
+            // Who wanted nothing has saved nothing, and what was given while nobody else wanted any is no debt.
+            class.given = class.given.max(self.virtual_time);
         }
-        self.new[at].waiting.push_back(outside);
+        class.waiting.push_back(outside);
     }
 
     /// How far that has come which goes next.
@@ -93,16 +92,17 @@ impl OutsideWork {
     }
 
     /// The item that goes next.
-    pub(crate) fn pop(&mut self, plan: &ShardPlan) -> Option<KeptOut> {
-        self.parts.pop_front().or_else(|| self.pushes.pop_front()).or_else(|| self.pop_new(plan))
+    pub(crate) fn pop(&mut self, values: &ProfileValues) -> Option<KeptOut> {
+        self.parts.pop_front().or_else(|| self.pushes.pop_front()).or_else(|| self.pop_new(values))
     }
 
-    fn pop_new(&mut self, plan: &ShardPlan) -> Option<KeptOut> {
+    fn pop_new(&mut self, values: &ProfileValues) -> Option<KeptOut> {
         let waiting = (0..CLASSES.len()).filter(|at| !self.new[*at].waiting.is_empty());
         let at = waiting.min_by(|a, b| self.new[*a].given.total_cmp(&self.new[*b].given))?;
-        let weight = plan.values.of(CLASSES[at]).map_or(1.0, |values| values.weight);
+        let weight = values.of(CLASSES[at]).map_or(1.0, |values| values.weight);
         let class = &mut self.new[at];
         let next = class.waiting.pop_front()?;
+        self.virtual_time = class.given;
         class.given += next.begins as f64 / weight.max(f64::MIN_POSITIVE);
         Some(next)
     }
@@ -136,5 +136,48 @@ impl OutsideWork {
     /// Drops everything, as a crash does.
     pub(crate) fn clear(&mut self) {
         *self = OutsideWork::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_qos::{ClassValues, CostUnit};
+
+    fn of(class: ServiceClass) -> KeptOut {
+        KeptOut {
+            shard: ShardId::new(0),
+            weight: Weight::default(),
+            item: Item::Recovery(PgId::new(0), 1),
+            class,
+            stage: PacedStage::New,
+            begins: 4 << 20,
+            since: Time::ZERO,
+        }
+    }
+
+    /// A class that had had the disk for itself waited until others had been given as much.
+    #[test]
+    fn what_nobody_else_wanted_is_no_debt() {
+        let alike = ClassValues::compiled(CostUnit::Bytes);
+        let values = ProfileValues { client: alike, recovery: alike, best_effort: alike };
+        let mut outside = OutsideWork::default();
+        for _ in 0..1_000 {
+            outside.push(of(ServiceClass::Recovery));
+            outside.pop(&values).expect("it was pushed");
+        }
+        (0..2).for_each(|_| outside.push(of(ServiceClass::BestEffort)));
+        (0..10).for_each(|_| outside.push(of(ServiceClass::Recovery)));
+        let mut went = Vec::new();
+        for _ in 0..20 {
+            let class = outside.pop(&values).expect("something waits").class;
+            if class == ServiceClass::BestEffort {
+                outside.push(of(class));
+            }
+            went.push(class);
+        }
+        let recovered = went.iter().filter(|class| **class == ServiceClass::Recovery).count();
+        assert_eq!(recovered, 10);
+        assert!(went[1..].windows(2).all(|pair| pair[0] != pair[1]), "they alternate: {went:?}");
     }
 }

@@ -114,7 +114,7 @@ impl WorkQueue {
                 return;
             }
             let KeptOut { shard, weight, item, class, begins, .. } =
-                self.outside.pop(&self.policy.plan).expect("something waits");
+                self.outside.pop(&self.policy.plan.values).expect("something waits");
             let load = self.gate.let_in(now, &item, weight.object_bytes, (begins, class));
             let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
             self.shards[shard].enqueue(now, charge, (item, load), &mut self.gate, fx);
