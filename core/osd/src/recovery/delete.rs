@@ -15,7 +15,7 @@ use crate::ids::PgId;
 use crate::item::Item;
 use crate::message::ReservationPriority;
 use crate::osd::Osd;
-use crate::pg::{DeletionStage, Leaving, Pg};
+use crate::pg::{DeletionStage, Leaving};
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Span, Time};
 use loadline_store::ObjectNo;
@@ -38,22 +38,23 @@ impl Osd {
     }
 
     fn ask_for_deletion_slot(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        let urgency = if self.recovery.is_backfill_full { URGENCY_FOR_ROOM } else { URGENCY };
-        let mut changes = Vec::new();
+        let (urgency, mut changes) = (self.deletion_urgency(), Vec::new());
         self.recovery.local.ask(pg, urgency, &mut changes);
         self.local_changed(now, &changes, fx);
     }
 
-    /// Deletions that wait for a slot are more urgent from now on, or less.
-    pub(super) fn ask_again_for_deletion_slots(&mut self, now: Time, fx: &mut Effects) {
-        let waits = |here: &Pg| here.leaving.is_some_and(|it| it.stage == DeletionStage::NoSlot);
-        let waiting = self.groups.iter().filter(|(_, here)| waits(here)).map(|(pg, _)| pg);
-        for pg in waiting.collect::<Vec<_>>() {
-            let mut changes = Vec::new();
-            self.recovery.local.release(pg, &mut changes);
-            self.local_changed(now, &changes, fx);
-            self.ask_for_deletion_slot(now, pg, fx);
+    fn deletion_urgency(&self) -> ReservationPriority {
+        if self.recovery.is_backfill_full { URGENCY_FOR_ROOM } else { URGENCY }
+    }
+
+    /// Deletions are more urgent from now on, or less: those that wait for a slot, and those that have one.
+    pub(super) fn deletion_urgency_changed(&mut self, now: Time, fx: &mut Effects) {
+        let (urgency, mut changes) = (self.deletion_urgency(), Vec::new());
+        let leaving = self.groups.iter().filter(|(_, here)| here.leaving.is_some());
+        for (pg, _) in leaving {
+            self.recovery.local.set_priority(pg, urgency, &mut changes);
         }
+        self.local_changed(now, &changes, fx);
     }
 
     /// Queues the next item of a deletion that has a slot; one that has lost it waits until it has one again.

@@ -169,7 +169,7 @@ impl Osd {
             }
         }
         if is_full != was_full {
-            self.ask_again_for_deletion_slots(now, fx);
+            self.deletion_urgency_changed(now, fx);
         }
     }
 

@@ -51,6 +51,20 @@ impl Reserver {
         self.settle(changes);
     }
 
+    /// A claim is as urgent as this from now on, whether it holds a slot or waits for one. Its place among equals stays.
+    pub fn set_priority(
+        &mut self,
+        pg: PgId,
+        priority: ReservationPriority,
+        changes: &mut Vec<ReserverChange>,
+    ) {
+        let mut all = self.granted.iter_mut().chain(&mut self.waiting);
+        if let Some(claim) = all.find(|claim| claim.pg == pg) {
+            claim.priority = priority;
+            self.settle(changes);
+        }
+    }
+
     /// Gives a slot back, or stops waiting for one.
     pub fn release(&mut self, pg: PgId, changes: &mut Vec<ReserverChange>) {
         self.granted.retain(|claim| claim.pg != pg);

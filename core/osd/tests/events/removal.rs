@@ -221,6 +221,30 @@ fn on_a_full_disk_a_deletion_goes_before_backfills() {
     }
 }
 
+/// The disk becomes too full while a copy is being deleted, and may have room again before a backfill comes. (A deletion under way was as urgent as when
+/// it had asked for its slot: a backfill took that, and the room was not given.)
+#[test]
+fn a_deletion_under_way_is_as_urgent_as_the_disk_is_full() {
+    for stays_full in [true, false] {
+        let mut bench = bench(options());
+        bench.hold(is_write);
+        retire(&mut bench, OTHER);
+        bench.run();
+        bench.direct(OSD, Directive::SetBackfillFull(true));
+        bench.activate(PG, filling(interval(2, &[0]), 1));
+        bench.run();
+        bench.direct(OSD, Directive::SetBackfillFull(stays_full));
+        bench.hold(is_push);
+        bench.answer_held();
+        bench.run();
+        assert_eq!(left(&mut bench), [61, if stays_full { 0 } else { 31 }]);
+        bench.release();
+        let seen = bench.run_until(Time::ZERO + options().backfill_retry_interval);
+        assert!(seen.contains(&"pg 0 recovered in 2".to_owned()), "{seen:?}");
+        is_over(&mut bench, &[OTHER]);
+    }
+}
+
 #[track_caller]
 fn is_gone(bench: &mut Bench, pg: PgId) {
     assert!(bench.osds[0].objects(pg).is_empty() && bench.osds[0].copy(pg).is_none());
