@@ -230,7 +230,7 @@ impl Osd {
         let due = due.filter_map(|(pg, record)| {
             let turns = if schedule.is_late(record, today) { ScrubTurns::ALL } else { turns };
             let kind = schedule.due(*pg, record, (today, &self.scrub.load), turns)?;
-            Some((schedule.target(*pg, record.last.max(record.since)?), *pg, kind))
+            Some((schedule.target(*pg, record.last_by(today)?), *pg, kind))
         });
         if let Some((_, pg, kind)) = due.min_by_key(|(target, pg, _)| (*target, *pg)) {
             let is_deep = kind == ScrubKind::Deep;

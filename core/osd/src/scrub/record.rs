@@ -138,10 +138,27 @@ const FORM: u8 = 2;
 /// The form before digests were recorded.
 const FORM_UNRECORDED: u8 = 1;
 
+/// The newest of these that has been; `None` if nothing was noted.
+fn newest_by(stamps: [Option<WallTime>; 2], now: WallTime) -> Option<WallTime> {
+    let noted = stamps.into_iter().flatten();
+    noted.map(|at| if at > now { WallTime::default() } else { at }).max()
+}
+
 impl ScrubRecord {
     /// Whether it tells of no scrub, neither of one that has ended nor of one that is wanted.
     pub(crate) fn is_new(&self) -> bool {
         self.last.is_none() && self.under_way.is_none()
+    }
+
+    /// When the last scrub of any kind ended, or since when the group has waited for one. What a clock that was ahead has said is not known: where
+    /// nothing else is, the last one was never.
+    pub fn last_by(&self, now: WallTime) -> Option<WallTime> {
+        newest_by([self.last, self.since], now)
+    }
+
+    /// The same of deep ones.
+    pub fn last_deep_by(&self, now: WallTime) -> Option<WallTime> {
+        newest_by([self.last_deep, self.since], now)
     }
 
     /// Of which of these members' copies something was found bad, and not found good since.

@@ -151,9 +151,9 @@ impl ScrubSchedule {
     /// Whether a group has waited for longer than it should at any hour: for any scrub as long as the longest interval, for a deep one
     /// half as long again as its own.
     pub fn is_late(&self, record: &ScrubRecord, now: WallTime) -> bool {
-        let last = record.last.max(record.since);
+        let last = record.last_by(now);
         let is_late = last.and_then(|last| self.deadline(last)).is_some_and(|at| at <= now);
-        let last_deep = record.last_deep.max(record.since);
+        let last_deep = record.last_deep_by(now);
         let is_deep_late = self.deep > Span::ZERO
             && !self.no_deep
             && last_deep.is_some_and(|last| last.after(self.deep + self.deep / 2) <= now);
@@ -190,7 +190,7 @@ impl ScrubSchedule {
 
     /// Which scrub of a group it is time for, whether or not one may begin now.
     fn comes(&self, pg: PgId, record: &ScrubRecord, now: WallTime) -> Option<ComingScrub> {
-        let last = record.last.max(record.since)?;
+        let last = record.last_by(now)?;
         let is_late = self.deadline(last).is_some_and(|deadline| deadline <= now);
         let is_due = self.target(pg, last) <= now || is_late;
         let kind = self.kind(pg, record, now).filter(|_| is_due)?;
@@ -215,7 +215,7 @@ impl ScrubSchedule {
             return None;
         }
         let draws_deep = || {
-            let last = record.last.max(record.since).unwrap_or_default();
+            let last = record.last_by(now).unwrap_or_default();
             draw(pg, last, 2) % 1_000_000 < u64::from(self.early_deep_ppm)
         };
         let is_deep_due = self.must_be_deep(record, now) || !self.no_shallow && draws_deep();
@@ -228,8 +228,7 @@ impl ScrubSchedule {
 
     /// Whether a scrub of the group is to be deep by more than chance: for its time, or for what a deep one has found.
     fn must_be_deep(&self, record: &ScrubRecord, now: WallTime) -> bool {
-        let last_deep = record.last_deep.max(record.since);
-        last_deep.is_some_and(|last| last.after(self.deep) <= now)
+        record.last_deep_by(now).is_some_and(|last| last.after(self.deep) <= now)
             || record.findings.counts.deep > 0
     }
 
@@ -369,6 +368,22 @@ mod tests {
         let late = |last, deep, now| schedule().is_late(&record(last, deep), at(now));
         assert!(!late(3 * DAY, 0, 10 * DAY - 1) && late(3 * DAY, 0, 10 * DAY));
         assert!(!late(10 * DAY, 0, 21 * DAY / 2 - 1) && late(10 * DAY, 0, 21 * DAY / 2));
+    }
+
+    /// A node's clock was years ahead while its groups were scrubbed. (None of them was scrubbed by the clock again until then.)
+    #[test]
+    fn what_a_clock_that_was_ahead_has_noted_does_not_count() {
+        let (now, ahead) = (30 * DAY, 3_650 * DAY);
+        assert_eq!(due(&schedule(), &record(ahead, ahead), now), Some(ScrubKind::Deep));
+        assert!(schedule().is_late(&record(ahead, ahead), at(now)));
+        let since = |since| ScrubRecord { since: Some(at(since)), ..record(now, now) };
+        assert_eq!(
+            due(&schedule(), &since(ahead), now + 1),
+            None,
+            "it is scrubbed once, and not on and on"
+        );
+        let young = ScrubRecord { since: Some(at(now)), ..record(ahead, ahead) };
+        assert_eq!(due(&schedule(), &young, now + 1), None, "it is a new group");
     }
 
     #[test]

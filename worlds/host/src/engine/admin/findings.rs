@@ -262,11 +262,11 @@ impl Findings {
             let record = &reports[&pg].record;
             let is_late = |last: Option<WallTime>, interval: Span, percent: u64| {
                 let most = interval + interval / 100 * percent;
-                let last = last.max(record.since);
                 interval > Span::ZERO && last.is_some_and(|last| today.since(last) > most)
             };
-            late += u64::from(is_late(record.last, schedule.most, LATE_PERCENT));
-            late_deep += u64::from(is_late(record.last_deep, schedule.deep, LATE_DEEP_PERCENT));
+            late += u64::from(is_late(record.last_by(today), schedule.most, LATE_PERCENT));
+            late_deep +=
+                u64::from(is_late(record.last_deep_by(today), schedule.deep, LATE_DEEP_PERCENT));
         }
         if late > 0 {
             let what = are(late, "PG", "was", "were");

@@ -22,7 +22,7 @@ struct RoundSoFar {
 impl RoundSoFar {
     fn count(&mut self, today: WallTime, schedule: &ScrubSchedule, report: &ScrubReport) {
         let ScrubReport { record, states, .. } = report;
-        let Some(last) = record.last_deep.max(record.since) else { return };
+        let Some(last) = record.last_deep_by(today) else { return };
         let round = &mut self.round;
         round.pgs += 1;
         round.interval_ns = round.interval_ns.max(schedule.deep.nanos());
