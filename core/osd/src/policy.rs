@@ -1,5 +1,6 @@
 //! How an OSD's work enters its queues, and the bounds it works within: both come from the settings.
 
+use crate::capacity::Tracking;
 use crate::device_terms::DeviceTerms;
 use crate::gate::{DiskGate, HeldBack, Pacing, Within};
 use crate::item::Item;
@@ -38,6 +39,8 @@ pub struct OsdOptions {
     pub windowed: Windowed,
     /// How the dequeue is held back by what the disk can begin soon; `None` under presets of other systems.
     pub pacing: Option<Pacing>,
+    /// What a measured capacity is believed up to, in operations per second (`osd_mclock_iops_capacity_threshold` and its forms).
+    pub capacity_iops_max: u64,
     /// On what terms each class's requests go to the device.
     pub device: DeviceTerms,
     /// Placement groups that may recover at once, as primary and as target each (`osd_max_backfills`).
@@ -83,6 +86,11 @@ pub enum Windowed {
 }
 
 impl OsdOptions {
+    /// How the OSD's capacity is tracked. Presets of other systems go by what they are told.
+    pub(crate) fn tracking(&self) -> Tracking {
+        Tracking { is_followed: self.pacing.is_some(), iops_max: self.capacity_iops_max }
+    }
+
     /// What a direct store itself lets in: anything, where the gate decides what leaves the queues for it.
     pub(crate) fn throttle(&self) -> WindowBounds {
         match self.pacing {

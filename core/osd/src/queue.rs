@@ -46,7 +46,7 @@ impl WorkQueue {
         };
         let shards = (0..options.shards).map(shard).collect();
         WorkQueue {
-            capacity: CapacityTracker::new(policy.plan.capacity, options.pacing.is_some()),
+            capacity: CapacityTracker::new(policy.plan.capacity, options.tracking()),
             charges: Charges::new(&policy),
             gate: DiskGate::new(&policy.plan, options.within(paced)),
             paced,
@@ -192,7 +192,7 @@ impl WorkQueue {
         options: &OsdOptions,
         fx: &mut Effects,
     ) {
-        self.capacity.tell(told.plan.capacity, options.pacing.is_some());
+        self.capacity.tell(told.plan.capacity, options.tracking());
         let policy = self.by_capacity(told);
         self.put_in_force(now, policy, options, fx);
     }

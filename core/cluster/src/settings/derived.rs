@@ -86,6 +86,10 @@ impl Settings {
             window: WindowBounds { bytes: throttle, ops: u32::MAX },
             windowed: if pacing.is_some() { Windowed::All } else { Windowed::Writes },
             pacing,
+            capacity_iops_max: self
+                .capacity_thresholds(osd)
+                .upper
+                .map_or(u64::MAX, |iops| iops as u64),
             device: self.device_terms(osd),
             backfills_max: count("osd_max_backfills") as usize,
             recovery_active_max: view.number_or_by_medium(osd, "osd_recovery_max_active") as u32,

@@ -46,6 +46,7 @@ pub(crate) fn options() -> OsdOptions {
         window: WindowBounds { bytes: Bytes::from_kib(8), ops: u32::MAX },
         windowed: Windowed::Writes,
         pacing: None,
+        capacity_iops_max: u64::MAX,
         device: DeviceTerms::default(),
         backfills_max: 1,
         recovery_active_max: 1,
