@@ -15,7 +15,7 @@ use loadline_kv::{
     verify_backup,
 };
 use serde_json::{Value, json};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -155,7 +155,13 @@ fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let keys = db.backup_to(to)?;
-    told(args.json, keys, &format!("{}: {keys} keys", to.display()))
+    let line = format!("{}: {keys} keys", to.display());
+    if fs::symlink_metadata(to).is_ok_and(|made| made.is_file()) {
+        return told(args.json, keys, &line);
+    }
+    // What is no file may be the standard output, and nothing may stand behind the backup there.
+    show::note(&if args.json { json!({ "keys": keys }).to_string() } else { line });
+    Ok(())
 }
 
 fn bring_back(from: &Path, dir: Option<&Path>, size: Bytes, in_json: bool) -> Result<(), Failure> {

@@ -42,6 +42,13 @@ fn a_database_is_made_read_backed_up_restored_and_checked() {
     check(folder, "kv grow --size 24MiB --dir copy", 0, "file 24 MiB");
     check(folder, "kv get ada --dir copy", 0, "1815\n");
 
+    // The standard output by a name, as /dev/stdout is one, holds the backup and nothing else.
+    std::os::unix::fs::symlink("/proc/self/fd/1", folder.join("out")).expect("a link");
+    let output = loadline(folder, "kv backup --to out --dir db");
+    assert_eq!(text(&output.stderr), "out: 3 keys\n");
+    fs::write(folder.join("piped"), &output.stdout).expect("it can be written");
+    check(folder, "kv restore --from piped", 0, "piped: whole, 3 keys");
+
     let whole = fs::read(folder.join("b")).expect("it is there");
     fs::write(folder.join("cut"), &whole[..whole.len() - 1]).expect("it can be written");
     check(folder, "kv restore --from cut", 1, "the backup is not whole: it ends in frame 1");

@@ -43,7 +43,7 @@ pub(crate) enum KvCommand {
     Verify(DbArgs),
     /// Write a backup
     Backup {
-        /// Where it goes; - is the standard output
+        /// Where it goes; - is the standard output. A device, a pipe or a link is written as it is
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
         #[command(flatten)]

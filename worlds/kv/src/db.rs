@@ -23,7 +23,8 @@ use loadline_store::paged::check::{CheckReport, check_pages};
 use loadline_store::paged::ids::CheckpointId;
 use loadline_store::paged::metrics::CheckpointReport;
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{BufWriter, IntoInnerError, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -351,20 +352,18 @@ impl Db {
         Ok(writer.finish()?)
     }
 
-    /// The same into a file, which is there when it is whole and durable and not before.
+    /// The same into a file, which is there when it is whole and durable and not before. What is there and no file, as a device or a pipe, is written as it is, and so is
+    /// what a link leads to, which stays one.
     ///
     /// # Errors
     /// As [`backup`](Self::backup).
     pub fn backup_to(&self, file: impl AsRef<Path>) -> Result<u64, BackupError> {
         let file = file.as_ref();
+        if fs::symlink_metadata(file).is_ok_and(|found| !found.is_file()) {
+            return self.backup_into(file);
+        }
         let part = file.with_added_extension("part");
-        let made = File::create(&part).map_err(BackupError::from).and_then(|to| {
-            let mut buffered = std::io::BufWriter::with_capacity(1 << 20, to);
-            let pairs = self.backup(&mut buffered)?;
-            buffered.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-            Ok(pairs)
-        });
-        match made {
+        match self.backup_into(&part) {
             Ok(pairs) => {
                 rename_durably(&part, file)?;
                 Ok(pairs)
@@ -375,6 +374,19 @@ impl Db {
                 Err(error)
             }
         }
+    }
+
+    /// Writes a backup into what is there, or into a new file, and has it durable where something is kept.
+    fn backup_into(&self, place: &Path) -> Result<u64, BackupError> {
+        let mut buffered = BufWriter::with_capacity(1 << 20, File::create(place)?);
+        let pairs = self.backup(&mut buffered)?;
+        let written = buffered.into_inner().map_err(IntoInnerError::into_error)?;
+        let kind = written.metadata()?.file_type();
+        // Pipes and other devices have nothing to sync, and say that this is an error.
+        if kind.is_file() || kind.is_block_device() {
+            written.sync_all()?;
+        }
+        Ok(pairs)
     }
 
     /// Shows every key of the store that a snapshot sees, with its value and tail.

@@ -84,6 +84,33 @@ fn a_backup_is_one_state_while_load_runs_and_comes_back() {
     assert_eq!(std::fs::read_dir(&cut).expect("the folder is there").count(), 0);
 }
 
+/// Root's backup to /dev/null left a file in the place of the device; a link became a file, and a pipe's reader got nothing.
+#[test]
+fn a_backup_goes_into_what_is_no_file_and_leaves_it_what_it_is() {
+    let folder = folder();
+    let place = |name: &str| folder.path().join(name);
+    let db = Db::open(place("db"), DbOptions::small()).expect("it opens");
+    let keyspace = db.keyspace("pairs").expect("a name");
+    put_pair(&db, &keyspace, 1, 1);
+
+    std::fs::write(place("target"), vec![7; 1 << 20]).expect("it can be written");
+    std::os::unix::fs::symlink("target", place("link")).expect("a link");
+    assert_eq!(db.backup_to(place("link")).expect("it is written"), 2);
+    assert!(place("link").is_symlink());
+    let read = verify_backup(File::open(place("target")).expect("it is there"));
+    assert_eq!(read.expect("nothing of what was there is left"), 2);
+
+    let made = std::process::Command::new("mkfifo").arg(place("pipe")).status();
+    assert!(made.expect("there is mkfifo").success());
+    std::thread::scope(|scope| {
+        let pipe = || verify_backup(File::open(place("pipe")).expect("it is there"));
+        let reader = scope.spawn(pipe);
+        assert_eq!(db.backup_to(place("pipe")).expect("it is written"), 2);
+        assert_eq!(reader.join().expect("it ends").expect("it is whole"), 2);
+    });
+    assert!(!place("pipe.part").exists());
+}
+
 /// Does something when a stream has come to it, and adds nothing to that.
 struct Then<F>(Option<F>);
 
