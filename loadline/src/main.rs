@@ -3,6 +3,9 @@
 //! This is a composition root. Studies run in the simulated world (`loadline_sim`), which the lab
 //! (`loadline_study`) builds from a study and a drive; the report (`loadline_report`) reads what came of it.
 
+// They end the program where whoever reads has gone; `show` does not.
+#![warn(clippy::print_stderr, clippy::print_stdout)]
+
 mod cdl;
 #[cfg(feature = "ceph")]
 mod ceph;

@@ -1,9 +1,9 @@
 //! `loadline cdl show`, `encode` and `stats` as people and scripts meet them.
 
 use serde_json::Value;
-use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::{fs, io};
 
 fn loadline(folder: &Path, arguments: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
@@ -81,6 +81,22 @@ fn descriptors_are_written_whole_or_not_at_all() {
     let ended = command.args(["--as", "t2", "-o", "page"]).current_dir(folder).output();
     assert!(!ended.expect("the program starts").status.success());
     assert!(fs::read(folder.join("page")).expect("still there") == page);
+}
+
+/// A warning ended the program where its reader had gone, with nothing written.
+#[test]
+fn a_warning_that_nobody_reads_ends_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let idle = descriptors("T2A").replacen("0xc", "0x0", 1);
+    fs::write(folder.join("idle.cdl"), idle).expect("a file");
+    let (reader, writer) = io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    command.args(["cdl", "encode", "idle.cdl", "--as", "t2", "-o", "page"]).current_dir(folder);
+    let ended = command.stdout(Stdio::null()).stderr(writer).status();
+    assert_eq!(ended.expect("the program starts").code(), Some(0));
+    assert_eq!(fs::metadata(folder.join("page")).expect("written").len(), 232);
 }
 
 #[test]

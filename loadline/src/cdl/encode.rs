@@ -118,13 +118,13 @@ fn judge(args: &EncodeArgs, path: &Path, page: &DescriptorPage) -> Result<(), Fa
         if finding.kind.is_error() {
             return Err(Failure::Input(text));
         }
-        eprintln!("warning: {text}");
+        show::note(&format!("warning: {text}"));
     }
     if page.guidelines_idle() {
-        eprintln!(
+        show::note(&format!(
             "warning: {}: perf-vs-duration-guideline is 0x0 (0 %), so the drive may ignore the guidelines; 0xc allows 20 %",
             path.display()
-        );
+        ));
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ impl BenchProgress {
             }
             None if self.last_line.elapsed() >= LINE_EVERY => {
                 self.last_line = Stopwatch::start();
-                eprintln!("{:3.0} %  {message}", share * 100.0);
+                show::note(&format!("{:3.0} %  {message}", share * 100.0));
             }
             None => {}
         }
