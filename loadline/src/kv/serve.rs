@@ -71,6 +71,8 @@ impl From<RespError> for Failure {
             | RespError::NoTls(_)
             | RespError::NoPassword(_)
             | RespError::Memory(_)
+            | RespError::NoClients
+            | RespError::Idle(_)
             | RespError::Terms(_) => Failure::Input(error.to_string()),
             RespError::Descriptors { .. }
             | RespError::Listen(_)

@@ -16,7 +16,12 @@ fn what_cannot_be_served_is_refused_in_a_sentence() {
     let never = "kv serve --dir db --socket s --appendfsync never";
     check(path, never, 2, "it is always, everysec or no");
     check(path, "kv serve --dir db --socket s --memory 1MiB", 2, "give at least that");
+    check(path, "kv serve --dir db --socket s --clients 0", 2, "allow at least 1");
+    check(path, "kv serve --dir db --socket s --idle 0", 2, "give at least 1s");
+    check(path, "kv serve --dir db --socket s --idle 999ms", 2, "give at least 1s");
     check(path, "kv serve --dir db --socket s --clients 100000000", 1, "raise `ulimit -n`");
+    let most = format!("kv serve --dir db --socket s --clients {}", u64::MAX);
+    check(path, &most, 1, "raise `ulimit -n`");
     check(path, "kv serve --dir db --socket s --users none", 1, "cannot read none");
     fs::write(path.join("users"), "[user.a]\nlimits = 3\n").expect("it can be written");
     check(

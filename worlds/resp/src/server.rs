@@ -25,6 +25,8 @@ use tokio::task::LocalSet;
 const SOCKET_MODE: u32 = 0o600;
 /// What one connection may make the server keep, twice.
 const MEMORY_MIN: Bytes = Bytes::from_mib(16);
+/// Who may not even say nothing for so long has no time for a first command.
+const IDLE_MIN: Duration = Duration::from_secs(1);
 /// Descriptors for everything but connections that stay: the database, listeners, the loop, those that are refused.
 const OTHER_DESCRIPTORS: u64 = 64;
 
@@ -62,8 +64,14 @@ impl RespOptions {
         if self.memory < MEMORY_MIN {
             return Err(RespError::Memory(self.memory));
         }
+        if self.clients == 0 {
+            return Err(RespError::NoClients);
+        }
+        if let Some(idle) = self.idle.filter(|idle| *idle < IDLE_MIN) {
+            return Err(RespError::Idle(idle));
+        }
         let (clients, descriptors) = (self.clients, raise_descriptors());
-        if clients as u64 + OTHER_DESCRIPTORS > descriptors {
+        if (clients as u64).saturating_add(OTHER_DESCRIPTORS) > descriptors {
             return Err(RespError::Descriptors { clients, descriptors });
         }
         Ok(())
@@ -104,6 +112,14 @@ pub enum RespError {
         "{0} of memory for connections is too little, since one request may have half of {MEMORY_MIN}; give at least that"
     )]
     Memory(Bytes),
+    /// Everybody would be refused.
+    #[error("with 0 connections nobody is served; allow at least 1")]
+    NoClients,
+    /// Nobody would come to say anything.
+    #[error(
+        "a connection that may say nothing for {0:?} is closed before its first command; give at least {IDLE_MIN:?}"
+    )]
+    Idle(Duration),
     /// More connections than the system has descriptors for.
     #[error(
         "{clients} connections need more descriptors than there are ({descriptors}); raise `ulimit -n` or allow fewer"
