@@ -81,12 +81,15 @@ impl Sub for Bytes {
 const BINARY_UNITS: [(&str, u64); 4] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
+/// In the largest unit that fits, with two digits behind the point where it is no whole number of it. `{:#}` is exact: in the largest unit of which it is a whole
+/// number.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, size) in BINARY_UNITS {
-            if self.0 >= size {
+            let is_whole = self.0.is_multiple_of(size);
+            if self.0 >= size && (is_whole || !f.alternate()) {
                 let value = self.0 as f64 / size as f64;
-                let digits = if self.0.is_multiple_of(size) { 0 } else { 2 };
+                let digits = if is_whole { 0 } else { 2 };
                 return write!(f, "{value:.digits$} {unit}");
             }
         }
@@ -133,6 +136,7 @@ pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
     use alloc::string::ToString;
 
     #[test]
@@ -155,6 +159,7 @@ mod tests {
         assert!("".parse::<Bytes>().is_err());
         assert_eq!(Bytes::from_mib(4).to_string(), "4 MiB");
         assert_eq!(Bytes::new(1_610_612_736).to_string(), "1.50 GiB");
+        assert_eq!(format!("{:#}", Bytes::new(1_610_612_736)), "1536 MiB");
         assert_eq!(Bytes::new(100).to_string(), "100 B");
         assert_eq!(Bytes::new(1023).to_string(), "1023 B");
         assert_eq!(Bytes::new(1024).to_string(), "1 KiB");

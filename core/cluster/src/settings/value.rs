@@ -104,13 +104,14 @@ impl ValueKind {
     }
 }
 
+/// Exact: its kind reads the same value from it.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Float(number) => number.fmt(f),
             Value::Count(count) => count.fmt(f),
             Value::Flag(flag) => flag.fmt(f),
-            Value::Size(bytes) => bytes.fmt(f),
+            Value::Size(bytes) => write!(f, "{bytes:#}"),
             Value::Time(span) => span.fmt(f),
             Value::Choice(name) => f.write_str(name),
         }
@@ -141,5 +142,20 @@ mod tests {
         check(choice(), "low", Some(Value::Choice("low")));
         check(choice(), "lower", None);
         assert_eq!(choice().wanted(), "one of high, low");
+    }
+
+    /// 1200 MiB were told as 1.17 GiB, and who set what was told had another value.
+    #[test]
+    fn a_value_is_told_as_it_is_read() {
+        let check = |kind: ValueKind, value: Value, text: &str| {
+            assert_eq!((kind.parse(text), value.to_string().as_str()), (Some(value), text));
+        };
+        let size = |bytes, text| check(ValueKind::Size, Value::Size(Bytes::new(bytes)), text);
+        size(1200 << 20, "1200 MiB");
+        size(1_300_000_000, "1300000000 B");
+        size(4097, "4097 B");
+        size(0, "0 B");
+        check(ValueKind::Time, Value::Time(Span::from_nanos(1_234_567)), "1.234567 ms");
+        check(ValueKind::Float, Value::Float(0.1), "0.1");
     }
 }
