@@ -263,9 +263,9 @@ docs/study-file.md tells the figures that --set can change, and what of a fio jo
 pub(crate) struct RunArgs {
     /// The study's name, or the path of its file; without one the studies are listed
     pub(crate) study: Option<String>,
-    /// What to compare: default, all, or setups separated by commas
-    #[arg(long, default_value = "default")]
-    pub(crate) setups: String,
+    /// What to compare: default, all, or setups separated by commas; without it default, or what a twin's runs compared
+    #[arg(long)]
+    pub(crate) setups: Option<String>,
     /// Change a figure of the study (scale=0.1) or an option of every OSD (osd_max_backfills=4)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Override>,
@@ -278,8 +278,8 @@ pub(crate) struct RunArgs {
     /// A cluster that `loadline ceph facts` described, in the place of the study's own; its run stays simulated
     #[arg(long, value_name = "FACTS.JSON", conflicts_with = "on")]
     pub(crate) described: Option<PathBuf>,
-    /// The simulated twin of real runs: their study, setups, seeds and settings on a machine as they found theirs; what is said beside it counts
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["on", "described", "load"])]
+    /// The simulated twin of real runs: their study, setups, seeds and settings on a machine as they found theirs; setups, drive and settings beside it count
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["on", "described", "load", "seed", "repeat", "quick"])]
     pub(crate) twin: Option<PathBuf>,
     /// A tenth of the published amount of work (of services a twentieth), or a quarter of what real disks are given; of a checkpoint study a quarter of its periods
     #[arg(long)]

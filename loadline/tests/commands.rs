@@ -77,6 +77,11 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&nowhere, "--on files:none: none is not there; make the folder first");
     check(&[&nowhere[..], &["--jobs", "2"]].concat(), "real runs go one after the other");
     check(&["study", "run", "recovery-nvme", "--client", "fio"], "--on <PLACE>");
+    // A twin's seeds, repeats and amount of work are those of the runs: they were left out without a word.
+    for own in [&["--seed", "2"][..], &["--repeat", "3"], &["--quick"]] {
+        let says = format!("'--twin <FOLDER>' cannot be used with '{}", own[0]);
+        check(&[&["study", "run", "--twin", "runs"], own].concat(), &says);
+    }
     let store = |more: &[&str], says: &str| {
         let on = ["study", "run", "checkpoint-extreme", "--on"];
         check(&[&on[..], more].concat(), says);

@@ -89,7 +89,7 @@ impl Intent {
             args,
             Order {
                 inputs,
-                setups: args.setups.clone(),
+                setups: args.setups.clone().unwrap_or_else(|| "default".to_owned()),
                 seed: args.seed,
                 repeats: args.repeat,
                 trace: args.trace.then_some(args.trace_op),
@@ -111,8 +111,8 @@ impl Intent {
             order.inputs.overrides.push(Override { key: "drive".to_owned(), value: drive.clone() });
         }
         order.inputs.overrides.extend(args.set.iter().cloned());
-        if args.setups != "default" {
-            order.setups.clone_from(&args.setups);
+        if let Some(setups) = &args.setups {
+            order.setups.clone_from(setups);
         }
         order.trace = args.trace.then_some(args.trace_op);
         Intent::of_order(args, order)
