@@ -385,6 +385,11 @@ fn every_command_has_a_form_for_programs() {
     check(&["drive", "show", "hdd-constellation"], "calibration");
     check(&["drive", "show", "hdd-22tb-cdl"], "seek_random_mean_ns");
     check(&["doctor"], "findings");
+    let study = ["study", "run", "cdl-classes", "--dry-run"];
+    check(&study, "runs");
+    let small = ["--on", "files:.", "--set", "scale=0.001", "--set", "image=64 MiB"];
+    check(&[&["study", "run", "recovery-nvme", "--dry-run"], &small[..]].concat(), "plan");
+    check(&["cdl", "bench", "--dev", "sim:hdd-22tb-cdl", "--baseline", "--dry-run"], "workloads");
 }
 
 /// An error is for a program what an answer is: one object, and the code.

@@ -30,7 +30,7 @@ impl Place {
     }
 
     /// The word that results keep for it.
-    pub(crate) fn world(&self) -> &'static str {
+    pub fn world(&self) -> &'static str {
         match self {
             Place::Sim => "sim",
             Place::Host(_) => "host",

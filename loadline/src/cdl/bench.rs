@@ -8,10 +8,11 @@ use crate::show;
 use clap::Args;
 use loadline_base::Span;
 use loadline_cdl::bench::{
-    BS_DEFAULT, Bench, BenchError, BenchNews, BenchOptions, BenchOrder, Device, Ground, Modelled,
-    QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError, manifest, step_figures,
+    Action, BS_DEFAULT, Bench, BenchError, BenchNews, BenchOptions, BenchOrder, Device, Ground,
+    Modelled, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError, manifest,
+    step_figures,
 };
-use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures};
+use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures, ReadWorkload};
 use loadline_device::cdl::{DescriptorPage, DriveBounds, ModePage};
 use loadline_sim::hdd::HddSpec;
 use serde_json::{Value, json};
@@ -98,7 +99,10 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     let pages = DescriptorPages::of(args)?;
     let ground = args.ground(&order, &pages)?;
     if args.dry_run {
-        return show::text(&in_advance(&order, &ground));
+        return match args.json {
+            true => show::json(&in_advance_in_json(&order, &ground)),
+            false => show::text(&in_advance(&order, &ground)),
+        };
     }
     let root = args.outdir(&order)?;
     let folder = BenchFolder::begin(&root, &manifest(&order, &ground))?;
@@ -323,16 +327,38 @@ fn in_advance(order: &BenchOrder, ground: &Ground) -> String {
     for workload in &order.workloads {
         text += workload.announcement();
         text.push('\n');
-        if let Ground::Real(drive) = ground {
-            for action in drive.actions(workload) {
-                writeln!(text, "  {action}").expect("writing to a string");
-            }
+        for action in switches(ground, workload) {
+            writeln!(text, "  {action}").expect("writing to a string");
         }
         for step in order.steps().iter().filter(|step| step.workload == workload) {
             writeln!(text, "  {}", step.fio_command()).expect("writing to a string");
         }
     }
     text
+}
+
+/// The same for a program.
+fn in_advance_in_json(order: &BenchOrder, ground: &Ground) -> Value {
+    let workload = |workload: &ReadWorkload| {
+        let switches: Vec<String> =
+            switches(ground, workload).iter().map(Action::to_string).collect();
+        let steps = order.steps();
+        let steps = steps.iter().filter(|step| step.workload == workload);
+        let steps = steps.map(|step| json!({ "qd": step.depth, "command": step.fio_command() }));
+        json!({
+            "workload": workload.folder(), "switches": switches, "steps": steps.collect::<Value>(),
+        })
+    };
+    let workloads: Value = order.workloads.iter().map(workload).collect();
+    json!({ "dev": order.device.to_string(), "workloads": workloads })
+}
+
+/// What is switched before a workload: of a modelled drive nothing.
+fn switches(ground: &Ground, workload: &ReadWorkload) -> Vec<Action> {
+    match ground {
+        Ground::Real(drive) => drive.actions(workload),
+        Ground::Modelled(_) => Vec::new(),
+    }
 }
 
 /// Every figure, for a program.

@@ -3,28 +3,44 @@
 use crate::failure::Failure;
 use crate::show;
 use loadline_study::{Order, Place, plan};
+use serde_json::json;
 use std::path::Path;
 
 /// Says which runs an order comes to. Whatever would be refused is refused here, too.
-pub(super) fn say(order: &Order, workers: u32, folder: &Path) -> Result<(), Failure> {
+pub(super) fn say(
+    order: &Order,
+    workers: u32,
+    folder: &Path,
+    in_json: bool,
+) -> Result<(), Failure> {
     let (study, request) = order.resolve()?;
     let jobs = plan(&study, &request);
-    if let Place::Ceph(_) = study.place {
-        // A cluster's plan tells what is in the way line by line, and which word would let it be changed.
-        show::text(&study.on_disks(&jobs).unwrap_or_default())?;
-        return Ok(study.before_runs(workers, &jobs)?);
-    }
-    study.before_runs(workers, &jobs)?;
-    if let Some(text) = study.on_disks(&jobs) {
-        return show::text(&text);
+    let allowed = study.before_runs(workers, &jobs);
+    // A cluster's plan tells what is in the way line by line, and which word would let it be changed: it comes before the refusal.
+    if allowed.is_err() && !matches!(study.place, Place::Ceph(_)) {
+        return Ok(allowed?);
     }
     let mut setups: Vec<&str> =
         jobs.iter().map(|job| study.setups[job.setup].name.as_str()).collect();
     setups.dedup();
-    let lines = [
-        ("runs", format!("{}: {}", jobs.len(), setups.join(", "))),
-        ("world", "simulated".to_owned()),
-        ("folder", folder.display().to_string()),
-    ];
-    show::text(&lines.map(|(name, value)| format!("{name:<10}{value}\n")).concat())
+    let plan = study.on_disks(&jobs);
+    let folder = folder.display().to_string();
+    if in_json {
+        let plan: Vec<&str> = plan.iter().flat_map(|plan| plan.lines()).collect();
+        show::json(&json!({
+            "study": order.inputs.study.name, "runs": jobs.len(), "setups": setups,
+            "world": study.place.world(), "folder": folder, "plan": plan,
+        }))?;
+        return Ok(allowed?);
+    }
+    let simulated = || {
+        let lines = [
+            ("runs", format!("{}: {}", jobs.len(), setups.join(", "))),
+            ("world", "simulated".to_owned()),
+            ("folder", folder),
+        ];
+        lines.map(|(name, value)| format!("{name:<10}{value}\n")).concat()
+    };
+    show::text(&plan.unwrap_or_else(simulated))?;
+    Ok(allowed?)
 }

@@ -34,7 +34,7 @@ struct Intent {
 pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
     let intent = Intent::of(args)?;
     if args.dry_run {
-        return dry::say(&intent.order, intent.workers, &intent.folder);
+        return dry::say(&intent.order, intent.workers, &intent.folder, intent.json);
     }
     let interrupted = interruptible()?;
     let folder = RunFolder::at(&intent.folder);
