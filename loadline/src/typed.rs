@@ -4,6 +4,7 @@ use crate::cli::{Cli, CliCommand};
 use crate::failure::error_in_json;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use loadline_base::{Bytes, Span};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -57,19 +58,24 @@ fn say(text: &str, code: u8) -> io::Result<()> {
     }
 }
 
-/// `-5` looks like a flag to the parser, which then proposes to type it as a value. No number here can be negative.
+/// `-5` looks like a flag to the parser, which then proposes to type it as a value. What may be any text takes it, and no number here can be negative.
 fn negative(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else { return None };
-    let is_negative = error.kind() == ErrorKind::UnknownArgument
-        && typed
-            .strip_prefix('-')
-            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
     // The parser takes a line's letters one by one.
     let whole = words().find(|argument| argument.starts_with(typed.as_str()));
     let typed = whole.as_ref().unwrap_or(typed);
-    is_negative.then(|| {
+    is_negative(typed).then(|| {
         format!("`{typed}` is negative, and no number or size here can be: give one of at least 0")
     })
+}
+
+/// Whether what stands behind the `-` is a number, a size or a time.
+fn is_negative(typed: &str) -> bool {
+    let quantity = |text: &str| text.parse::<Bytes>().is_ok() || text.parse::<Span>().is_ok();
+    typed.strip_prefix('-').is_some_and(quantity)
 }
 
 /// A command that this build is without.
@@ -128,6 +134,17 @@ mod tests {
             if let Err(why) = understood {
                 panic!("{typed}: {why}");
             }
+        }
+    }
+
+    /// The key `-5a` was called negative.
+    #[test]
+    fn negative_is_what_would_be_a_quantity() {
+        for typed in ["-5", "-0.5", "-5GiB", "-5 GiB", "-20ms"] {
+            assert!(is_negative(typed), "{typed}");
+        }
+        for typed in ["5", "-5a", "-5-6", "-j", "--5", "-"] {
+            assert!(!is_negative(typed), "{typed}");
         }
     }
 

@@ -6,6 +6,24 @@ use program::{check, loadline, text};
 use serde_json::Value;
 use std::fs;
 
+/// A key `-5` was refused: "no number here can be negative".
+#[test]
+fn keys_and_values_may_be_negative_numbers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    check(folder, "kv put -5 -7.5 --dir db --size 32MiB", 0, "");
+    check(folder, "kv put 1 one --dir db", 0, "");
+    check(folder, "kv get -5 --dir db", 0, "-7.5\n");
+    let scan = |flags: &str| text(&loadline(folder, &format!("kv scan --dir db {flags}")).stdout);
+    assert_eq!(scan("--prefix -5"), "-5\t-7.5\n");
+    assert_eq!(scan("--from -4 --until -6"), "-5\t-7.5\n");
+    check(folder, "kv remove -5 --dir db", 0, "");
+    check(folder, "kv get -5 --dir db", 1, "no key -5");
+    // What is no number is typed behind `--`, as any other key that begins so.
+    check(folder, "kv get -5a --dir db", 2, "as a value, use '-- -5");
+    check(folder, "kv get --dir db -- -5a", 1, "no key -5a");
+}
+
 #[test]
 fn a_database_is_made_read_backed_up_restored_and_checked() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -12,6 +12,7 @@ pub(crate) enum KvCommand {
     /// Print the value of a key
     Get {
         /// The key
+        #[arg(allow_negative_numbers = true)]
         key: String,
         #[command(flatten)]
         of: KeyspaceArgs,
@@ -19,8 +20,10 @@ pub(crate) enum KvCommand {
     /// Set a key; the database is made if there is none
     Put {
         /// The key
+        #[arg(allow_negative_numbers = true)]
         key: String,
         /// Its value; - reads it from the standard input
+        #[arg(allow_negative_numbers = true)]
         value: String,
         /// It is gone when so much time has passed
         #[arg(long, value_name = "TIME")]
@@ -31,6 +34,7 @@ pub(crate) enum KvCommand {
     /// Remove a key, if it is there
     Remove {
         /// The key
+        #[arg(allow_negative_numbers = true)]
         key: String,
         #[command(flatten)]
         of: KeyspaceArgs,
@@ -143,13 +147,13 @@ pub(crate) struct KeyspaceArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
     /// Only keys that begin so
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", allow_negative_numbers = true)]
     pub(crate) prefix: String,
     /// Only keys from this one on
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) from: Option<String>,
     /// Only keys below this one
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) until: Option<String>,
     /// The greatest key first
     #[arg(long)]

@@ -392,6 +392,7 @@ pub(crate) enum ConfigSubcommand {
         /// The option
         option: String,
         /// Its value
+        #[arg(allow_negative_numbers = true)]
         value: String,
         /// Only until the OSD restarts
         #[arg(long)]

@@ -88,6 +88,7 @@ fn what_cannot_be_set_is_refused() {
     node.refuses(&set("osd_x", "1"), 2, "there is no option osd_x");
     node.refuses(&set("osd_min_recovery_priority", "much"), 2, "cannot be `much`: it takes");
     node.refuses(&set("osd_min_recovery_priority", "256"), 2, "it takes values from 0 to 255");
+    node.refuses(&set("osd_min_recovery_priority", "-1"), 2, "cannot be `-1`: it takes");
     node.refuses(&["config", "set", "osd.5", BACKFILLS, "1"], 2, "there is no osd.5");
     node.refuses(&["config", "get", "osd.0", "osd_x"], 2, "there is no option osd_x");
     node.refuses(
