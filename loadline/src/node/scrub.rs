@@ -7,11 +7,11 @@ use super::reach::NodeArgs;
 use super::{duration, size};
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::ClientError;
 use loadline_host::admin::api::{
     BadCopy, Command, ConfigChanged, ConfigRow, ConfigRows, InconsistentRow, InconsistentStates,
     RefusalKind, ScrubHow, ScrubRound, ScrubRow, Scrubbing, Scrubs, ValueAsked, ValueLevel, Who,
 };
+use loadline_host::admin::{Client, ClientError};
 
 pub(crate) fn carry_out(args: ScrubArgs) -> Result<(), Failure> {
     match args.command {
@@ -34,7 +34,15 @@ fn pause(node: &NodeArgs) -> Result<(), Failure> {
         let to = ValueAsked { value: "true".into(), level: ValueLevel::Stored };
         let _: ConfigChanged = client.ask(&Command::ConfigSet { who: Who::Osds, option, to })?;
     }
-    done(node, "no scrub is begun by the clock until `loadline scrub resume`")
+    // What holds for everything gives way to what was set, and what one OSD has of its own does not.
+    let own = |row: &ConfigRow| row.value == "false" && matches!(row.who.parse(), Ok(Who::Osd(_)));
+    settle(
+        node,
+        client,
+        own,
+        "no scrub is begun by the clock until `loadline scrub resume`",
+        "there the clock begins them until `loadline config rm` takes it away",
+    )
 }
 
 fn resume(node: &NodeArgs) -> Result<(), Failure> {
@@ -49,23 +57,33 @@ fn resume(node: &NodeArgs) -> Result<(), Failure> {
             removed => drop(removed?),
         }
     }
-    let set: ConfigRows = client.ask(&Command::ConfigDump)?;
-    let is_left = |row: &&ConfigRow| FLAGS.contains(&row.option.as_str()) && row.value == "true";
-    let left = |row: &ConfigRow| format!("{} is true for {} ({})", row.option, row.who, row.origin);
-    let left: Vec<String> = set.rows.iter().filter(is_left).map(left).collect();
-    match left.is_empty() {
-        true => done(node, "scrubs are begun by the clock again"),
-        false => Err(Failure::Environment(format!(
-            "{}: there the clock begins none until `loadline config rm` takes it away",
-            left.join(", ")
-        ))),
-    }
+    settle(
+        node,
+        client,
+        |row| row.value == "true",
+        "scrubs are begun by the clock again",
+        "there the clock begins none until `loadline config rm` takes it away",
+    )
 }
 
-fn done(node: &NodeArgs, says: &str) -> Result<(), Failure> {
-    match node.json() {
-        true => show::json(&serde_json::json!({})),
-        false => show::text(&format!("{says}\n")),
+/// Says what holds now, unless a flag that somebody has set elsewhere stands against it: then which, and what it does there.
+fn settle(
+    node: &NodeArgs,
+    mut client: Client,
+    is_against: impl Fn(&ConfigRow) -> bool,
+    says: &str,
+    there: &str,
+) -> Result<(), Failure> {
+    let set: ConfigRows = client.ask(&Command::ConfigDump)?;
+    let flags = set.rows.iter().filter(|row| FLAGS.contains(&row.option.as_str()));
+    let named = |row: &ConfigRow| {
+        format!("{} is {} for {} ({})", row.option, row.value, row.who, row.origin)
+    };
+    let against: Vec<String> = flags.filter(|row| is_against(row)).map(named).collect();
+    match (against.is_empty(), node.json()) {
+        (false, _) => Err(Failure::Environment(format!("{}: {there}", against.join(", ")))),
+        (true, true) => show::json(&serde_json::json!({})),
+        (true, false) => show::text(&format!("{says}\n")),
     }
 }
 

@@ -192,3 +192,21 @@ fn resume_takes_each_flag_away_and_tells_which_are_left() {
     node.refuses(&["scrub", "resume"], 1, left);
     assert_eq!((flag("osd.0"), flag("osd.1")), (json!("false"), json!("true")));
 }
+
+/// `scrub pause` said that no scrub is begun, and an OSD with a value of its own went on beginning them.
+#[test]
+fn pause_tells_where_the_clock_goes_on() {
+    let node = Node::with_osds(2);
+    let flag = |osd| node.json(&["config", "get", osd, "noscrub"])["value"].take();
+    node.says(&["config", "set", "osd.1", "noscrub", "false"]);
+    node.refuses(&["scrub", "pause"], 1, "noscrub is false for osd.1 (stored for osd.1): there");
+    assert_eq!((flag("osd.0"), flag("osd.1")), (json!("true"), json!("false")));
+    node.says(&["config", "rm", "osd.1", "noscrub"]);
+    // What holds for everything gives way.
+    node.says(&["config", "set", "global", "noscrub", "false"]);
+    node.says(&["scrub", "pause"]);
+    assert_eq!((flag("osd.0"), flag("osd.1")), (json!("true"), json!("true")));
+    // One that begins them stands against no resume.
+    node.says(&["config", "set", "osd.1", "nodeep-scrub", "false"]);
+    node.says(&["scrub", "resume"]);
+}
