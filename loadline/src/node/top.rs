@@ -3,6 +3,7 @@
 use super::args::TopArgs;
 use super::{SECOND, bandwidth, duration, milliseconds};
 use crate::failure::Failure;
+use crate::interrupt::interruptible;
 use crate::show;
 use loadline_base::Bytes;
 use loadline_host::admin::Client;
@@ -17,6 +18,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span as Words};
 use ratatui::widgets::{Block, Borders, Paragraph, Row, Sparkline, Table};
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Between two looks.
@@ -39,11 +41,12 @@ pub(crate) fn carry_out(args: &TopArgs) -> Result<(), Failure> {
     if !io::stdout().is_terminal() {
         return show::text(&as_text(&first));
     }
+    let interrupted = interruptible()?;
     let mut terminal = ratatui::try_init().map_err(|error| {
         ratatui::restore();
         unusable(error)
     })?;
-    let ended = watch(&mut terminal, &mut client, first);
+    let ended = watch(&mut terminal, &mut client, first, &interrupted);
     ratatui::restore();
     ended
 }
@@ -57,9 +60,10 @@ fn watch(
     terminal: &mut ratatui::DefaultTerminal,
     client: &mut Client,
     mut view: LiveView,
+    interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut looked = Instant::now();
-    loop {
+    while !interrupted.load(Ordering::Relaxed) {
         terminal.draw(|frame| draw(frame, &view)).map_err(unusable)?;
         while event::poll(LOOK.saturating_sub(looked.elapsed())).map_err(unusable)? {
             match event::read().map_err(unusable)? {
@@ -79,6 +83,7 @@ fn watch(
             looked = Instant::now();
         }
     }
+    Err(Failure::Interrupted("interrupted".to_owned()))
 }
 
 /// One look as lines of text.

@@ -11,6 +11,7 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -80,6 +81,29 @@ fn the_same_is_shown_in_a_terminal() {
         "{text}"
     );
     assert!(node.json(&["top"])["now"]["osds"].is_array());
+}
+
+/// SIGTERM left the terminal raw and on its other screen.
+#[test]
+fn a_terminal_is_as_it_was_when_top_is_told_to_end() {
+    let node = super::node::Node::with_osds(1);
+    let folder = node.folder();
+    let top = format!("echo $$ > pid; exec {} top --dir node", env!("CARGO_BIN_EXE_loadline"));
+    let mut terminal = Command::new("script");
+    terminal.args(["-qefc", &top, "screen"]).current_dir(folder).env("SHELL", "/bin/sh");
+    let mut terminal = terminal.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let shown = |screen: &str| {
+        let bytes = std::fs::read(folder.join("screen")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains(screen)
+    };
+    while !shown("\x1b[?1049h") {
+        assert!(terminal.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
+    assert!(Command::new("kill").arg(pid.trim()).status().unwrap().success());
+    assert_eq!(terminal.wait().unwrap().code(), Some(130));
+    assert!(shown("\x1b[?1049l"));
 }
 
 /// The token is for whoever may read the node's folder, and lets do what ends nothing.
