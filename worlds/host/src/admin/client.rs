@@ -139,12 +139,18 @@ impl Client {
 
     fn receive_more(&mut self) -> Result<(), ClientError> {
         let mut piece = [0; 16 << 10];
-        let count = self.stream.read(&mut piece).map_err(|error| self.broken(error))?;
-        if count == 0 {
-            return Err(self.broken(io::ErrorKind::UnexpectedEof.into()));
+        loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return Err(self.broken(io::ErrorKind::UnexpectedEof.into())),
+                Ok(count) => {
+                    self.received.extend_from_slice(&piece[..count]);
+                    return Ok(());
+                }
+                // A read with a time limit ends at any signal, such as that of a terminal's new size, and is not begun again by itself.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.broken(error)),
+            }
         }
-        self.received.extend_from_slice(&piece[..count]);
-        Ok(())
     }
 
     fn broken(&self, error: io::Error) -> ClientError {

@@ -3,9 +3,13 @@
 use super::commands::every_command;
 use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done, RefusalKind};
 use crate::admin::{Audience, Client, ClientError, HttpOutbox, HttpSession};
+use rustix::process::Signal;
+use signal_hook::consts::SIGUSR1;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Serves one connection with `serve` beside `ask`.
@@ -110,5 +114,33 @@ fn a_node_that_stands_still_is_named_and_nobody_waits_for_ever() {
             assert!(error.to_string().starts_with(&node), "{error}");
             told.send(()).unwrap();
         },
+    );
+}
+
+/// A terminal whose size changed while `top` asked ended it: "Interrupted system call".
+#[test]
+fn a_signal_ends_no_question() {
+    let heard = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&heard)).unwrap();
+    let asks = rustix::thread::gettid();
+    // The system gives a signal to the thread that is named, if that one takes it.
+    let signal = move || {
+        let stat = format!("/proc/self/task/{}/stat", asks.as_raw_nonzero());
+        let sleeps = || std::fs::read_to_string(&stat).unwrap().contains(") S ");
+        while !sleeps() {
+            std::thread::yield_now();
+        }
+        rustix::process::kill_process(asks, Signal::USR1).unwrap();
+        while !heard.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+    };
+    beside(
+        move |mut stream| {
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            signal();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+        },
+        |client, _| assert_eq!(client.unwrap().ask::<Done>(&Command::Status).unwrap(), Done {}),
     );
 }
