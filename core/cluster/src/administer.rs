@@ -57,6 +57,11 @@ impl Cluster {
         images.find(&format!("{}@{}", found.name, taken.name)).ok()
     }
 
+    /// The cluster's number, which no other one has.
+    pub fn id(&self) -> u128 {
+        self.durable.as_ref().expect("the OSDs have disks").cluster
+    }
+
     /// Notes that the blocks of a job before `next` are done.
     pub fn image_job_advanced(&mut self, job: JobId, next: u64, fx: &mut OwnerEffects) {
         if self.durable().images.advance(job, next) {

@@ -12,7 +12,8 @@ use crate::router::{IssuedOp, Router, Target};
 use crate::seeking::Seeking;
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{
-    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable, Views,
+    ClientOp, Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy,
+    TenantTable, Views,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -111,11 +112,27 @@ impl Cluster {
 
     /// Ends an op whose reply has reached its client; `None` for the second reply to a resent op.
     pub fn finish(&mut self, id: OpId) -> Option<IssuedOp> {
-        let ended = self.router.close(id)?;
-        self.fullness.forget(&ended.op);
+        let ended = self.end_op(id)?;
         if let Some(durable) = self.durable.as_mut().filter(|_| ended.op.kind.is_update()) {
             durable.syncs.note_answered(ended.op.pg);
         }
+        Some(ended)
+    }
+
+    /// The writes and zeros that have no reply yet, in no order that matters.
+    pub(crate) fn open_changes(&self) -> impl Iterator<Item = &ClientOp> {
+        self.router.open_changes()
+    }
+
+    /// Those of them that no OSD has.
+    pub(crate) fn changes_that_wait(&self) -> impl Iterator<Item = &ClientOp> {
+        self.router.changes_that_wait()
+    }
+
+    /// Ends an op, whether it has a reply or never will.
+    pub(crate) fn end_op(&mut self, id: OpId) -> Option<IssuedOp> {
+        let ended = self.router.close(id)?;
+        self.fullness.forget(&ended.op);
         Some(ended)
     }
 

@@ -3,8 +3,10 @@
 //! removal is kept.
 
 use crate::cluster::{Cluster, OwnerEffects};
-use crate::images::{Images, KeptImages, PendingJob};
-use loadline_osd::{Directive, OsdId};
+use crate::images::{Displaced, ImageId, Images, KeptImages, PendingJob};
+use crate::pool::PoolId;
+use crate::router::IssuedOp;
+use loadline_osd::{ClientOp, Directive, OsdId};
 use std::sync::Arc;
 
 impl Cluster {
@@ -13,11 +15,33 @@ impl Cluster {
         &self.durable.as_ref().expect("the OSDs have disks").kept_images.now
     }
 
-    /// A job on images that may be worked on now: what caused it is kept.
-    pub fn due_image_job(&self) -> Option<PendingJob> {
+    /// The jobs on a pool's images that may be worked on now, oldest first: what caused them is kept, and nobody writes any more what they take.
+    /// A write that came before that may make an object after a job has found none.
+    pub fn due_image_jobs(&self, pool: PoolId) -> impl Iterator<Item = &PendingJob> {
         let kept = self.kept_images();
-        let is_kept = |job: &&PendingJob| kept.jobs().any(|kept| kept.id == job.id);
-        self.images().due().find(is_kept).copied()
+        let is_due = move |job: &&PendingJob| {
+            let is_written = |op: &ClientOp| job.takes_of(op.object, op.offset + op.length);
+            kept.has_job(job.id) && !self.open_changes().any(is_written)
+        };
+        self.images().due(pool).filter(is_due)
+    }
+
+    /// Ends the writes and zeros that no OSD has and whose place has gone from its image. Nobody is to carry them out any more: what
+    /// waits for room would wait for the removal that waits for it.
+    pub fn take_displaced(&mut self) -> Vec<(IssuedOp, Displaced)> {
+        let Some(durable) = &mut self.durable else { return Vec::new() };
+        let lessened = std::mem::take(&mut durable.kept_images.lessened);
+        if lessened.is_empty() {
+            return Vec::new();
+        }
+        let kept = self.kept_images();
+        let displaced = |op: &ClientOp| {
+            let image = ImageId::of(op.object).0;
+            let end = (op.object, op.offset + op.length);
+            lessened.contains(&image).then(|| Some((op.id, kept.displaces(end)?))).flatten()
+        };
+        let displaced: Vec<_> = self.changes_that_wait().filter_map(displaced).collect();
+        displaced.into_iter().filter_map(|(id, why)| Some((self.end_op(id)?, why))).collect()
     }
 
     /// The map that was written counts.

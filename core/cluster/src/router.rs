@@ -189,6 +189,22 @@ impl Router {
         self.in_order(of_pg.map(|op| op.id).collect())
     }
 
+    /// The writes and zeros that have no reply yet, in no order that matters.
+    pub(crate) fn open_changes(&self) -> impl Iterator<Item = &ClientOp> {
+        self.changes().map(|open| &open.issued.op)
+    }
+
+    /// Those of them that no OSD has: they wait here for room, or for somebody who serves their placement group.
+    pub(crate) fn changes_that_wait(&self) -> impl Iterator<Item = &ClientOp> {
+        self.changes().filter(|open| !open.is_on_its_way).map(|open| &open.issued.op)
+    }
+
+    fn changes(&self) -> impl Iterator<Item = &OpenOp> {
+        let is_change =
+            |open: &&OpenOp| matches!(open.issued.op.kind, OpKind::Write | OpKind::Zero);
+        self.ops.iter().map(|(_, open)| open).filter(is_change)
+    }
+
     /// The placement groups of which an OSD may have answered an update that nobody has heard of.
     pub(crate) fn updates_on_their_way(&self) -> BTreeSet<PgId> {
         let sent = self.ops.iter().map(|(_, open)| &open.issued.op).filter(|op| op.resent);

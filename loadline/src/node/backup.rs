@@ -112,13 +112,15 @@ pub(super) fn backup(
     show::text(&format!("{shown} is {name}; {} were written\n", size(written_bytes)))
 }
 
-/// What a copy of a snapshot is labelled by. A name may be given anew, a number is not.
+/// What a copy of a snapshot is labelled by. A name may be given anew, a number is not; each counts inside the next: the snapshot's, the image's
+/// and the cluster's.
 fn identity(node: &NodeArgs, name: &SnapshotName) -> Result<String, Failure> {
     let all: Snapshots =
         node.connect()?.ask(&Command::SnapshotList { image: name.image.clone() })?;
     let found = all.snapshots.iter().find(|row| row.name == name.snapshot);
     let found = found.ok_or_else(|| Failure::Input(format!("there is no {name}")))?;
-    Ok(format!("{name} (snapshot {})", found.id))
+    let Snapshots { image_id, cluster_id, .. } = &all;
+    Ok(format!("{name} (image {image_id} of cluster {cluster_id}, snapshot {})", found.id))
 }
 
 /// Why a file is not brought on from an older snapshot.

@@ -1,11 +1,13 @@
 //! Backups by snapshots: what has changed since one, as QEMU's and libnbd's tools read it, and a copy that is brought on by that alone.
 
-use crate::client::{Connection, Request};
-use crate::node::{IMAGE_BYTES, Node, SMALL};
+use crate::client::{Connection, Request, receive, request_head};
+use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
 use crate::tools::{succeed, text};
 use loadline_base::Rng;
 use std::fs::File;
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 fn io(node: &Node, export: &str, commands: &[String]) {
@@ -166,14 +168,26 @@ fn what_cannot_be_compared_or_copied_is_refused_with_a_reason() {
     node.tell(&["image", "backup", "vol0@a", copy]);
     node.tell(&["image", "snapshot", "create", "vol0@d"]);
     let brings_on = |to, since| ["image", "backup", to, copy, "--since", since];
-    check(&brings_on("vol0@d", "b"), "copy is a copy of vol0@a (snapshot ");
+    check(&brings_on("vol0@d", "b"), "copy is a copy of vol0@a (image ");
     node.tell(&brings_on("vol0@b", "a"));
-    check(&brings_on("vol0@d", "a"), "copy is a copy of vol0@b (snapshot ");
+    check(&brings_on("vol0@d", "a"), "copy is a copy of vol0@b (image ");
     node.tell(&["image", "snapshot", "remove", "vol0@b", "--yes"]);
     node.tell(&["image", "snapshot", "create", "vol0@b"]);
     node.tell(&["image", "snapshot", "create", "vol0@e"]);
-    check(&brings_on("vol0@e", "b"), "and not of vol0@b (snapshot ");
+    check(&brings_on("vol0@e", "b"), "and not of vol0@b (image ");
     check(&["image", "backup", "vol0@b", file], "cannot write");
+    // Another image may have the name by now, and snapshots of the same names and numbers.
+    let other = folder.path().join("other");
+    let other = text(&other);
+    node.tell(&["image", "snapshot", "create", "vol1@d"]);
+    node.tell(&["image", "backup", "vol1@c", other]);
+    node.tell(&["image", "rename", "vol1", "old"]);
+    node.tell(&["image", "create", "vol1", "--size", "1MiB"]);
+    for snapshot in ["vol1@c", "vol1@d"] {
+        node.tell(&["image", "snapshot", "create", snapshot]);
+    }
+    let brings_on = ["image", "backup", "vol1@d", other, "--since", "c"];
+    check(&brings_on, "other is a copy of vol1@c (image ");
     node.stop();
 }
 
@@ -201,5 +215,76 @@ fn what_was_asked_of_a_snapshot_that_goes_meanwhile_is_no_answer() {
     let replies: Vec<_> = (0..READS).map(|_| reader.receive_any().unwrap()).collect();
     assert!(replies.iter().all(|reply| reply.error == 108 || reply.data == [1; 4096]));
     assert!(replies.iter().any(|reply| reply.error == 108), "none was under way");
+    node.stop();
+}
+
+/// A connection that was told how to ask where an export is other than at a snapshot.
+struct Asking(UnixStream);
+
+impl Asking {
+    fn open(node: &Node, export: &str, since: &str) -> Asking {
+        let stream = UnixStream::connect(node.socket()).expect("the node takes clients");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket may have one");
+        let mut asking = Asking(stream);
+        let _greeting: [u8; 18] = receive(&mut asking.0).expect("it greets");
+        asking.0.write_all(&3u32.to_be_bytes()).expect("it listens");
+        let text = |text: &str| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
+        let context = text(&format!("qemu:dirty-bitmap:{since}"));
+        asking.option(8, &[]);
+        asking.option(10, &[text(export), 1u32.to_be_bytes().to_vec(), context].concat());
+        asking.option(7, &[text(export), vec![0, 0]].concat());
+        asking
+    }
+
+    fn option(&mut self, option: u32, data: &[u8]) {
+        let head = [b"IHAVEOPT", &option.to_be_bytes()[..], &(data.len() as u32).to_be_bytes()];
+        self.0.write_all(&[&head.concat(), data].concat()).expect("it listens");
+        loop {
+            let head: [u8; 20] = receive(&mut self.0).expect("it answers");
+            let kind = number(&head[12..16]);
+            self.take(number(&head[16..]));
+            assert!(kind >> 31 == 0, "option {option} is refused with {kind:#x}");
+            if kind == 1 {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, length: u32) -> Vec<u8> {
+        let mut data = vec![0; length as usize];
+        self.0.read_exact(&mut data).expect("it answers");
+        data
+    }
+
+    /// What is told of the first bytes of the export: the state of the first extent, or the protocol's number of an error.
+    fn state(&mut self, bytes: u32) -> Result<u32, u32> {
+        self.0.write_all(&request_head(7, 1, 0, bytes)).expect("it listens");
+        let head: [u8; 20] = receive(&mut self.0).expect("it answers");
+        let data = self.take(number(&head[16..]));
+        match head[6] >> 7 {
+            0 => Ok(number(&data[8..12])),
+            _ => Err(number(&data[..4])),
+        }
+    }
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(bytes.try_into().expect("four bytes"))
+}
+
+/// What tells two states of an object apart goes with the older one: that nothing had changed was the answer then, and a copy that was brought on by that was none.
+#[test]
+fn nothing_is_told_of_changes_since_a_snapshot_that_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    for (byte, snapshot) in [(1, "vol0@a"), (2, "vol0@b")] {
+        io(&node, "vol0", &[format!("write -P {byte} 0 1M")]);
+        node.tell(&["image", "snapshot", "create", snapshot]);
+    }
+    let mut asking = Asking::open(&node, "vol0@b", "a");
+    assert_eq!(asking.state(1 << 20), Ok(1), "it is other");
+    node.tell(&["image", "snapshot", "remove", "vol0@a", "--yes"]);
+    node.wait_until_clean();
+    assert_eq!(asking.state(1 << 20), Err(108));
     node.stop();
 }

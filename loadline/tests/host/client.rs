@@ -166,7 +166,7 @@ pub(crate) fn request_head(command: u16, cookie: u64, offset: u64, length: u32) 
     head
 }
 
-fn receive<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
+pub(crate) fn receive<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     stream.read_exact(&mut bytes)?;
     Ok(bytes)

@@ -39,18 +39,16 @@ fn spoil(disk: &Path, byte: u8) -> usize {
     spoilt
 }
 
-/// Two of three disks lost what no flush had covered, and the third cannot read it.
-#[test]
-fn the_last_write_of_an_object_is_given_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let dir = folder.path().join("node");
+/// A node of which two of three disks lost what no flush had covered, and the third cannot read it; and the group that it is in.
+fn with_unfound(folder: &Path) -> (Node, String) {
+    let dir = folder.join("node");
     // The first life measures its disks, which changes the map for a while.
     Node::start(&dir, &FLAGS).stop();
     let node = Node::start(&dir, &FLAGS);
     node.wait_until_clean();
     write(&node, 1);
     let others = ["1", "2"].map(|osd| node.disk(osd));
-    let kept = ["1", "2"].map(|osd| folder.path().join(osd));
+    let kept = ["1", "2"].map(|osd| folder.join(osd));
     for (disk, kept) in others.iter().zip(&kept) {
         std::fs::copy(disk, kept).expect("there is room");
     }
@@ -70,6 +68,14 @@ fn the_last_write_of_an_object_is_given_up() {
     let says = "1 object is unfound, no copy can be read whole: image vol0 at 0 B (PG ";
     let at = health.find(says).unwrap_or_else(|| panic!("{health}")) + says.len();
     let pg = health[at..].split(')').next().expect("a name");
+    (node, pg.to_owned())
+}
+
+#[test]
+fn the_last_write_of_an_object_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let (node, pg) = with_unfound(folder.path());
+    let (dir, pg) = (folder.path().join("node"), pg.as_str());
     assert!(!reads(&node, 1) && !reads(&node, 2), "nobody says that it is lost");
     assert!(node.tell(&["pg", "list-unfound", pg]).contains("vol0"));
 
@@ -97,5 +103,22 @@ fn the_last_write_of_an_object_is_given_up() {
     let node = Node::start(&dir, &FLAGS);
     node.wait_until_clean();
     assert!(reads(&node, 1), "and stays so");
+    node.stop();
+}
+
+/// The removal of one image had the whole node's only turn, and waited for a group that nobody served: of no other image anything was removed.
+#[test]
+fn a_removal_that_waits_for_a_group_holds_up_no_other_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let (node, _) = with_unfound(folder.path());
+    node.tell(&["osd", "down", "0", "--force"]);
+    node.tell(&["pool", "create", "other", "--pgs", "4"]);
+    node.tell(&["image", "create", "vol1", "--size", "16MiB", "--pool", "other"]);
+    node.tell(&["image", "remove", "vol0", "--yes"]);
+    // An image that is being cut cannot grow.
+    node.tell(&["image", "resize", "vol1", "1MiB", "--yes"]);
+    node.wait_for(|| node.try_tell(&["image", "resize", "vol1", "16MiB"]));
+    node.tell(&["osd", "up", "0"]);
+    node.wait_for(|| node.try_tell(&["pool", "remove", "data", "--yes"]));
     node.stop();
 }

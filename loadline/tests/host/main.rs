@@ -13,6 +13,7 @@ mod client;
 mod connections;
 mod copying;
 mod crowds;
+mod cuts;
 mod fio;
 mod guest;
 mod hostile;

@@ -109,7 +109,7 @@ fn tables_of_pools_images_and_snapshots() {
     let images = format!(r#"{{"images":[{image}]}}"#);
     check("node-images.txt", &["image", "list"], "GET /image", &images);
     check("node-image.txt", &["image", "info", "vol0"], "GET /image/vol0", &image);
-    let snapshots = format!(r#"{{"snapshots":{snapshots}}}"#);
+    let snapshots = format!(r#"{{"image_id":"1.0","cluster_id":"5f0c","snapshots":{snapshots}}}"#);
     let list = ["image", "snapshot", "list", "vol0"];
     check("node-snapshots.txt", &list, "GET /image/vol0/snapshot", &snapshots);
 }

@@ -55,6 +55,16 @@ impl PendingJob {
     pub const fn last_object(&self) -> ObjectNo {
         self.image.object(self.last)
     }
+
+    /// Whether it takes something of an object before this byte.
+    pub(crate) fn takes_of(&self, object: ObjectNo, end: u32) -> bool {
+        let (image, block) = ImageId::of(object);
+        let is_taken = match self.work {
+            JobWork::Remove => true,
+            JobWork::Cut { first, offset, .. } => (block, end) > (first, offset),
+        };
+        image == self.image && is_taken
+    }
 }
 
 impl Images {
@@ -63,10 +73,15 @@ impl Images {
         self.jobs.values()
     }
 
-    /// The jobs that may be worked on now: the oldest of each image.
-    pub fn due(&self) -> impl Iterator<Item = &PendingJob> {
+    /// The jobs in a pool that may be worked on now: the oldest of each image.
+    pub fn due(&self, pool: PoolId) -> impl Iterator<Item = &PendingJob> {
         let mut busy = BTreeSet::new();
-        self.jobs.values().filter(move |job| busy.insert(job.image))
+        self.jobs.values().filter(move |job| job.pool == pool && busy.insert(job.image))
+    }
+
+    /// Whether a job is not done.
+    pub(crate) fn has_job(&self, job: JobId) -> bool {
+        self.jobs.contains_key(&job)
     }
 
     /// Notes that the blocks of a job before `next` are done; past the last one, the job is. A job that is no longer

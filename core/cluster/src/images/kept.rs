@@ -1,7 +1,8 @@
 //! The images that are kept, and those that will be.
 
-use super::Images;
+use super::{Image, ImageId, Images};
 use loadline_osd::{TenantTable, Views};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The images that are kept, and those that will be.
@@ -12,6 +13,8 @@ pub(crate) struct KeptImages {
     pub views: Arc<Views>,
     /// How they share what clients get.
     pub tenants: Arc<TenantTable>,
+    /// Those that were removed or made smaller since somebody has looked for what waits to be written there.
+    pub lessened: BTreeSet<ImageId>,
     /// As the map that is being written has them, if they are others.
     next: Option<Images>,
     /// Whether the table has changed since the last map was written.
@@ -39,6 +42,9 @@ impl KeptImages {
     /// The map that was written counts. Whether it has brought changes.
     pub(crate) fn take_next(&mut self) -> bool {
         let Some(next) = self.next.take() else { return false };
+        let is_less = |next: Option<&Image>, now: &Image| next.is_none_or(|it| it.size < now.size);
+        let lessened = self.now.list().filter(|now| is_less(next.get(now.id), now));
+        self.lessened.extend(lessened.map(|image| image.id));
         self.views = Arc::new(next.views());
         self.now = next;
         true

@@ -46,6 +46,7 @@ pub use jobs::{JobWork, PendingJob};
 pub(crate) use kept::KeptImages;
 pub use name::{NAME_CHARS_MAX, may_be_named};
 pub use qos::ImageQos;
+pub use queries::Displaced;
 pub use table::{Family, Images};
 pub use view::{AncestorObject, ImageAncestor, Piece, View, split};
 

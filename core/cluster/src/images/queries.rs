@@ -6,6 +6,16 @@ use super::image::{Image, Parent, Snapshot};
 use super::table::Images;
 use super::view::{ImageAncestor, View};
 use crate::pool::PoolId;
+use loadline_store::ObjectNo;
+
+/// Why an image has no place for something any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Displaced {
+    /// It was removed.
+    Gone,
+    /// It was made smaller.
+    PastEnd,
+}
 
 impl Images {
     /// All images, by name.
@@ -32,6 +42,14 @@ impl Images {
     /// The image of this number.
     pub fn get(&self, id: ImageId) -> Option<&Image> {
         self.images.get(&id)
+    }
+
+    /// Why an image has no place for what ends at this byte of this object, if it has none.
+    pub(crate) fn displaces(&self, (object, end): (ObjectNo, u32)) -> Option<Displaced> {
+        let (image, block) = ImageId::of(object);
+        let Some(image) = self.get(image) else { return Some(Displaced::Gone) };
+        let end = u64::from(block) * image.object_bytes + u64::from(end);
+        (end > image.size).then_some(Displaced::PastEnd)
     }
 
     /// The names of a snapshot's clones.

@@ -8,6 +8,7 @@ use loadline_cluster::images::{ImageError, Images, JobId, OBJECT_BYTES_MIN, Pend
 use std::collections::BTreeMap;
 
 const STEPS: usize = 150;
+const POOL: PoolId = PoolId::new(0);
 /// Most cells of an image: four objects.
 const CELLS: u64 = 8;
 
@@ -73,8 +74,7 @@ impl History {
 
     fn create(&mut self, name: &str) {
         let cells = 1 + self.rng.below(CELLS);
-        let pool = PoolId::new(0);
-        if self.images.create(name, pool, cells * CELL, OBJECT_BYTES_MIN).is_ok() {
+        if self.images.create(name, POOL, cells * CELL, OBJECT_BYTES_MIN).is_ok() {
             self.copies.insert(name.to_owned(), vec![0; cells as usize]);
         }
     }
@@ -112,7 +112,7 @@ impl History {
 
     /// A block of a job that is due; now and then the table is told, or a restart forgets what it was not told.
     fn work(&mut self) {
-        let due: Vec<PendingJob> = self.images.due().copied().collect();
+        let due: Vec<PendingJob> = self.images.due(POOL).copied().collect();
         if due.is_empty() {
             return;
         }
@@ -142,7 +142,7 @@ impl History {
 
     fn finish_all(&mut self) {
         loop {
-            let due = self.images.due().next().copied();
+            let due = self.images.due(POOL).next().copied();
             let Some(job) = due else { break };
             (job.next..=job.last).for_each(|block| self.disks.work(&job, block));
             assert!(self.images.finish(job.id));

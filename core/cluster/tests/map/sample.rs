@@ -96,7 +96,10 @@ fn images(rng: &mut Rng, pools: u32) -> Images {
             6 => drop(images.remove(&a)),
             7 => drop(images.set_qos(&a, qos(rng))),
             _ => {
-                let due: Vec<_> = images.due().map(|job| job.id).collect();
+                let due: Vec<_> = (0..pools)
+                    .flat_map(|pool| images.due(PoolId::new(pool)))
+                    .map(|job| job.id)
+                    .collect();
                 for job in due {
                     images.advance(job, 1 + rng.below(4));
                 }

@@ -10,6 +10,7 @@ use super::disk_table::EngineDisks;
 use super::doors::{Doors, Speaks};
 use super::health::HealthMeter;
 use super::host_node::{Alarm, HostNode};
+use super::image_work::ImageWork;
 use super::mail::Mail;
 use super::nbd::NbdConnections;
 use super::rack_disks::RackDisks;
@@ -166,7 +167,7 @@ impl Engine {
             admin: AdminConnections::default(),
             direct: DirectDesk::default(),
             clients: ClientOps::default(),
-            image_work: None,
+            image_work: ImageWork::default(),
             bench: Benches::default(),
             watches: Watches::default(),
             stopping: Stopping::No,

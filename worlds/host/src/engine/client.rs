@@ -70,7 +70,12 @@ impl Engine {
     /// Takes the steps that are due, as many as a turn of the loop has time for.
     pub(super) fn take_steps(&mut self) {
         while let Some((command, client, work)) = self.clients.next_step() {
-            let view = self.host.node.cluster().view_of(work.image, work.snapshot);
+            let cluster = self.host.node.cluster();
+            let is_there = |shown| cluster.view_of(work.image, shown).is_some();
+            let view = match work.shown().all(is_there) {
+                true => cluster.view_of(work.image, work.snapshot),
+                false => None,
+            };
             let ask = work.ask();
             let mut racks = self.host.node.hold_racks();
             let matters = |piece: &Piece| {
@@ -145,6 +150,18 @@ impl Engine {
         }
     }
 
+    /// What waited to be written to an image that was removed or made smaller has ended.
+    pub(super) fn end_displaced(&mut self) {
+        for (issued, why) in self.host.node.cluster_mut().take_displaced() {
+            if !self.takes_reply() {
+                return;
+            }
+            if let Some(command) = self.clients.displaced(issued.op.id, why) {
+                self.command_over(command);
+            }
+        }
+    }
+
     /// All ops of a command have ended that it has until now.
     fn command_over(&mut self, command: SlotId) {
         if self.clients.goes_on(command) {
@@ -159,7 +176,7 @@ impl Engine {
         match waiter {
             Waiter::Nbd(command) => self.nbd_command_ended(command, ended),
             Waiter::Vhost(command) => self.vhost_command_ended(command, ended),
-            Waiter::Image => self.image_work_ended(&ended),
+            Waiter::Image(pool) => self.image_work_ended(pool, &ended),
             Waiter::Direct(token) => self.direct_op_ended(token, ended),
         }
     }

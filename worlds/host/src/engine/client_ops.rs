@@ -5,9 +5,9 @@ use super::nbd::NbdCommand;
 use super::range_work::{CommandFailure, HeldRanges, RangeAsk, RangeStep, RangeTurns, RangeWork};
 use super::vhost::VhostCommand;
 use loadline_base::{SlotId, Slots, Span};
-use loadline_cluster::images::ImageId;
-use loadline_cluster::{IssuedOp, SyncEnd};
-use loadline_osd::{ClientId, OpKind, Reply};
+use loadline_cluster::images::{Displaced, ImageId};
+use loadline_cluster::{IssuedOp, PoolId, SyncEnd};
+use loadline_osd::{ClientId, OpId, OpKind, Reply};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ pub(super) enum Waiter {
     Nbd(NbdCommand),
     /// A request of a guest that is connected by vhost-user.
     Vhost(VhostCommand),
-    /// A background job on images.
-    Image,
+    /// A background job on the images of this pool.
+    Image(PoolId),
     /// An op of the client in this process, by its own number.
     Direct(u64),
 }
@@ -258,8 +258,7 @@ impl ClientOps {
         reply: Reply,
         is_gone: bool,
     ) -> Option<SlotId> {
-        let part = self.parts.get_mut(reply.op.slot.get() as usize).and_then(Option::take);
-        let CommandPart { command, at, length } = part.expect("the op was issued");
+        let CommandPart { command, at, length } = self.take_part(reply.op);
         let here = self.commands.at_mut(command);
         here.inside = here.inside.max(reply.replied.since(reply.admitted));
         match reply.result {
@@ -286,6 +285,23 @@ impl ClientOps {
         }
         here.left -= 1;
         (here.left == 0).then_some(command)
+    }
+
+    /// An op has ended that no OSD had. Answers its command if that was the last one.
+    pub(super) fn displaced(&mut self, op: OpId, why: Displaced) -> Option<SlotId> {
+        let CommandPart { command, .. } = self.take_part(op);
+        let here = self.commands.at_mut(command);
+        here.failed = Some(match why {
+            Displaced::Gone => CommandFailure::Gone,
+            Displaced::PastEnd => CommandFailure::PastEnd,
+        });
+        here.left -= 1;
+        (here.left == 0).then_some(command)
+    }
+
+    fn take_part(&mut self, op: OpId) -> CommandPart {
+        let part = self.parts.get_mut(op.slot.get() as usize).and_then(Option::take);
+        part.expect("the op was issued")
     }
 
     /// The image that a command whose ops have ended is still to be made durable with; it asks once.

@@ -5,6 +5,7 @@ use super::client_ops::{Ended, Waiter};
 use super::doors::BACKGROUND;
 use super::image_ops::NewOp;
 use loadline_cluster::PoolId;
+use loadline_cluster::images::PendingJob;
 use loadline_node::JobOp;
 use loadline_osd::Data;
 
@@ -14,26 +15,33 @@ fn of_job(pool: PoolId, op: JobOp) -> NewOp {
 }
 
 impl Engine {
-    /// Begins the next part of a job, if there is one and none is under way.
+    /// Begins the next part of a job in each pool that has one and none under way.
     pub(super) fn image_work_settle(&mut self) {
-        let may_begin = self.host.node.cluster().is_serving() && !self.is_stopping();
-        if self.image_work.is_some() || !may_begin {
+        let cluster = self.host.node.cluster();
+        if !cluster.is_serving() || self.is_stopping() {
             return;
         }
-        let Some(job) = self.host.node.cluster().due_image_job() else { return };
-        let (ops, next) = self.host.node.part_of_job(&job);
-        let ops = ops.into_iter().map(|op| of_job(job.pool, op)).collect();
-        self.image_work = Some((job.id, next));
-        self.begin_command(Waiter::Image, BACKGROUND, ops, None);
+        self.image_work.forget_failures(self.host.now);
+        let may_begin = |job: &&PendingJob| self.image_work.may_begin(job);
+        let pools = cluster.map().pools().keys();
+        let due = pools.filter_map(|pool| cluster.due_image_jobs(*pool).find(may_begin));
+        for job in due.copied().collect::<Vec<_>>() {
+            self.begin_part(&job);
+        }
     }
 
-    /// The part has ended. What failed is tried again.
-    pub(super) fn image_work_ended(&mut self, ended: &Ended) {
-        let Some((job, next)) = self.image_work.take() else { return };
-        if ended.data.is_ok() {
-            self.host
-                .node
-                .change(self.host.now, |cluster, fx| cluster.image_job_advanced(job, next, fx));
+    fn begin_part(&mut self, job: &PendingJob) {
+        let (ops, next) = self.host.node.part_of_job(job);
+        let ops = ops.into_iter().map(|op| of_job(job.pool, op)).collect();
+        self.image_work.begin(job, next);
+        self.begin_command(Waiter::Image(job.pool), BACKGROUND, ops, None);
+    }
+
+    /// The part in a pool has ended.
+    pub(super) fn image_work_ended(&mut self, pool: PoolId, ended: &Ended) {
+        let now = self.host.now;
+        if let Some((job, next)) = self.image_work.end(pool, ended.data.is_ok(), now) {
+            self.host.node.change(now, |cluster, fx| cluster.image_job_advanced(job, next, fx));
         }
     }
 }

@@ -27,6 +27,7 @@ mod heal;
 mod health;
 mod host_node;
 mod image_ops;
+mod image_work;
 mod images;
 mod live;
 mod loop_ways;
@@ -68,8 +69,8 @@ use client_ops::ClientOps;
 use direct_client::DirectDesk;
 use doors::{Doors, Speaks};
 use host_node::{Alarm, HostNode};
+use image_work::ImageWork;
 use loadline_base::Time;
-use loadline_cluster::images::JobId;
 use nbd::NbdConnections;
 use shared_memory::SharedMemory;
 use stop_wait::StopWait;
@@ -119,8 +120,7 @@ pub struct Engine {
     admin: AdminConnections,
     direct: DirectDesk,
     clients: ClientOps,
-    /// The job on images in hand, and the block that comes after its part.
-    image_work: Option<(JobId, u64)>,
+    image_work: ImageWork,
     bench: Benches,
     watches: Watches,
     stopping: Stopping,
@@ -193,6 +193,7 @@ impl Engine {
         loop {
             self.take_steps();
             self.carry_out();
+            self.end_displaced();
             self.go_on_behind_others();
             self.syncs_ended();
             self.bench_settle();

@@ -123,6 +123,15 @@ impl RangeWork {
         }
     }
 
+    /// What its steps need to be there still: what a snapshot had alone is given back once it is removed, and with it what tells how others differ.
+    pub(super) fn shown(&self) -> impl Iterator<Item = SnapshotId> {
+        let since = match self.ask {
+            RangeAsk::Changed(since) => Some(since),
+            RangeAsk::Zero | RangeAsk::Held => None,
+        };
+        since.into_iter().chain([self.snapshot])
+    }
+
     /// What it asks.
     pub(super) fn ask(&self) -> RangeAsk {
         self.ask

@@ -191,7 +191,7 @@ fn jobs_of_one_image_come_one_after_the_other_and_removal_takes_their_place() {
     assert_eq!((first.next, first.last), (1, 2));
     let second = images.resize("vol0", MIB).expect("smaller").expect("something is cut off");
     let child = images.remove("child").expect("no snapshots");
-    let due = |images: &Images| images.due().map(|job| job.id).collect::<Vec<_>>();
+    let due = |images: &Images| images.due(pool()).map(|job| job.id).collect::<Vec<_>>();
     assert_eq!(due(&images), [first.id, child.id]);
     assert!(images.advance(first.id, 2) && !images.advance(first.id, 1));
     assert!(images.advance(first.id, 3), "past its last block");

@@ -166,6 +166,10 @@ pub struct UnfoundObject {
 /// The snapshots of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshots {
+    /// The image's number, which stays when it is renamed.
+    pub image_id: String,
+    /// The cluster's number: another one may have an image of the same.
+    pub cluster_id: String,
     /// The oldest first.
     pub snapshots: Vec<SnapshotRow>,
 }

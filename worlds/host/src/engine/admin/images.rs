@@ -25,7 +25,12 @@ impl HostNode {
 
     pub(super) fn snapshot_list(&self, name: &str) -> Result<AdminAnswer, AdminRefusal> {
         let image = self.node.cluster().images().image(name)?;
-        Ok(AdminAnswer::Snapshots(Snapshots { snapshots: self.shown(image).snapshots }))
+        let ImageId { family, member } = image.id;
+        Ok(AdminAnswer::Snapshots(Snapshots {
+            image_id: format!("{family}.{member}"),
+            cluster_id: format!("{:032x}", self.node.cluster().id()),
+            snapshots: self.shown(image).snapshots,
+        }))
     }
 
     fn shown(&self, image: &images::Image) -> ImageRow {

@@ -2,8 +2,11 @@
 //! when there is room again.
 
 use super::happen;
-use super::judge::Judged;
+use super::judge::{CELL, Judged, POOL};
+use crate::judge::OSDS;
 use crate::swarm::many_seeds;
+use loadline_cluster::images::{ImageId, OBJECT_BYTES_MIN};
+use loadline_osd::{OsdId, PgId};
 
 /// What a history has met.
 #[derive(Default)]
@@ -62,6 +65,40 @@ fn every_image_and_snapshot_reads_as_it_was_written_on_disks_that_were_full() {
 #[test]
 fn what_was_removed_meanwhile_goes_from_a_disk_without_room_for_pushes() {
     history(1139);
+}
+
+/// Writes that waited for room went on when there was some, and made objects of an image that had gone by then: nobody ever removed those.
+#[test]
+fn what_waits_for_room_ends_with_its_image() {
+    const CELLS: u64 = 50;
+    let mut judged = Judged::new(1);
+    judged.table(|i| i.create("i0", POOL, CELLS * CELL, OBJECT_BYTES_MIN)).expect("it is new");
+    judged.copies.insert("i0".into(), vec![0; CELLS as usize]);
+    judged.fill(700);
+    let before = judged.node().cluster().held_writes();
+    judged.update("i0", 0, CELLS, false);
+    let waiting = judged.node().cluster().held_writes() - before;
+    assert!(waiting > 0, "there is room for it");
+
+    let image = judged.node().cluster().kept_images().image("i0").expect("it is there").id;
+    judged.forget("i0");
+    judged.table(|images| images.remove("i0")).expect("it is there");
+    while judged.node().cluster().images().jobs().next().is_some() {
+        judged.work();
+        judged.go_on();
+    }
+    assert!(judged.node().cluster().held_writes() <= before, "the others wait, or have found room");
+    while judged.make_room() {
+        judged.drain();
+    }
+    judged.heal();
+    let pgs: Vec<PgId> = judged.node().cluster().map().pgs_of(POOL).collect();
+    for (osd, pg) in (0..OSDS).map(OsdId::new).flat_map(|osd| pgs.iter().map(move |pg| (osd, *pg)))
+    {
+        let all = judged.node().osd(osd).objects(pg).list_after(None, usize::MAX);
+        let left = all.into_iter().find(|(object, _)| ImageId::of(*object).0 == image);
+        assert_eq!(left, None, "{pg} on {osd}");
+    }
 }
 
 #[test]

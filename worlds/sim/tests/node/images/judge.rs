@@ -246,7 +246,7 @@ impl Judged {
         if self.job.is_some() {
             return;
         }
-        let Some(job) = self.node().cluster().due_image_job() else { return };
+        let Some(job) = self.node().cluster().due_image_jobs(POOL).next().copied() else { return };
         let (ops, next) = self.node().node_mut().part_of_job(&job);
         self.job = Some((job.id, next, ops.len()));
         for JobOp { kind, object, offset, length } in ops {
@@ -324,8 +324,14 @@ impl Judged {
         }
     }
 
+    /// An image is about to be removed, with what is written there.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.copies.remove(name);
+        self.writing.remove(name);
+    }
+
     /// Lets the next thing happen. When nothing ever will, what is needed is on the OSD that is down.
-    fn go_on(&mut self) {
+    pub(super) fn go_on(&mut self) {
         if !self.again.is_empty() {
             // What was looked for in vain is not looked for again at once.
             let later = self.node().now() + PATIENCE;
@@ -359,6 +365,15 @@ impl Judged {
     }
 
     fn take_replies(&mut self) {
+        for (issued, _) in self.node().cluster().take_displaced() {
+            let op = self.under_way.remove(&key(issued.op.id)).expect("it had no reply");
+            if let UnderWay::Job = op.what {
+                // The part is none that was done.
+                let (_, next, left) = self.job.as_mut().expect("a part of it is under way");
+                (*next, *left) = (0, *left - 1);
+                self.end_part();
+            }
+        }
         for reply in std::mem::take(&mut self.node().workload_mut().replies) {
             // A second reply to an op that was sent again.
             let Some(op) = self.under_way.remove(&key(reply.op)) else { continue };
