@@ -117,13 +117,6 @@ pub(crate) fn talk(stream: &mut (impl Read + Write), sent: &[u8], until: &str) -
     String::from_utf8(came).expect("it is text")
 }
 
-/// What `INFO` counts under this name.
-pub(crate) fn counted(client: &mut redis::Connection, name: &str) -> u64 {
-    let info: String = redis::cmd("INFO").query(client).expect("it is told");
-    let found = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    found.expect("it is there").parse().expect("a count")
-}
-
 /// Lets the server go on for so long.
 #[expect(clippy::disallowed_methods, reason = "the server lives in real time")]
 pub(crate) fn pause(millis: u64) {

@@ -38,26 +38,6 @@ fn users_need_their_password_and_keep_their_limit() {
     assert!(began.elapsed().as_millis() >= 300, "{:?}", began.elapsed());
 }
 
-/// `WATCH` asked the database for each of its keys, and waited for no turn.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "a limit is held against real time")]
-fn keys_that_are_watched_count_as_commands() {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("users.toml"), USERS).expect("it can be written");
-    let server = Server::start(folder.path(), "--size 64MiB --users users.toml");
-    let client = &mut server.client();
-    cmd("AUTH").arg("batch").arg("slow").query::<()>(client).expect("it is right");
-    let mut watch = cmd("WATCH");
-    for key in 0..100 {
-        watch.arg(key);
-    }
-    let began = Instant::now();
-    for _ in 0..2 {
-        watch.query::<()>(client).expect("it has its turn");
-    }
-    assert!(began.elapsed().as_millis() >= 300, "{:?}", began.elapsed());
-}
-
 /// A walk over all keys had one turn from its beginning to its end: connections of a user without a promise took all turns there are, and who had one waited for the end
 /// of a walk with every command.
 #[test]

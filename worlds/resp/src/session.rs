@@ -698,3 +698,41 @@ fn commands_told(subcommand: &[u8]) -> Result<RespReply, RespRefusal> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::users::Users;
+    use loadline_kv::{Db, DbOptions, LogMode};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    /// `WATCH` asked the database for each of its keys, and `SAVE` for a sync, and neither waited for a turn.
+    #[tokio::test(start_paused = true)]
+    async fn watches_and_syncs_have_turns() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+        let users = Users::parse("[user.default]\nlimit = 1000").expect("it is one");
+        let service = Service::new(db, users, LogMode::LogOnly, Budget::new(1 << 20));
+        let (mut client, stream) = duplex(1 << 16);
+        let session = RespSession::new(service.expect("its terms can be kept"), 1, stream);
+        let talk = async move {
+            // The limit lets four of the dearest commands go at once, up to the next power of two.
+            let watch = format!("WATCH {}\r\n", "k ".repeat(50));
+            for (asked, answers, least) in
+                [(&watch[..], 20, 20 * 50 - 4 * 64), ("SAVE\r\n", 100, 92)]
+            {
+                let began = Instant::now();
+                let asked = asked.repeat(answers);
+                client.write_all(asked.as_bytes()).await.expect("it is taken");
+                let mut told = vec![0; answers * 5];
+                client.read_exact(&mut told).await.expect("it is answered");
+                assert_eq!(told, b"+OK\r\n".repeat(answers));
+                let took = began.elapsed().as_millis();
+                assert!(took >= least - 50, "{took} ms for what the limit gives in {least}");
+            }
+        };
+        let tasks = tokio::task::LocalSet::new();
+        let (_, ended) = tasks.run_until(async { tokio::join!(talk, session.run(None)) }).await;
+        ended.expect("it ends where its client does");
+    }
+}

@@ -1,69 +1,11 @@
 //! Turns at the database: connections that wait for one do not keep those that they have. And who has none at all, or is gone.
 
-use loadline_base::Bytes;
-use loadline_kv::{Db, DbOptions, LogMode};
-use loadline_resp::{Listening, RespOptions, Users, serve};
+use crate::{connected, served};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
-
-/// Ends the server, also where a client finds something wrong: otherwise the test would wait for ever.
-struct Ends<'s>(&'s AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Where clients find the server.
-struct Served {
-    socket: PathBuf,
-    tcp: SocketAddr,
-}
-
-/// Serves a database while `clients` run.
-fn served(clients: impl FnOnce(&Served)) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let socket = folder.path().join("s");
-    let size = Bytes::from_mib(64);
-    let options = DbOptions { size, ..DbOptions::default() };
-    let db = Db::open(folder.path().join("db"), options).expect("a database");
-    let options = RespOptions {
-        socket: Some(socket.clone()),
-        tcp: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
-        tls: None,
-        clients: 100,
-        idle: None,
-        memory: Bytes::from_mib(64),
-        promise: LogMode::LogOnly,
-    };
-    let stop = AtomicBool::new(false);
-    let (ready, listens) = channel();
-    // A server that does not come to listening drops this, and is not waited for.
-    let ready = move |at: Listening| ready.send(at.tcp).expect("we wait");
-    thread::scope(|scope| {
-        let (options, stop) = (&options, &stop);
-        let server = scope.spawn(move || serve(db, Users::default(), options, ready, stop));
-        let ends = Ends(stop);
-        let tcp = listens.recv().expect("it listens").expect("its address");
-        clients(&Served { socket, tcp });
-        drop(ends);
-        server.join().expect("it ends").expect("it ends well");
-    });
-}
-
-fn connected(served: &Served) -> UnixStream {
-    let stream = UnixStream::connect(&served.socket).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it can be set");
-    stream
-}
 
 /// Fifty connections with sixteen commands each had all turns with a few commands, whose answers none of them looked at while it waited for the turn of its next;
 /// so nobody was served any more, the fifty-first neither.
