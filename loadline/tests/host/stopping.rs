@@ -194,7 +194,9 @@ fn what_was_answered_is_durable_though_an_op_cannot_end() {
 fn the_end_of_its_terminal_stops_a_node_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("node");
-    let (status, log) = Node::start(&dir, &SMALL).ended_by("HUP");
+    // Whoever runs the tests may do so under `nohup`.
+    let started = Node::start_under(&["env", "--default-signal=HUP"], &dir, &SMALL);
+    let (status, log) = started.ended_by("HUP");
     assert!(status.success(), "{status}:\n{log}");
     let node = Node::start_under(&["nohup"], &dir, &SMALL);
     node.send("HUP");
