@@ -168,7 +168,7 @@ mod tests {
             });
             assert_eq!(said.collect::<Vec<_>>(), wanted, "scale {scale}");
         };
-        let better = ("IOPS ", "higher, better", true);
+        let better = ("client IOPS", "higher, better", true);
         check(0.1, [better, ("recovery time", NOT_COMPARABLE, false)]);
         check(1.0, [better, ("recovery time", "no difference shown", true)]);
     }
