@@ -328,8 +328,8 @@ impl Osd {
         let (number, is_requested) = (run.number, run.request().is_requested);
         let is_urgent = urgent || run.has_blocked();
         let plain = ScrubItem::plain(pg, number, step);
-        // Before a chunk is chosen no write meets it, so none waits for the choice.
-        let may_wait = step == ScrubStep::Choose;
+        // Before a chunk is chosen no write meets it.
+        let may_wait = step == ScrubStep::Choose && !is_urgent;
         let item = ScrubItem { is_requested, is_urgent, may_wait, ..plain };
         self.enqueue(now, Item::Scrub(item), fx);
     }

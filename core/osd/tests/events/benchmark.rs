@@ -117,11 +117,6 @@ impl Rig {
         self.now
     }
 
-    /// Nothing happens for so long.
-    pub(crate) fn rest(&mut self, span: Span) {
-        self.now += span;
-    }
-
     /// Lets the disk answer all that it was asked.
     pub(crate) fn settle(&mut self) {
         self.run_until(|rig| rig.line.is_empty());

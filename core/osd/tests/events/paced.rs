@@ -4,10 +4,10 @@ use crate::bench::{PG, interval, write_of};
 use crate::benchmark::Rig;
 use loadline_base::Span;
 use loadline_osd::{
-    ClientOp, Data, Delay, DelayCause, Directive, Envelope, Event, Message, OpKind, OsdId,
-    ScrubKind, ScrubRequest, Stage, TenantTable, TenantTerms, WriteTag,
+    ClientOp, Data, Delay, DelayCause, Directive, Envelope, Event, Message, OpKind, OsdId, Stage,
+    TenantTable, TenantTerms, WriteTag,
 };
-use loadline_qos::{Urgency, Work};
+use loadline_qos::Urgency;
 use loadline_store::paged::LostEnds;
 use std::sync::Arc;
 
@@ -80,29 +80,4 @@ fn a_word_about_an_update_in_doubt_passes_a_full_window() {
     let until = rig.now() + Span::from_secs(1);
     rig.run_until(|rig| rig.is_answered(2) || rig.now() > until);
     assert!(rig.is_answered(2), "{:?}", rig.osd.unfinished());
-}
-
-/// What a chunk is, is chosen when background work may begin: until then no write meets it. (It was chosen at once, and its reading waited with it chosen: each
-/// write to it broke it off.)
-#[test]
-fn the_choice_of_a_scrubs_chunk_waits_for_the_pace() {
-    let mut rig = Rig::paced();
-    rig.lead_with(1, &[0]);
-    let mut held = 0;
-    for round in 1..=10 {
-        // Some of these times are in slots in which no background work begins.
-        rig.rest(Span::from_millis(60));
-        rig.write(1, 10 * round, 1, (0, 4096));
-        rig.run_until(|rig| rig.is_answered(10 * round));
-        let request = ScrubRequest { kind: ScrubKind::Shallow, is_requested: true, repairs: false };
-        rig.step(Event::Directive(Directive::Scrub(PG, request)));
-        let (kept_out, _) = rig.osd.kept_out(rig.now());
-        if kept_out.iter().any(|item| item.work == Work::BlockingScrubEvent) {
-            held += 1;
-            rig.write(1, 10 * round + 1, 1, (0, 4096));
-            assert_eq!(rig.osd.scrub_counts().preempted, 0);
-        }
-        rig.run_until(|rig| rig.osd.scrub_counts().ended == u64::from(round));
-    }
-    assert!(held > 0, "no choice had to wait");
 }
