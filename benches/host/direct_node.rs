@@ -1,16 +1,14 @@
 //! A whole node with its client in one process, for benchmarks of it.
 
-use loadline_base::{Bytes, Rng, WallClock};
+use loadline_base::{Bytes, Rng};
 use loadline_cluster::PoolId;
-use loadline_cluster::settings::{DriveLimits, LevelTarget, Scope, SettingsChange};
-use loadline_device::Medium;
+use loadline_cluster::settings::{LevelTarget, Scope, SettingsChange};
 use loadline_host::{
-    BackendChoice, Clock, Direct, DirectAnswer, DirectAsk, DirectClient, DirectOp, Discards,
-    DiskSpec, DoorLimits, Engine, EngineConfig, ListenAt, Mail, Mailbox, MemoryPlan, NbdSpec,
+    Clock, DirectAnswer, DirectAsk, DirectClient, DirectOp, DiskSpec, Engine, EngineConfig, Mail,
+    Mailbox,
 };
-use loadline_osd::{ClientId, Data, OpKind, OsdSet};
+use loadline_osd::{ClientId, Data, OpKind};
 use loadline_store::ObjectNo;
-use loadline_store::paged::{LogMode, Protection};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -191,34 +189,12 @@ fn config(folder: &Path, shape: NodeShape) -> EngineConfig {
         "osd_op_queue",
         shape.scheduler,
     );
+    let disks = (0..shape.osds).map(disk).collect();
     EngineConfig {
         loops: NonZeroUsize::new(shape.loops).expect("some"),
-        page: None,
-        disks: (0..shape.osds).map(disk).collect(),
         copies: shape.copies,
-        pgs: None,
         object_bytes: Bytes::new(u64::from(OBJECT)),
-        placement_seed: 0,
-        images: Vec::new(),
-        nbd: NbdSpec::default(),
-        vhost: Vec::new(),
-        admin: ListenAt::Unix(folder.join("admin.sock")),
-        medium: Medium::Ssd,
-        preset: *loadline_qos::preset("loadline").expect("it is built in"),
         settings,
-        drive_limits: DriveLimits::default(),
-        cache,
-        memory: MemoryPlan::enough(shape.osds, cache).memory,
-        doors: DoorLimits::default(),
-        socket_mode: 0o600,
-        log_mode: LogMode::LogOnly,
-        protection: Protection::Checkpoint,
-        direct: Direct::Auto,
-        discards: Discards::Keep,
-        backend: BackendChoice::default(),
-        stop_on_signals: false,
-        format_empty: false,
-        give_up: OsdSet::EMPTY,
-        clock: WallClock::default(),
+        ..EngineConfig::inside(folder.join("admin.sock"), disks, cache)
     }
 }

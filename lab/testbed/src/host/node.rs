@@ -4,16 +4,12 @@ use super::ground::{RunDisks, RunPaths};
 use super::spec::{HostedSpec, LOG_MODE, NODE_CACHE, PROTECTION};
 use crate::TestImage;
 use crate::place::ClientKind;
-use loadline_base::WallClock;
 use loadline_cluster::Config;
-use loadline_cluster::settings::DriveLimits;
 use loadline_host::{
-    BackendChoice, Direct, DirectAsk, DirectClient, Discards, DiskSpec, DoorLimits, Engine,
-    EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan, NbdSpec, write_empty_store,
+    DirectAsk, DirectClient, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, Mail, Mailbox,
+    NbdSpec, write_empty_store,
 };
-use loadline_osd::OsdSet;
 use loadline_store::paged;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
@@ -84,10 +80,8 @@ fn config(spec: &HostedSpec, paths: &RunPaths) -> EngineConfig {
     let disk = |path: &std::path::PathBuf| DiskSpec { path: path.clone(), size };
     let image = |image: &TestImage| ImageSpec { name: image.name.clone(), size: image.load.image };
     let over_nbd = spec.place.client == ClientKind::Fio;
+    let disks = paths.disks.iter().map(disk).collect();
     EngineConfig {
-        loops: NonZeroUsize::MIN,
-        page: None,
-        disks: paths.disks.iter().map(disk).collect(),
         copies: spec.copies,
         pgs: Some(spec.pgs),
         object_bytes: spec.object_size,
@@ -97,24 +91,11 @@ fn config(spec: &HostedSpec, paths: &RunPaths) -> EngineConfig {
             at: over_nbd.then(|| ListenAt::Unix(paths.nbd_socket())).into_iter().collect(),
             ..NbdSpec::default()
         },
-        vhost: Vec::new(),
-        admin: ListenAt::Unix(paths.admin_socket()),
         medium: spec.medium,
         preset: spec.preset,
         settings: spec.settings.clone(),
-        drive_limits: DriveLimits::default(),
-        cache: NODE_CACHE,
-        memory: MemoryPlan::enough(paths.disks.len() as u32, NODE_CACHE).memory,
-        doors: DoorLimits::default(),
-        socket_mode: 0o600,
         log_mode: LOG_MODE,
         protection: PROTECTION,
-        direct: Direct::Auto,
-        discards: Discards::Keep,
-        backend: BackendChoice::default(),
-        stop_on_signals: false,
-        format_empty: false,
-        give_up: OsdSet::EMPTY,
-        clock: WallClock::default(),
+        ..EngineConfig::inside(paths.admin_socket(), disks, NODE_CACHE)
     }
 }

@@ -1,14 +1,12 @@
 //! OSDs that come up, or do not, while more than one of those who bring them up is at work: an operator, another one, the node by itself.
 
 use super::*;
+use crate::ConnId;
 use crate::admin::HttpRequestId;
 use crate::admin::api::OsdMove;
-use crate::engine::{DiskSpec, DoorLimits, EngineConfig, MemoryPlan, NbdSpec};
-use crate::{BackendChoice, ConnId, Direct, Discards, ListenAt};
-use loadline_base::{Bytes, WallClock};
-use loadline_cluster::settings::{DriveLimits, LevelTarget, Scope, SettingsChange};
-use loadline_device::Medium;
-use loadline_store::paged::LogMode;
+use crate::engine::{DiskSpec, EngineConfig};
+use loadline_base::Bytes;
+use loadline_cluster::settings::{LevelTarget, Scope, SettingsChange};
 use std::num::NonZeroUsize;
 use tempfile::TempDir;
 
@@ -61,35 +59,12 @@ fn config(folder: &Path, loops: usize) -> EngineConfig {
         "osd_mclock_max_capacity_iops_ssd",
         "20000",
     );
+    let disks = (0..OSDS).map(disk).collect();
     EngineConfig {
         loops: NonZeroUsize::new(loops).unwrap(),
-        page: None,
-        disks: (0..OSDS).map(disk).collect(),
-        copies: 3,
         pgs: Some(8),
-        object_bytes: Bytes::from_mib(4),
-        placement_seed: 0,
-        images: Vec::new(),
-        nbd: NbdSpec::default(),
-        vhost: Vec::new(),
-        admin: ListenAt::Unix(folder.join("admin.sock")),
-        medium: Medium::Ssd,
-        preset: *loadline_qos::preset("loadline").unwrap(),
         settings,
-        drive_limits: DriveLimits::default(),
-        cache,
-        memory: MemoryPlan::enough(OSDS, cache).memory,
-        doors: DoorLimits::default(),
-        socket_mode: 0o600,
-        log_mode: LogMode::LogOnly,
-        protection: Protection::Checkpoint,
-        direct: Direct::Auto,
-        discards: Discards::Keep,
-        backend: BackendChoice::default(),
-        stop_on_signals: false,
-        format_empty: false,
-        give_up: OsdSet::EMPTY,
-        clock: WallClock::default(),
+        ..EngineConfig::inside(folder.join("admin.sock"), disks, cache)
     }
 }
 
