@@ -3,6 +3,7 @@
 //! room counts as taken beside the share, and it does not become larger while an OSD is full.
 
 use crate::cluster::{Cluster, OwnerEffects};
+use crate::images::{ImageId, PendingJob};
 use crate::router::room_for;
 use loadline_base::Bytes;
 use loadline_osd::{AsideFor, ClientOp, Directive, DiskRoom, OpId, OpKind, OsdId, OsdSet, PgId};
@@ -162,9 +163,21 @@ impl Cluster {
         if let Some(reason) = lack {
             self.router.put_aside(id, reason);
             self.fullness.held.insert(&op, reason);
+            self.look_for_its_place(&op);
             return None;
         }
         self.router.route(&self.map, id)
+    }
+
+    /// Has it looked at once more whether an op that was on its way, and waits now, has a place still: it was passed over when its image was removed or cut.
+    /// An op that was never sent was not, and may be that job's own.
+    fn look_for_its_place(&mut self, op: &ClientOp) {
+        let Some(durable) = self.durable.as_mut().filter(|_| op.resent) else { return };
+        let kept = &mut durable.kept_images;
+        let takes = |job: &PendingJob| job.takes_of(op.object, op.offset + op.length);
+        if kept.now.jobs().any(takes) {
+            kept.lessened.insert(ImageId::of(op.object).0);
+        }
     }
 
     /// Why there is no room for a write, if there is none. A burst may fill a disk within the second between two looks, so this looks

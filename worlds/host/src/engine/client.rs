@@ -156,6 +156,7 @@ impl Engine {
             if !self.takes_reply() {
                 return;
             }
+            self.host.health.displaced(ImageId::of(issued.op.object).0);
             if let Some(command) = self.clients.displaced(issued.op.id, why) {
                 self.command_over(command);
             }

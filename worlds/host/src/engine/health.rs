@@ -158,6 +158,12 @@ impl HealthMeter {
         self.present.images.entry(image).or_default().asked += 1;
     }
 
+    /// An op of an image has ended that nobody is to carry out any more.
+    pub(super) fn displaced(&mut self, image: ImageId) {
+        let served = self.present.images.entry(image).or_default();
+        served.asked = served.asked.saturating_sub(1);
+    }
+
     /// In how many of the last whole seconds an image got less than it asked for and is promised, in ops per second.
     pub(super) fn seconds_short(&self, image: ImageId, promised: u32) -> u64 {
         let seconds = self.past.iter().filter_map(|second| second.images.get(&image));
