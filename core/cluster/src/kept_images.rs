@@ -15,15 +15,19 @@ impl Cluster {
         &self.durable.as_ref().expect("the OSDs have disks").kept_images.now
     }
 
-    /// The jobs on a pool's images that may be worked on now, oldest first: what caused them is kept, and nobody writes any more what they take.
-    /// A write that came before that may make an object after a job has found none.
-    pub fn due_image_jobs(&self, pool: PoolId) -> impl Iterator<Item = &PendingJob> {
+    /// The oldest job on a pool's images that may be worked on now, of those that `may_begin`: what caused it is kept, and nobody writes any more
+    /// what it takes. A write that came before that may make an object after a job has found none.
+    pub fn due_image_job(
+        &self,
+        pool: PoolId,
+        may_begin: impl Fn(&PendingJob) -> bool,
+    ) -> Option<&PendingJob> {
         let kept = self.kept_images();
-        let is_due = move |job: &&PendingJob| {
-            let is_written = |op: &ClientOp| job.takes_of(op.object, op.offset + op.length);
-            kept.has_job(job.id) && !self.open_changes().any(is_written)
+        let is_written = |job: &PendingJob| {
+            self.open_changes().any(|op| job.takes_of(op.object, op.offset + op.length))
         };
-        self.images().due(pool).filter(is_due)
+        let is_due = |job: &&PendingJob| may_begin(job) && kept.has_job(job.id) && !is_written(job);
+        self.images().due(pool).find(is_due)
     }
 
     /// Ends the writes and zeros that no OSD has and whose place has gone from its image. Nobody is to carry them out any more: what

@@ -19,8 +19,13 @@ pub(super) struct ImageWork {
 }
 
 impl ImageWork {
+    /// Whether a pool has no part under way.
+    pub(super) fn is_free(&self, pool: PoolId) -> bool {
+        !self.parts.contains_key(&pool)
+    }
+
     pub(super) fn may_begin(&self, job: &PendingJob) -> bool {
-        !self.parts.contains_key(&job.pool) && !self.again_at.contains_key(&job.id)
+        self.is_free(job.pool) && !self.again_at.contains_key(&job.id)
     }
 
     pub(super) fn begin(&mut self, job: &PendingJob, next: u64) {

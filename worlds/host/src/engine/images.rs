@@ -22,9 +22,9 @@ impl Engine {
             return;
         }
         self.image_work.forget_failures(self.host.now);
-        let may_begin = |job: &&PendingJob| self.image_work.may_begin(job);
-        let pools = cluster.map().pools().keys();
-        let due = pools.filter_map(|pool| cluster.due_image_jobs(*pool).find(may_begin));
+        let work = &self.image_work;
+        let pools = cluster.map().pools().keys().filter(|pool| work.is_free(**pool));
+        let due = pools.filter_map(|pool| cluster.due_image_job(*pool, |job| work.may_begin(job)));
         for job in due.copied().collect::<Vec<_>>() {
             self.begin_part(&job);
         }

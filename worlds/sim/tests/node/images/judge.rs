@@ -246,7 +246,9 @@ impl Judged {
         if self.job.is_some() {
             return;
         }
-        let Some(job) = self.node().cluster().due_image_jobs(POOL).next().copied() else { return };
+        let Some(job) = self.node().cluster().due_image_job(POOL, |_| true).copied() else {
+            return;
+        };
         let (ops, next) = self.node().node_mut().part_of_job(&job);
         self.job = Some((job.id, next, ops.len()));
         for JobOp { kind, object, offset, length } in ops {

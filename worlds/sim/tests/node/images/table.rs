@@ -102,7 +102,7 @@ impl Judged {
                 }
             }
         }
-        while self.node().cluster().due_image_jobs(POOL).next().is_some() {
+        while self.node().cluster().due_image_job(POOL, |_| true).is_some() {
             self.work();
             self.drain();
         }
