@@ -71,11 +71,9 @@ impl Engine {
     pub(super) fn take_steps(&mut self) {
         while let Some((command, client, work)) = self.clients.next_step() {
             let cluster = self.host.node.cluster();
-            let is_there = |shown| cluster.view_of(work.image, shown).is_some();
-            let view = match work.shown().all(is_there) {
-                true => cluster.view_of(work.image, work.snapshot),
-                false => None,
-            };
+            let is_there = |since| cluster.view_of(work.image, since).is_some();
+            let view = cluster.view_of(work.image, work.snapshot);
+            let view = view.filter(|_| work.since().is_none_or(is_there));
             let ask = work.ask();
             let mut racks = self.host.node.hold_racks();
             let matters = |piece: &Piece| {

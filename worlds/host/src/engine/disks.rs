@@ -180,7 +180,7 @@ impl HostNode {
     fn begin_life(&mut self, osd: OsdId, disk: OpenedDisk) {
         drop(self.take_back(osd));
         let of = &mut self.disks.of[osd];
-        (of.path, of.bytes) = (disk.path().to_owned(), disk.size());
+        of.bytes = disk.size();
         of.drive = DriveFacts::number_of(disk.path());
         let bytes = of.bytes;
         tracing::info!(%osd, path = %of.path.display(), size = %bytes, mode = %disk.mode(), "disk");

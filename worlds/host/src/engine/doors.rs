@@ -158,7 +158,8 @@ impl ConnectionNumbers {
 #[derive(Clone, Copy, Debug)]
 struct Entered {
     who: (Speaks, Peer),
-    client: ClientId,
+    /// Of one that brings work of clients.
+    client: Option<ClientId>,
 }
 
 /// The listeners, and who is in.
@@ -219,7 +220,7 @@ impl Doors {
 
     /// Whose the work is of a connection that is in.
     pub(super) fn client(&self, conn: ConnId) -> ClientId {
-        self.entered[&conn].client
+        self.entered[&conn].client.expect("it brings work")
     }
 
     /// All that are in.
@@ -267,7 +268,7 @@ impl Doors {
         }
         self.of_peer.insert((speaks, peer), has + 1);
         *count += 1;
-        let client = self.clients.take();
+        let client = matches!(speaks, Speaks::Nbd | Speaks::Vhost).then(|| self.clients.take());
         self.entered.insert(conn, Entered { who: (speaks, peer), client });
         Ok(())
     }
@@ -281,7 +282,7 @@ impl Doors {
     /// A connection is gone. Answers what it spoke, if it was in.
     pub(super) fn leave(&mut self, conn: ConnId) -> Option<Speaks> {
         let Entered { who, client } = self.entered.remove(&conn)?;
-        self.clients.give_back(client);
+        client.into_iter().for_each(|client| self.clients.give_back(client));
         match who.0 {
             Speaks::Nbd => self.counts.nbd -= 1,
             Speaks::Vhost => self.counts.vhost -= 1,

@@ -123,13 +123,13 @@ impl RangeWork {
         }
     }
 
-    /// What its steps need to be there still: what a snapshot had alone is given back once it is removed, and with it what tells how others differ.
-    pub(super) fn shown(&self) -> impl Iterator<Item = SnapshotId> {
-        let since = match self.ask {
+    /// The snapshot beside its own that its steps need to be there still: what one had alone is given back once it is removed, and with it what
+    /// tells how others differ.
+    pub(super) fn since(&self) -> Option<SnapshotId> {
+        match self.ask {
             RangeAsk::Changed(since) => Some(since),
             RangeAsk::Zero | RangeAsk::Held => None,
-        };
-        since.into_iter().chain([self.snapshot])
+        }
     }
 
     /// What it asks.

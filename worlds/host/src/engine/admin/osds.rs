@@ -62,11 +62,7 @@ impl HostNode {
 
     fn osd_down(&mut self, osd: OsdId) {
         self.disks.of[osd].next = NextDisk::None;
-        let is_held = self.node.cluster().is_held_open(osd);
-        if self.node.cluster().map().osds()[osd].up
-            || is_held
-            || self.node.cluster().is_opening_disk(osd)
-        {
+        if self.node.cluster().map().osds()[osd].up || self.is_coming_up(osd) {
             self.node.change(self.now, |cluster, fx| cluster.take_down(osd, fx));
         }
     }
