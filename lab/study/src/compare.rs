@@ -38,10 +38,14 @@ pub struct ComparedFigure {
 }
 
 /// The figures of the result table, of every pair of setups of two results of one study.
-pub fn compare_results(old: &StudyResult, new: &StudyResult) -> Vec<ComparedFigure> {
+pub fn compare_results(
+    old: &StudyResult,
+    new: &StudyResult,
+    pairs: &SetupPairs<'_>,
+) -> Vec<ComparedFigure> {
     let is_of_one_scale = old.scale == new.scale;
     let mut all = Vec::new();
-    for pair in SetupPairs::of(old, new).pairs {
+    for pair in &pairs.pairs {
         let shown = old.kind.figures().iter().filter(|figure| figure.seen == ShownIn::Table);
         for figure in shown.filter(|figure| figure.is_of_runs()) {
             let compared = compared(figure, pair.old, pair.new);
@@ -127,10 +131,14 @@ mod tests {
         StudyResult { kind: StudyKind::Recovery, setups, ..Default::default() }
     }
 
+    fn compared_results(old: &StudyResult, new: &StudyResult) -> Vec<ComparedFigure> {
+        compare_results(old, new, &SetupPairs::of(old, new))
+    }
+
     #[test]
     fn a_change_is_a_share_of_the_old_value() {
         let (old, new) = (result(&[99.0, 100.0, 101.0]), result(&[149.0, 150.0, 151.0]));
-        let found = compare_results(&old, &new);
+        let found = compared_results(&old, &new);
         assert_eq!(found.len(), 1, "no other figure is in both");
         assert_eq!((found[0].old, found[0].new, found[0].change), (100.0, 150.0, Some(0.5)));
         assert_eq!(found[0].verdict, "higher, better");
@@ -140,13 +148,13 @@ mod tests {
 
     #[test]
     fn one_run_tells_no_difference() {
-        let found = compare_results(&result(&[100.0]), &result(&[200.0]));
+        let found = compared_results(&result(&[100.0]), &result(&[200.0]));
         assert_eq!(
             (found[0].change, found[0].difference, found[0].old_half_width),
             (Some(1.0), None, None)
         );
         assert_eq!(found[0].verdict, UNTESTED);
-        assert_eq!(compare_results(&result(&[100.0]), &result(&[100.0]))[0].verdict, "equal");
+        assert_eq!(compared_results(&result(&[100.0]), &result(&[100.0]))[0].verdict, "equal");
     }
 
     /// A tenth of the objects was recovered in a tenth of the time, and that was 90 % better.
@@ -161,7 +169,7 @@ mod tests {
         };
         let old = of_scale(1.0, &[99.0, 100.0, 101.0]);
         let check = |scale: f64, wanted: [(&str, &str, bool); 2]| {
-            let found = compare_results(&old, &of_scale(scale, &[149.0, 150.0, 151.0]));
+            let found = compared_results(&old, &of_scale(scale, &[149.0, 150.0, 151.0]));
             let said = found.iter().map(|of| {
                 assert_eq!(of.change.is_some(), of.difference.is_some(), "{}", of.figure);
                 (of.figure.as_str(), of.verdict, of.change.is_some())

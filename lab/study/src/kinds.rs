@@ -59,8 +59,8 @@ impl Study {
 }
 
 impl Inputs {
-    /// The override that makes the study quick: a tenth of the published work, a twentieth of services, or a quarter of what is done on real disks
-    /// without it; of a checkpoint study a quarter of its periods, since a smaller store would show other ratios; of a limits study a tenth of
+    /// The override that makes the study quick: a tenth of the published work, a twentieth of services (or what their file says by `on_disks`), or a
+    /// quarter of what is done on real disks without it; of a checkpoint study a quarter of its periods, since a smaller store would show other ratios; of a limits study a tenth of
     /// the measured time.
     ///
     /// # Errors

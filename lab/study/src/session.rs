@@ -90,12 +90,8 @@ impl Session {
     /// [`SessionError`]; nothing has been written unless the folder could be used.
     pub fn open(folder: RunFolder, order: Order, facts: RunFacts) -> Result<Session, SessionError> {
         let (study, request) = order.resolve()?;
-        order.may_use(&folder)?;
-        let before = folder.manifest()?;
-        let before_claim = folder.records()?;
-        let is_recorded = |job: &Job| before_claim.iter().any(|record| record.key == job.key);
-        let mut missing = plan(&study, &request);
-        missing.retain(|job| !is_recorded(job));
+        let before = order.may_use(&folder)?;
+        let missing = missing_of(&study, &request, &folder.records()?);
         if !missing.is_empty() {
             study.before_runs(facts.jobs, &missing)?;
         }
@@ -110,19 +106,7 @@ impl Session {
             Some(before) => (continued(before.facts, facts), before.busy_seconds),
             None => (facts, 0.0),
         };
-        let Order { inputs, setups, seed, repeats, trace, engine } = order;
-        let manifest = Manifest {
-            version: VERSION,
-            inputs_hash: inputs.hash(),
-            inputs,
-            setups,
-            seed,
-            repeats,
-            trace,
-            engine,
-            facts,
-            busy_seconds,
-        };
+        let manifest = Manifest { busy_seconds, ..Manifest::new(order, facts) };
         folder.write_manifest(&manifest)?;
         let (left_out, claim) = (Vec::new(), Some(claim));
         Ok(Session { study, request, folder, manifest, records, left_out, claim })
@@ -172,10 +156,7 @@ impl Session {
 
     /// The runs that are not recorded yet.
     pub fn missing(&self) -> Vec<Job> {
-        let recorded: BTreeSet<&str> =
-            self.records.iter().map(|record| record.key.as_str()).collect();
-        let jobs = plan(&self.study, &self.request).into_iter();
-        jobs.filter(|job| !recorded.contains(job.key.as_str())).collect()
+        missing_of(&self.study, &self.request, &self.records)
     }
 
     /// Makes the missing runs on `workers` threads; each is on disk before `watch` hears of it.
@@ -259,19 +240,19 @@ pub enum SessionEvent<'a> {
 
 impl Order {
     /// Refuses a folder that holds runs of something else: of other inputs, or of the same computed by another build, beside whose runs these would
-    /// stand as if they were its own.
+    /// stand as if they were its own. Answers what the folder says of itself, if it is in use.
     ///
     /// # Errors
     /// [`SessionError::OtherInputs`] and [`SessionError::OtherBuild`], or why the folder cannot be read.
-    pub fn may_use(&self, folder: &RunFolder) -> Result<(), SessionError> {
-        let Some(before) = folder.manifest()? else { return Ok(()) };
-        if (before.inputs_hash, before.seed) != (self.inputs.hash(), self.seed) {
+    pub fn may_use(&self, folder: &RunFolder) -> Result<Option<Manifest>, SessionError> {
+        let Some(before) = folder.manifest()? else { return Ok(None) };
+        if before.inputs_hash != self.inputs.hash() || before.seed != self.seed {
             return Err(SessionError::OtherInputs(folder.path().to_owned()));
         }
         if before.engine != self.engine && !folder.records()?.is_empty() {
             return Err(SessionError::OtherBuild(folder.path().to_owned()));
         }
-        Ok(())
+        Ok(Some(before))
     }
 
     /// The study with the runs that are asked for.
@@ -298,6 +279,23 @@ impl Order {
 }
 
 impl Manifest {
+    /// That of a study of which nothing has run yet.
+    pub(crate) fn new(order: Order, facts: RunFacts) -> Manifest {
+        let Order { inputs, setups, seed, repeats, trace, engine } = order;
+        Manifest {
+            version: VERSION,
+            inputs_hash: inputs.hash(),
+            inputs,
+            setups,
+            seed,
+            repeats,
+            trace,
+            engine,
+            facts,
+            busy_seconds: 0.0,
+        }
+    }
+
     /// What was asked for.
     fn order(&self) -> Order {
         Order {
@@ -309,6 +307,13 @@ impl Manifest {
             engine: self.engine.clone(),
         }
     }
+}
+
+/// The runs that have no record.
+fn missing_of(study: &Study, request: &StudyRequest, records: &[RunRecord]) -> Vec<Job> {
+    let recorded: BTreeSet<&str> = records.iter().map(|record| record.key.as_str()).collect();
+    let jobs = plan(study, request).into_iter();
+    jobs.filter(|job| !recorded.contains(job.key.as_str())).collect()
 }
 
 /// The facts of a continued study: it began when it first did, and its speed is that of all sittings.

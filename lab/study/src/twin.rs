@@ -102,7 +102,7 @@ mod tests {
     use crate::inputs::Inputs;
     use crate::library::Library;
     use crate::plan::plan;
-    use crate::result::VERSION;
+
     use loadline_testbed::{ClientKind, HostPlace, MachineFacts, RealDisks};
 
     fn order() -> Order {
@@ -134,19 +134,7 @@ mod tests {
             let place = tempfile::tempdir().expect("a folder");
             let folder = RunFolder::at(place.path());
             let (study, request) = order().resolve().expect("it can be used");
-            let Order { inputs, setups, seed, repeats, trace, engine } = order();
-            let manifest = Manifest {
-                version: VERSION,
-                inputs_hash: inputs.hash(),
-                inputs,
-                setups,
-                seed,
-                repeats,
-                trace,
-                engine,
-                facts: RunFacts::default(),
-                busy_seconds: 0.0,
-            };
+            let manifest = Manifest::new(order(), RunFacts::default());
             folder.write_manifest(&manifest).expect("it can be written");
             for job in plan(&study, &request) {
                 let own = RunRecord { real: Some(found(9.0)), ..RunRecord::of(&job, "baseline") };

@@ -22,7 +22,7 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
         return Err(Failure::Input(text));
     }
     let pairs = SetupPairs::of(&old, &new);
-    let figures = compare_results(&old, &new);
+    let figures = compare_results(&old, &new, &pairs);
     let notes = notes(&old, &new);
     if args.json.json {
         let side = |result: &StudyResult| {

@@ -195,7 +195,7 @@ fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
     let numbered = (2..).map(|number| format!("{hashed}-{number}"));
     for name in [name, hashed.clone()].into_iter().chain(numbered) {
         match order.may_use(&RunFolder::at(&name)) {
-            Ok(()) => return Ok(name.into()),
+            Ok(_) => return Ok(name.into()),
             Err(SessionError::OtherInputs(_) | SessionError::OtherBuild(_)) => {}
             Err(error) => return Err(error.into()),
         }
