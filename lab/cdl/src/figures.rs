@@ -115,25 +115,23 @@ impl ReadFigures {
     /// The percentile by its share, 0 to 1, with the script's rule: of n sorted latencies the one at place n times the
     /// share, rounded down; place 0 counts as 0 ms.
     pub fn percentile(&self, share: f64) -> u64 {
-        let rank = (self.reads as f64 * share) as u64;
-        let mut passed = 0;
-        let reached = |(_, count): &&(u64, u64)| {
-            passed += count;
-            passed >= rank
-        };
-        if rank == 0 { 0 } else { self.counts.iter().find(reached).map_or(0, |(ms, _)| *ms) }
+        self.at_place((self.reads as f64 * share) as u64).unwrap_or(0)
     }
 
     /// The shortest time in whole milliseconds within which at least this share of the reads ended, 0 to 1: what may be said in a sentence. The
     /// script's [`percentile`](Self::percentile) leaves the longest of fewer than a hundred reads out of its 99 %.
     pub(crate) fn end_within(&self, share: f64) -> u64 {
-        let rank = (self.reads as f64 * share).ceil() as u64;
+        self.at_place((self.reads as f64 * share).ceil() as u64).map_or(0, |ms| ms + 1)
+    }
+
+    /// The latency of the read at this place among all, sorted; the first has place 1.
+    fn at_place(&self, place: u64) -> Option<u64> {
         let mut passed = 0;
         let reached = |(_, count): &&(u64, u64)| {
             passed += count;
-            passed >= rank
+            passed >= place
         };
-        self.counts.iter().find(reached).map_or(0, |(ms, _)| ms + 1)
+        self.counts.iter().find(reached).filter(|_| place > 0).map(|(ms, _)| *ms)
     }
 
     /// Every latency, sorted.

@@ -240,9 +240,9 @@ fn remove_left(beside: &Path) {
         if Path::new("/proc").join(process.to_string()).exists() || check_own(&folder).is_err() {
             continue;
         }
-        let mark = File::options().append(true).open(folder.join(MARK));
-        if mark.is_ok_and(|mark| flock(&mark, FlockOperation::NonBlockingLockExclusive).is_ok()) {
-            // Another user's stays.
+        let Ok(mark) = File::options().append(true).open(folder.join(MARK)) else { continue };
+        if flock(&mark, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // It is held until the folder is gone. Another user's stays.
             let _ = fs::remove_dir_all(&folder);
         }
     }
