@@ -9,10 +9,8 @@
 //! - What a reader has found of a key with a writer may be what a crash still takes back. The answer waits for that commit's; an
 //!   update's waits for those of the commits that it was made from, which the order of the log mostly says by itself.
 //! - Numbers are given when commits go to the store, and one that waits for a page there is overtaken. A snapshot sees it by its number and those behind it not, so the answer of one
-//!   that has overtaken it waits until it is applied, and until then that one is the writer of its keys: nobody can see it and not what is before it.
-//! - Transactions that have read something are ordered before those that change it. One of these may be through sooner; its answer waits for
-//!   them, and until then it is the writer of its keys, so that nobody can see it and not them. What an update reads nobody changes before it is
-//!   applied, so none waits for it.
+//!   that has overtaken it waits until it is applied, and until then that one is the writer of its keys: nobody can see it and not what is before it, as a
+//!   transaction that had read the value before.
 //! - Updates of one same key that stand one behind the other become one commit: each finds what those before it have made.
 
 use super::versions::ReadSet;
@@ -511,9 +509,8 @@ impl Commits {
 
     /// The next commit whose answer has waited for others and need not any more.
     pub(super) fn next_through(&mut self) -> Option<u64> {
-        let first = self.ahead.first().copied().filter(|it| !self.is_ahead(*it))?;
-        self.ahead.remove(&first);
-        Some(first)
+        self.ahead.first().copied().filter(|it| !self.is_ahead(*it))?;
+        self.ahead.pop_first()
     }
 
     /// A commit's answer goes: nobody need wait for it any more, and its followers are to be told. One that has failed
