@@ -120,22 +120,10 @@ impl Osd {
         let pg = self.pg_mut(op.pg).expect("the primary has the placement group");
         let changed = ChangedBytes::by(op.kind, before, (op.offset, op.length));
         let version = pg.log.append(pg.interval, op.object, op.id, changed);
-        let ClientOp { id: op_id, client, traced, kind, object, offset, length, .. } = op;
-        let write = ReplicaWrite {
-            tag,
-            op: op_id,
-            client,
-            traced,
-            kind,
-            before,
-            object,
-            offset,
-            length,
-            version,
-        };
+        let write = ReplicaWrite::of(&op, tag, before, version);
         let (created, update) = self.update(op.pg, &write);
         let primary = self.primary_mut(op.pg).expect("only the primary replicates");
-        primary.note_write(object, created);
+        primary.note_write(op.object, created);
         for replica in others.iter() {
             self.send_with(replica, op.pg, Message::Write(write), data.clone(), fx);
         }
@@ -290,7 +278,7 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let in_flight = self.ops.end(tag);
-        // Refused while a copy asks whether others have what it cannot read: nobody is to have it.
+        // Who still asks whether others have what it cannot read: it was refused, and nobody is to have it, or who asks has missed it, and is sent the object.
         let word = (in_flight.askers(), LostEnds::default());
         let InFlight { op, stamps, last, .. } = in_flight;
         self.tell_word(now, op.pg, tag, word, fx);

@@ -283,21 +283,8 @@ mod tests {
                 length: LENGTH,
                 given: GivenOps::default(),
             };
-            let ClientOp { client, traced, object, offset, length, .. } = op;
             let tag = WriteTag { slot: SlotId::new(1), sequence: 1 };
-            let (before, version, op_id) = (Before::Nothing, Version(1), id);
-            let write = ReplicaWrite {
-                tag,
-                op: op_id,
-                client,
-                traced,
-                kind,
-                before,
-                object,
-                offset,
-                length,
-                version,
-            };
+            let write = ReplicaWrite::of(&op, tag, Before::Nothing, Version(1));
             let carried = Bytes::new(u64::from(carried));
             assert_eq!(message(Message::Op(op)).payload(), carried, "{kind:?}");
             assert_eq!(message(Message::Write(write)).payload(), carried, "{kind:?} of a copy");

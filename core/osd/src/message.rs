@@ -280,6 +280,27 @@ pub struct ReplicaWrite {
 }
 
 impl ReplicaWrite {
+    /// What the other copies are sent of an op.
+    pub(crate) fn of(
+        op: &ClientOp,
+        tag: WriteTag,
+        before: Before,
+        version: Version,
+    ) -> ReplicaWrite {
+        ReplicaWrite {
+            tag,
+            op: op.id,
+            client: op.client,
+            traced: op.traced,
+            kind: op.kind,
+            before,
+            object: op.object,
+            offset: op.offset,
+            length: op.length,
+            version,
+        }
+    }
+
     /// See [`ClientOp::charged_bytes`].
     pub(crate) const fn charged_bytes(&self) -> u32 {
         self.kind.moved_bytes(self.length)

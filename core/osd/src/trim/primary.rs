@@ -1,7 +1,7 @@
 //! The trim of placement groups on their primary (scrub.md 3.2, 3.3).
 
 use super::run::{TrimItem, TrimPhase, TrimRun, TrimState};
-use crate::access::AccessFailure;
+use crate::access::{AccessFailure, METADATA_BYTES};
 use crate::aside::Aside;
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::{ClientId, OpId, OsdSet, PgId};
@@ -15,9 +15,6 @@ use crate::snapshots::{Decision, STATES_MAX, SnapshotKey, SnapshotNo, image_of};
 use crate::tenants::GivenOps;
 use loadline_base::{Span, Time};
 use loadline_store::ObjectNo;
-
-/// What the trim of an object writes: metadata only.
-const TRIMMED_BYTES: u32 = 4096;
 
 impl Osd {
     /// Begins with a removed snapshot in every group that may be trimmed.
@@ -248,7 +245,7 @@ fn trim_of(pg: PgId, object: ObjectNo, snapshot: SnapshotNo) -> ClientOp {
         pg,
         object,
         offset: 0,
-        length: TRIMMED_BYTES,
+        length: METADATA_BYTES as u32,
         given: GivenOps::default(),
     }
 }
