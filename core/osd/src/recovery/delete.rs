@@ -50,10 +50,8 @@ impl Osd {
     /// Deletions are more urgent from now on, or less: those that wait for a slot, and those that have one.
     pub(super) fn deletion_urgency_changed(&mut self, now: Time, fx: &mut Effects) {
         let (urgency, mut changes) = (self.deletion_urgency(), Vec::new());
-        let leaving = self.groups.iter().filter(|(_, here)| here.leaving.is_some());
-        for (pg, _) in leaving {
-            self.recovery.local.set_priority(pg, urgency, &mut changes);
-        }
+        let leaves = |pg| self.groups.get(pg).is_some_and(|here| here.leaving.is_some());
+        self.recovery.local.set_priority(leaves, urgency, &mut changes);
         self.local_changed(now, &changes, fx);
     }
 

@@ -51,18 +51,16 @@ impl Reserver {
         self.settle(changes);
     }
 
-    /// A claim is as urgent as this from now on, whether it holds a slot or waits for one. Its place among equals stays.
+    /// Claims of these groups are as urgent as this from now on, whether they hold a slot or wait for one. Their places among equals stay.
     pub fn set_priority(
         &mut self,
-        pg: PgId,
+        is_meant: impl Fn(PgId) -> bool,
         priority: ReservationPriority,
         changes: &mut Vec<ReserverChange>,
     ) {
-        let mut all = self.granted.iter_mut().chain(&mut self.waiting);
-        if let Some(claim) = all.find(|claim| claim.pg == pg) {
-            claim.priority = priority;
-            self.settle(changes);
-        }
+        let all = self.granted.iter_mut().chain(&mut self.waiting);
+        all.filter(|claim| is_meant(claim.pg)).for_each(|claim| claim.priority = priority);
+        self.settle(changes);
     }
 
     /// Gives a slot back, or stops waiting for one.
