@@ -77,7 +77,6 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         let mut is_kept = false;
-        let page_bytes = self.superblock.layout.page.bytes() as u64;
         let mut bytes = done.data;
         let mut waiters = load.waiters.into_iter();
         while let Some((slot, own)) = waiters.next() {
@@ -89,11 +88,7 @@ impl<T: Copy> PagedStore<T> {
                 }
                 _ => {
                     is_kept = true;
-                    let error = bad.map(|bad| match bad {
-                        LoadFault::Damaged => OpError::Damaged(damage(own, page_bytes)),
-                        LoadFault::Unreadable => OpError::Unreadable,
-                    });
-                    self.load_answered(slot, own, error);
+                    self.load_answered(slot, own, bad);
                 }
             }
         }
@@ -130,27 +125,31 @@ impl<T: Copy> PagedStore<T> {
         self.finish(running, Ok(Answer::Bytes(Some(bytes))));
     }
 
-    fn load_answered(&mut self, slot: SlotId, wanted: Miss, error: Option<OpError>) {
+    fn load_answered(&mut self, slot: SlotId, wanted: Miss, bad: Option<LoadFault>) {
+        let page_bytes = self.superblock.layout.page.bytes() as u64;
         let number = wanted.page();
         let running = self.ops.suspended(slot);
         let rereads = matches!(running.work, OpWork::Rereading(_));
         let journey = running.journey();
         journey.left -= 1;
         let left = journey.left;
-        match error {
+        match bad {
             None => {
                 journey.pins.push(number);
                 self.space.pages.pin(number);
                 self.memory.pinned += 1;
             }
-            Some(error) => {
+            Some(bad) => {
                 journey.retries += 1;
                 let is_over = journey.retries >= READS;
                 if is_over && rereads {
                     journey.retries = 0;
                 } else if is_over {
-                    let is_damaged = matches!(error, OpError::Damaged(_));
-                    journey.failed = Some(error);
+                    let is_damaged = bad == LoadFault::Damaged;
+                    journey.failed = Some(match bad {
+                        LoadFault::Damaged => OpError::Damaged(damage(wanted, page_bytes)),
+                        LoadFault::Unreadable => OpError::Unreadable,
+                    });
                     if let Miss::Data(page) = wanted {
                         journey.bad_pages.push(BadPage { page, is_damaged });
                     }
