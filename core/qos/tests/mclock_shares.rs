@@ -72,6 +72,11 @@ struct Client {
 }
 
 impl Server {
+    /// What each client had in the last run.
+    fn served(&self) -> Vec<u64> {
+        self.clients.iter().map(|client| client.served).collect()
+    }
+
     /// With one client in each class, requests of cost 1 and fixed service times.
     fn plain(classes: &[Params], capacity: f64) -> Server {
         let mut server = Server::new(classes, 1, capacity, 1);
@@ -352,7 +357,7 @@ fn service_beyond_the_share_is_no_debt() {
     server.serve(100_000);
     server.capacity = 3_000.0;
     server.serve(10_000);
-    let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
+    let served = server.served();
     assert!(is_near(served[0] as f64, 5_000.0, 0.2), "{served:?}");
 }
 
@@ -367,7 +372,7 @@ fn what_could_not_be_met_is_written_off() {
     server.serve(450_000);
     server.capacity = 2_000.0;
     server.serve(20_000);
-    let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
+    let served = server.served();
     // Ten seconds, the first of which make up for one second of 900.
     assert!(served[0].abs_diff(10_000) <= 900, "{served:?}");
 }
@@ -393,7 +398,7 @@ fn a_reservation_that_begins_leaves_others_theirs() {
     server.serve(1_000);
     server.set(1, Params::new(100.0, 1.0, 0.0).unwrap());
     server.serve(10_000);
-    let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
+    let served = server.served();
     assert!(is_near(served[0] as f64, 5_000.0, 0.0), "{served:?}");
 }
 
@@ -410,7 +415,7 @@ fn who_comes_late_in_a_pause_has_a_reservation_after_it() {
     server.now += Span::from_secs(1);
     // Five seconds.
     server.serve(1_500);
-    let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
+    let served = server.served();
     assert!(is_near(served[1] as f64, 500.0, 5.0), "{served:?}");
 }
 
@@ -429,7 +434,7 @@ fn a_weight_that_begins_or_ends_counts_from_then_on() {
         server.here(&[true, true, false]);
         server.set(0, conserving(after));
         server.serve(20_000);
-        let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
+        let served = server.served();
         assert!(is_near(served[0] as f64, 10_000.0, 0.0), "{before} to {after}: {served:?}");
     }
 }
