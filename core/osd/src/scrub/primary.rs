@@ -328,7 +328,7 @@ impl Osd {
         let (number, is_requested) = (run.number, run.request().is_requested);
         let is_urgent = urgent || run.has_blocked();
         let plain = ScrubItem::plain(pg, number, step);
-        // Before a chunk is chosen no write meets it.
+        // Before a chunk is chosen no write meets it, so that a choice behind a pause may wait. All others are urgent, and do not.
         let may_wait = step == ScrubStep::Choose && !is_urgent;
         let item = ScrubItem { is_requested, is_urgent, may_wait, ..plain };
         self.enqueue(now, Item::Scrub(item), fx);
