@@ -24,7 +24,10 @@ impl Turned {
     fn new(loops: usize) -> Turned {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::start(config(folder.path(), loops)).unwrap();
-        Turned { engine, folder, asked: 0 }
+        let mut node = Turned { engine, folder, asked: 0 };
+        // Who goes before all hold the map may take with it what lets it change.
+        node.until(|engine| engine.host.node.cluster().is_map_everywhere());
+        node
     }
 
     fn until(&mut self, ready: impl Fn(&Engine) -> bool) {
