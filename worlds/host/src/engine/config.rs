@@ -1,7 +1,6 @@
 //! What a node is made from.
 
 use super::access::NbdAccess;
-use super::budget::MemoryPlan;
 use super::doors::DoorLimits;
 use crate::new_store::random_u128;
 use crate::{BackendChoice, Direct, Discards, DiskOpen, ListenAt};
@@ -9,7 +8,7 @@ use loadline_base::{Bytes, WallClock};
 use loadline_cluster::settings::{DriveLimits, SettingsChange};
 use loadline_device::Medium;
 use loadline_osd::OsdSet;
-use loadline_qos::{LOADLINE_PRESET, Preset};
+use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 use loadline_tls::TlsServer;
 use std::fs;
@@ -102,41 +101,6 @@ pub struct PageSpec {
 }
 
 impl EngineConfig {
-    /// A node inside of another program: it is met at this socket alone and by [`DirectClient`](crate::DirectClient)s, hears no signals, has a pool of three
-    /// copies without images, and memory for what anybody asks. Its disks are flash, under the `loadline` preset.
-    pub fn inside(admin: PathBuf, disks: Vec<DiskSpec>, cache: Bytes) -> EngineConfig {
-        EngineConfig {
-            memory: MemoryPlan::enough(disks.len() as u32, cache).memory,
-            cache,
-            disks,
-            copies: 3,
-            pgs: None,
-            object_bytes: Bytes::from_mib(4),
-            placement_seed: 0,
-            images: Vec::new(),
-            nbd: NbdSpec::default(),
-            vhost: Vec::new(),
-            admin: ListenAt::Unix(admin),
-            page: None,
-            medium: Medium::Ssd,
-            preset: LOADLINE_PRESET,
-            settings: SettingsChange::default(),
-            drive_limits: DriveLimits::default(),
-            loops: NonZeroUsize::MIN,
-            doors: DoorLimits::default(),
-            socket_mode: 0o600,
-            log_mode: LogMode::LogOnly,
-            protection: Protection::Checkpoint,
-            direct: Direct::Auto,
-            discards: Discards::Keep,
-            backend: BackendChoice::default(),
-            stop_on_signals: false,
-            format_empty: false,
-            give_up: OsdSet::EMPTY,
-            clock: WallClock::default(),
-        }
-    }
-
     /// How each disk of the node is opened, whoever opens it.
     pub(super) fn disk_open(&self, path: impl Into<PathBuf>) -> DiskOpen {
         DiskOpen { direct: self.direct, discards: self.discards, ..DiskOpen::existing(path) }

@@ -29,6 +29,7 @@ mod host_node;
 mod image_ops;
 mod image_work;
 mod images;
+mod inside;
 mod live;
 mod loop_ways;
 mod mail;
