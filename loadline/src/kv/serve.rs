@@ -5,8 +5,7 @@ use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::{notify, show};
 use loadline_kv::{Db, DbOptions};
-use loadline_resp::{RespError, RespOptions, Users, promise_of};
-use std::fs;
+use loadline_resp::{RespError, RespOptions, Users, UsersError, promise_of};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,12 +28,10 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
     })?;
     let users = match &users {
         None => Users::default(),
-        Some(path) => {
-            let text =
-                fs::read_to_string(path).map_err(|error| Failure::unreadable(path, &error))?;
-            Users::parse(&text)
-                .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?
-        }
+        Some(path) => Users::open(path).map_err(|error| match error {
+            UsersError::Unreadable(error) => Failure::unreadable(path, &error),
+            other => Failure::Input(format!("{}: {other}", path.display())),
+        })?,
     };
     let tls = tls.open(Path::new("")).map_err(|fault| {
         Failure::Input(format!("--tls-{}: {}", fault.field.replace('_', "-"), fault.reason))

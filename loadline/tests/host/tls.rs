@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A folder with certificates, and a node in it that serves NBD by TCP through TLS alone.
@@ -261,5 +261,36 @@ fn who_says_nonsense_or_stops_half_way_harms_nobody() {
     let log = place.node.log();
     assert!(log.contains("chose no export within 2 s"), "{log}");
     assert!(log.contains("what it said is not TLS"), "{log}");
+    place.node.stop();
+}
+
+/// Each client's handshake began as soon as it had asked for one: who opened thousands of connections had the node do nothing else.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a pace is held against real time")]
+fn one_peer_has_a_pace_of_handshakes() {
+    const CLIENTS: usize = 150;
+    let place = Place::start(&[]);
+    let began = Instant::now();
+    // Flags, the wish for TLS, and no TLS behind it.
+    let asks = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 5, 0, 0, 0, 0], &[b'x'; 64]].concat();
+    let clients: Vec<TcpStream> = (0..CLIENTS)
+        .map(|_| {
+            let mut client = TcpStream::connect(place.node.tcp()).expect("it listens");
+            client.set_read_timeout(Some(PATIENCE)).expect("it can be set");
+            client.write_all(&asks).expect("it is taken");
+            client
+        })
+        .collect();
+    let ends = clients.into_iter().map(|mut client| {
+        let mut told = Vec::new();
+        // It may be ended before it has taken the reason.
+        drop(client.read_to_end(&mut told));
+        assert!(told.len() > 38, "it is told to begin, and why that came to nothing");
+    });
+    assert_eq!(ends.count(), CLIENTS);
+    let took = began.elapsed().as_millis();
+    assert!(took >= 900, "{took} ms for 50 more than may begin at once");
+    let good = place.named("good");
+    succeed("nbdinfo", &[&place.uri("vol0", &good)]);
     place.node.stop();
 }

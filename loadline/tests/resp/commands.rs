@@ -1,5 +1,6 @@
 //! What a client library asks for is answered, in both versions of the protocol, alone and in transactions.
 
+use crate::program::{check, loadline, text};
 use crate::server::{Server, pause, talk};
 use redis::{Connection, Value, cmd};
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,6 +174,35 @@ fn transactions_under_watch_are_serialisable() {
     assert!(refused(client, "NOSUCH 1").contains("unknown command"));
     assert!(refused(client, "EXEC").contains("Transaction discarded"));
     assert_eq!(ask::<i64>(client, "GET count"), 160);
+}
+
+/// A flush removed keys and left the notes of when they were to expire: of each session that was kept for a day, until that day was over.
+#[test]
+fn a_flush_leaves_no_notes_of_times_to_live() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let server = Server::start(path, "--size 64MiB --appendfsync no");
+    let client = &mut server.client();
+    for database in [1, 0] {
+        ask::<()>(client, &format!("SELECT {database}"));
+        for key in 0..300 {
+            // The note of an earlier time is another one.
+            ask::<()>(client, &format!("SETEX k{key} 86400 v"));
+            ask::<()>(client, &format!("SETEX k{key} 864000 v"));
+        }
+    }
+    ask::<()>(client, "FLUSHDB");
+    server.end();
+    let keys = || {
+        check(path, "kv verify --dir db", 0, "free pages");
+        let told = text(&loadline(path, "inspect db/data keys --most 9999").stdout);
+        told.lines().filter(|line| line.contains(" 0x")).count()
+    };
+    assert_eq!(keys(), 3 * 300, "the other database's, each with its two notes");
+    let server = Server::start(path, "");
+    assert_eq!(ask::<String>(&mut server.client(), "FLUSHALL"), "OK");
+    server.end();
+    assert_eq!(keys(), 0);
 }
 
 /// A flush kept one snapshot to its end, for which every value that it removed was read and kept: beyond the memory for that it stopped half-way with an error.

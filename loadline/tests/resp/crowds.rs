@@ -49,19 +49,25 @@ fn who_begins_a_transaction_and_stands_still_keeps_nobody_out() {
     let server = Server::start(folder.path(), "--size 512MiB --cache 32MiB --memory 16MiB");
     let client = &mut server.client();
     let value = vec![b'v'; 50 << 10];
-    let begun: Vec<_> = (0..3)
-        .map(|_| {
-            let mut stream = server.raw();
-            assert_eq!(talk(&mut stream, b"MULTI\r\n", "\r\n"), "+OK\r\n");
-            for _ in 0..158 {
-                let head = format!("*3\r\n$3\r\nSET\r\n$1\r\na\r\n${}\r\n", value.len());
-                let set = [head.as_bytes(), &value, b"\r\n"].concat();
-                let said = talk(&mut stream, &set, "\r\n");
-                assert!(said.starts_with("+QUEUED") || said.contains("used up"), "{said}");
-            }
-            stream
-        })
-        .collect();
+    let head = format!("*3\r\n$3\r\nSET\r\n$1\r\na\r\n${}\r\n", value.len());
+    let set = [head.as_bytes(), &value, b"\r\n"].concat();
+    let begin = |commands: usize| {
+        let mut stream = server.raw();
+        assert_eq!(talk(&mut stream, b"MULTI\r\n", "\r\n"), "+OK\r\n");
+        let said = (0..commands).map(|_| talk(&mut stream, &set, "\r\n"));
+        let last = said.last().expect("there are some");
+        (stream, last)
+    };
+    // What they will take when they are carried out counts as they come, and is no more than one may have, nor than there is.
+    let (_, last) = begin(31);
+    assert!(last.starts_with("-ERR this transaction takes 1"), "{last}");
+    let begun = [28, 10].map(|commands| {
+        let (stream, last) = begin(commands);
+        assert_eq!(last, "+QUEUED\r\n");
+        stream
+    });
+    let (_, last) = begin(4);
+    assert!(last.contains("the memory for requests and answers is used up"), "{last}");
     let large = vec![b'v'; 200 << 10];
     for key in 0..20 {
         let kept = cmd("SET").arg(key).arg(&large[..]).query::<String>(client);
@@ -100,6 +106,66 @@ fn a_transaction_makes_no_more_than_the_database_takes() {
     assert!(
         refused.expect_err("it is kept for as long").to_string().contains("a connection's name")
     );
+    server.end();
+}
+
+/// What a request under way takes did not count: a removal of 480,000 keys took 441 MB, whatever `--memory` said, and several at a time several times that.
+#[test]
+fn requests_of_many_keys_take_from_the_memory_before_they_are_read_whole() {
+    const MEMORY: u64 = 64 << 20;
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), "--size 256MiB --cache 32MiB --memory 64MiB");
+    let removal = |keys: usize| {
+        let names: String = (0..keys).map(|key| format!("$6\r\n{key:06}\r\n")).collect();
+        format!("*{}\r\n$3\r\nDEL\r\n{names}", keys + 1)
+    };
+    let many = removal(60_000);
+    // It has what it needs of the rest by then.
+    assert_eq!(talk(&mut server.raw(), many.as_bytes(), "\r\n"), ":0\r\n");
+    let before = server.resident();
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let mut stream = server.raw();
+                // Each waits for room, and is served when it is there.
+                assert_eq!(talk(&mut stream, many.as_bytes(), "\r\n"), ":0\r\n");
+            });
+        }
+    });
+    let mut stream = server.raw();
+    let refused = talk(&mut stream, removal(480_000).as_bytes(), "\r\n");
+    assert!(refused.starts_with("-ERR DEL with 480001 strings takes 2"), "{refused}");
+    assert!(refused.contains("of --memory; name fewer keys at a time"), "{refused}");
+    assert_eq!(talk(&mut stream, b"PING\r\n", "\r\n"), "+PONG\r\n", "it goes on behind that");
+    let more = server.peak().saturating_sub(before);
+    assert!(more < MEMORY, "{} MiB more", more >> 20);
+    server.end();
+}
+
+/// An answer that tells one value many times counted when it was made: each connection could have one of 32 MiB beside what there was.
+#[test]
+fn answers_take_from_the_memory_before_they_are_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), "--size 512MiB --cache 32MiB --memory 64MiB");
+    let client = &mut server.client();
+    let value = vec![b'v'; 200 << 10];
+    cmd("SET").arg("long").arg(&value[..]).query::<()>(client).expect("it is kept");
+    cmd("SET").arg("k").arg(&value[..100 << 10]).query::<()>(client).expect("it is kept");
+    let many = format!("MGET{}\r\n", " k".repeat(200));
+    let all: Vec<Vec<u8>> = cmd("MGET").arg(&["k"; 200]).query(client).expect("it is told");
+    assert!(all.len() == 200 && all.iter().all(|told| told[..] == value[..100 << 10]));
+    let before = server.resident();
+    let greedy: Vec<_> = (0..20).map(|_| pushed(&server, many.as_bytes())).collect();
+    for number in 0..200 {
+        let kept = cmd("SET").arg(number).arg("v").query::<String>(client);
+        assert_eq!(kept.expect("who asks for little is served"), "OK");
+        let length: usize = cmd("STRLEN").arg("long").query(client).expect("it is served on");
+        assert_eq!(length, value.len());
+    }
+    drop(greedy);
+    // One more that is being made, and what the allocator keeps.
+    let more = server.peak().saturating_sub(before);
+    assert!(more < 130 << 20, "{} MiB more", more >> 20);
     server.end();
 }
 

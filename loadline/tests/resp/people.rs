@@ -2,7 +2,7 @@
 
 use crate::program::check;
 use crate::server::Server;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
@@ -32,10 +32,20 @@ fn what_cannot_be_served_is_refused_in_a_sentence() {
     );
     fs::write(path.join("users"), "[user.a]\nlimit = 3\nreservation = 5\n").expect("it too");
     check(path, "kv serve --dir db --socket s --users users", 2, "its limit is below its");
+    // The passwords were read, where everybody could; a key of TLS was not.
+    fs::write(path.join("users"), "[user.a]\npassword = \"lace\"\n").expect("it too");
+    fs::set_permissions(path.join("users"), Permissions::from_mode(0o644)).expect("it is ours");
+    let open = "users: everybody on this machine may read the passwords in it; take that right";
+    check(path, "kv serve --dir db --socket s --users users", 2, open);
+    fs::write(path.join("users"), b"\xff").expect("it too");
+    check(path, "kv serve --dir db --socket s --users users", 2, "users: is no text");
 
     assert!(!path.join("db").exists(), "nothing is made before all is known to be right");
 
-    let server = Server::start(path, "--size 64MiB");
+    // Terms without passwords are no secret.
+    fs::write(path.join("users"), "[user.default]\n").expect("it too");
+    Server::start(path, "--size 64MiB --users users").end();
+    let server = Server::start(path, "");
     let mode = fs::metadata(&server.socket).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     // Another has the database, and another the port.

@@ -1,7 +1,9 @@
 //! A server under test, and clients of it.
 
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -101,6 +103,12 @@ impl Drop for Server {
         drop(self.process.kill());
         drop(self.process.wait());
     }
+}
+
+/// A file of users that nobody else may read.
+pub(crate) fn write_users(path: &Path, text: &str) {
+    fs::write(path, text).expect("it can be written");
+    fs::set_permissions(path, Permissions::from_mode(0o600)).expect("it is ours");
 }
 
 /// Sends bytes, and reads until what came ends so.

@@ -1,8 +1,7 @@
 //! Users are tenants, each with a password, a reservation and a limit.
 
-use crate::server::{Server, pause, talk};
+use crate::server::{Server, pause, talk, write_users};
 use redis::cmd;
-use std::fs;
 use std::io::{Read, Write};
 use std::time::Instant;
 
@@ -20,7 +19,7 @@ limit = 200
 #[expect(clippy::disallowed_methods, reason = "a limit is held against real time")]
 fn users_need_their_password_and_keep_their_limit() {
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("users.toml"), USERS).expect("it can be written");
+    write_users(&folder.path().join("users.toml"), USERS);
     let server = Server::start(folder.path(), "--size 64MiB --users users.toml");
     let refused = cmd("GET").arg("a").query::<()>(&mut server.client()).expect_err("nobody yet");
     assert!(refused.to_string().contains("Authentication required"), "{refused}");
@@ -38,14 +37,40 @@ fn users_need_their_password_and_keep_their_limit() {
     assert!(began.elapsed().as_millis() >= 300, "{:?}", began.elapsed());
 }
 
+/// Every user could say when everybody's commits are answered: one tenant's `CONFIG SET appendfsync no` made all others' data go with the process.
+#[test]
+fn how_durable_everybody_s_data_is_only_an_administrator_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let users = format!("{USERS}\n[user.root]\npassword = \"keys\"\nadministrator = true\n");
+    write_users(&folder.path().join("users.toml"), &users);
+    let arguments = "--size 64MiB --users users.toml --appendfsync always";
+    let server = Server::start(folder.path(), arguments);
+    let said = |user: &str, asked: &str| {
+        let mut raw = server.raw();
+        assert_eq!(talk(&mut raw, format!("AUTH {user}\r\n").as_bytes(), "\r\n"), "+OK\r\n");
+        talk(&mut raw, format!("{asked}\r\nECHO end\r\n").as_bytes(), "$3\r\nend\r\n")
+    };
+    for asked in ["CONFIG SET appendfsync no", "CONFIG RESETSTAT"] {
+        let refused = said("ada lace", asked);
+        assert!(
+            refused.starts_with("-NOPERM CONFIG ") && refused.contains("administrator"),
+            "{refused}"
+        );
+    }
+    assert!(said("ada lace", "CONFIG GET appendfsync").contains("always"));
+    assert!(said("root keys", "CONFIG SET appendfsync everysec").starts_with("+OK\r\n"));
+    assert!(said("ada lace", "CONFIG GET appendfsync").contains("everysec"));
+    assert!(said("root keys", "CONFIG RESETSTAT").starts_with("+OK\r\n"));
+    server.end();
+}
+
 /// A walk over all keys had one turn from its beginning to its end: connections of a user without a promise took all turns there are, and who had one waited for the end
 /// of a walk with every command.
 #[test]
 fn a_reservation_is_kept_beside_walks_over_all_keys() {
     const WALKERS: usize = 300;
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("users.toml"), USERS.replace("limit = 200\n", ""))
-        .expect("it can be");
+    write_users(&folder.path().join("users.toml"), &USERS.replace("limit = 200\n", ""));
     let server = Server::start(folder.path(), "--size 64MiB --users users.toml --appendfsync no");
     let client = &mut server.client();
     cmd("AUTH").arg("ada").arg("lace").query::<()>(client).expect("it is right");

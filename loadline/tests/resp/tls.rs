@@ -2,13 +2,12 @@
 
 use crate::authority::{Authority, Signed};
 use crate::program::check;
-use crate::server::{Server, has, pause, talk};
-use std::fs;
+use crate::server::{Server, has, pause, talk, write_users};
 use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const USERS: &str = "[user.default]\npassword = \"abracadabra\"\n[user.ada]\npassword = \"1815\"\n";
 
@@ -16,7 +15,7 @@ const USERS: &str = "[user.default]\npassword = \"abracadabra\"\n[user.ada]\npas
 fn certified(folder: &Path) -> (Authority, String) {
     let authority = Authority::new(folder, "own");
     authority.sign("kv", &["localhost", "127.0.0.1"], 2120);
-    fs::write(folder.join("users"), USERS).expect("it can be written");
+    write_users(&folder.join("users"), USERS);
     (authority, "--tls-certificate kv-cert.pem --tls-key kv-key.pem --size 64MiB".to_owned())
 }
 
@@ -137,9 +136,34 @@ fn what_is_served_outside_asks_everybody_who_it_is() {
     let (_authority, flags) = certified(path);
     let serve = format!("kv serve --dir db --tcp 0.0.0.0:0 {flags}");
     check(path, &serve, 2, "not every user has a password: give a file of --users");
-    fs::write(path.join("some"), format!("{USERS}[user.guest]\n")).expect("it can be written");
+    write_users(&path.join("some"), &format!("{USERS}[user.guest]\n"));
     check(path, &format!("{serve} --users some"), 2, "not every user has a password");
     let nowhere = format!("kv serve --dir db --socket s {flags}");
     check(path, &nowhere, 2, "TLS is for a --tcp address, and there is none");
     assert!(!path.join("db").exists(), "nothing is made before all is known to be right");
+}
+
+/// Each connection had its handshake at once: who opened thousands had the server do nothing else, and who said nothing on them had all its places.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a pace is held against real time")]
+fn one_peer_has_a_pace_of_handshakes_and_leaves_places() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let (_authority, flags) = certified(path);
+    let server = Server::start(path, &format!("{flags} --users users --clients 400"));
+    let began = Instant::now();
+    let gone: Vec<_> = (0..150).map(|_| server.tcp()).collect();
+    drop(gone);
+    while failures(&server) < 150 {
+        pause(20);
+    }
+    let took = began.elapsed().as_millis();
+    assert!(took >= 900, "{took} ms for 50 more than may begin at once");
+    let silent: Vec<_> = (0..500).map(|_| server.tcp()).collect();
+    let mut last = silent.last().expect("there are many");
+    last.set_read_timeout(Some(Duration::from_secs(60))).expect("it can be set");
+    assert!(last.read(&mut [0]).is_ok_and(|length| length == 0), "it is one too many");
+    let said = talk(&mut server.raw(), b"AUTH abracadabra\r\nPING\r\n", "PONG\r\n");
+    assert_eq!(said, "+OK\r\n+PONG\r\n", "half of the places are others'");
+    server.end();
 }

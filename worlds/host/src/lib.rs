@@ -22,6 +22,7 @@ mod disk;
 mod engine;
 mod event_loop;
 mod folder;
+mod handshakes;
 #[cfg(feature = "engine")]
 mod machine_load;
 mod memory;
@@ -47,6 +48,7 @@ pub use event_loop::{
     outlives_its_terminal, prepare_tcp,
 };
 pub use folder::make_folder;
+pub use handshakes::{HandshakeLine, NextHandshake};
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};
 pub use why::why;

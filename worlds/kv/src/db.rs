@@ -5,7 +5,8 @@ use crate::batch::WriteBatch;
 use crate::error::{DbError, DbOpenError};
 use crate::handle::DbHandle;
 use crate::keyspace::Keyspace;
-use crate::naming::rename_durably;
+use crate::naming::{hold_part, rename_durably};
+use crate::notes::NoteWalk;
 use crate::options::DbOptions;
 use crate::owner::{
     DATA_FILE, DbAsk, DbStatistics, GetAnswer, ScanAsk, ScanOrder, ScanPart, start,
@@ -101,13 +102,23 @@ impl Db {
     /// The same, to be awaited.
     pub fn get_later(&self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<Vec<u8>>> {
         let key = keyspace.key(key);
-        self.handle.ask(|answer| DbAsk::Get { key, at: None, answer: GetAnswer::Value(answer) })
+        self.handle.get(key, None, usize::MAX, GetAnswer::Value)
     }
 
     /// The value of a key with when it expires, to be awaited.
     pub fn entry_later(&self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<DbEntry>> {
         let key = keyspace.key(key);
-        self.handle.ask(|answer| DbAsk::Get { key, at: None, answer: GetAnswer::Entry(answer) })
+        self.handle.get(key, None, usize::MAX, GetAnswer::Entry)
+    }
+
+    /// The same, if the value has no more bytes than so many: otherwise [`DbError::Longer`] says how many it has, and it is not in memory for whoever has no room for it.
+    pub fn entry_within_later(
+        &self,
+        keyspace: &Keyspace,
+        key: &[u8],
+        most: usize,
+    ) -> Pending<Option<DbEntry>> {
+        self.handle.get(keyspace.key(key), None, most, GetAnswer::Entry)
     }
 
     /// Sets a key. Answers the commit's number.
@@ -162,7 +173,7 @@ impl Db {
     /// Carries a function of what these keys hold out, on what they hold then, and commits what it changes of them. It runs on the database's own thread, so
     /// it should be short; several that are asked for one key at a time go together, and none waits for another one's flush. It may be carried
     /// out again where that was in vain, and what it answers last is the answer, which comes when the commit and all that it has found is as durable
-    /// as was promised.
+    /// as was promised. It cannot wait for this database ([`DbError::WaitsForItself`]): what it needs of it are the keys that it was asked for with.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -265,6 +276,13 @@ impl Db {
         }
     }
 
+    /// Removes some of the notes of when to look at keys that are gone by now, or have another time: who has removed keys that were to expire
+    /// by a [batch](WriteBatch::remove) has their room at once, and not only when that time has come. The answer is the walk that goes on, until it has come to its end. It reads
+    /// the notes of all keyspaces, some at a time, and the keys of its own.
+    pub fn drop_notes_later(&self, walk: NoteWalk) -> Pending<Option<NoteWalk>> {
+        self.handle.ask(|answer| DbAsk::DropNotes(walk, answer))
+    }
+
     /// Makes everything that was answered before survive a power cut, whatever the log mode.
     ///
     /// # Errors
@@ -360,10 +378,12 @@ impl Db {
     pub fn backup_to(&self, file: impl AsRef<Path>) -> Result<u64, BackupError> {
         let file = file.as_ref();
         if fs::symlink_metadata(file).is_ok_and(|found| !found.is_file()) {
-            return self.backup_into(file);
+            return self.backup_into(File::create(file)?);
         }
         let part = file.with_added_extension("part");
-        match self.backup_into(&part) {
+        // Whoever makes another one of this name waits.
+        let held = hold_part(&part)?;
+        match self.backup_into(held.try_clone()?) {
             Ok(pairs) => {
                 rename_durably(&part, file)?;
                 Ok(pairs)
@@ -377,8 +397,8 @@ impl Db {
     }
 
     /// Writes a backup into what is there, or into a new file, and has it durable where something is kept.
-    fn backup_into(&self, place: &Path) -> Result<u64, BackupError> {
-        let mut buffered = BufWriter::with_capacity(1 << 20, File::create(place)?);
+    fn backup_into(&self, place: File) -> Result<u64, BackupError> {
+        let mut buffered = BufWriter::with_capacity(1 << 20, place);
         let pairs = self.backup(&mut buffered)?;
         let written = buffered.into_inner().map_err(IntoInnerError::into_error)?;
         let kind = written.metadata()?.file_type();

@@ -46,6 +46,15 @@ pub enum DbError {
         "the keys of an update hold more than {UPDATE_BYTES_MAX} bytes, or those of all that are under way do"
     )]
     UpdateBytes,
+    /// The value is longer than was asked for.
+    #[error("the value has {bytes} bytes, which is more than was asked for")]
+    Longer {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// The function of an update has waited for something of the database that carries it out, which nobody would have answered.
+    #[error("an update's function cannot wait for the database that carries it out")]
+    WaitsForItself,
     /// The function of an update has panicked.
     #[error("the update's function has panicked; nothing was changed")]
     Panicked,

@@ -37,12 +37,23 @@ impl DbHandle {
     pub(crate) fn ask<T>(&self, ask: impl FnOnce(Answerer<T>) -> DbAsk) -> Pending<T> {
         let (pending, answerer) = pending();
         self.tell(ask(answerer));
-        pending
+        pending.owed_by(self.thread.as_ref().map(|owner| owner.thread().id()))
     }
 
     /// Tells the owner something. What an owner that is gone would have answered is answered by the dropping of it.
     pub(crate) fn tell(&self, ask: DbAsk) {
         drop(self.mailbox.post(ask));
+    }
+
+    /// Asks for what stands under a key of the store, if it has no more bytes than so many.
+    pub(crate) fn get<T>(
+        &self,
+        key: Vec<u8>,
+        at: Option<SeenAt>,
+        most: usize,
+        answer: impl FnOnce(Answerer<T>) -> GetAnswer,
+    ) -> Pending<T> {
+        self.ask(|answerer| DbAsk::Get { key, at, most, answer: answer(answerer) })
     }
 
     /// Asks for a commit; the answer is its number.
@@ -139,13 +150,11 @@ impl HeldSnapshot {
 
     /// A key of the store as it sees it, without its tail.
     pub(crate) fn get(&self, key: Vec<u8>) -> Pending<Option<Vec<u8>>> {
-        let at = Some(self.seen_at());
-        self.handle.ask(|answer| DbAsk::Get { key, at, answer: GetAnswer::Value(answer) })
+        self.handle.get(key, Some(self.seen_at()), usize::MAX, GetAnswer::Value)
     }
 
-    /// The same, with when it expires.
-    pub(crate) fn entry(&self, key: Vec<u8>) -> Pending<Option<DbEntry>> {
-        let at = Some(self.seen_at());
-        self.handle.ask(|answer| DbAsk::Get { key, at, answer: GetAnswer::Entry(answer) })
+    /// The same, with when it expires, if the value has no more bytes than so many.
+    pub(crate) fn entry(&self, key: Vec<u8>, most: usize) -> Pending<Option<DbEntry>> {
+        self.handle.get(key, Some(self.seen_at()), most, GetAnswer::Entry)
     }
 }

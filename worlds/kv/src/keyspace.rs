@@ -30,6 +30,11 @@ impl Keyspace {
         [&self.prefix, key].concat()
     }
 
+    /// Whether a key of the store is one of its own.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        key.starts_with(&self.prefix)
+    }
+
     /// The user's key in one of the store's.
     pub(crate) fn strip<'k>(&self, key: &'k [u8]) -> &'k [u8] {
         key.strip_prefix(&self.prefix[..]).unwrap_or_default()

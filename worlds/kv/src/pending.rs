@@ -6,11 +6,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
+use std::thread::{self, ThreadId};
 
 /// What was asked and is not answered yet. [`wait`](Pending::wait) blocks the thread; as a future it wakes whoever polls it, on any
 /// executor. Dropping it gives the answer up, not the op.
 pub struct Pending<T> {
     place: Arc<AnswerPlace<T>>,
+    /// Who will answer, and so cannot wait for it.
+    owner: Option<ThreadId>,
 }
 
 /// Who owes the answer. Dropped without one, the answer is [`DbError::Closed`].
@@ -33,7 +36,7 @@ enum AnswerState<T> {
 pub(crate) fn pending<T>() -> (Pending<T>, Answerer<T>) {
     let state = Mutex::new(AnswerState::Awaited(None));
     let place = Arc::new(AnswerPlace { state, answered: Condvar::new() });
-    (Pending { place: place.clone() }, Answerer { place })
+    (Pending { place: place.clone(), owner: None }, Answerer { place })
 }
 
 impl<T> AnswerPlace<T> {
@@ -74,15 +77,23 @@ impl<T> Pending<T> {
         pending
     }
 
+    /// The same, owed by this thread.
+    pub(crate) fn owed_by(self, owner: Option<ThreadId>) -> Pending<T> {
+        Pending { owner, ..self }
+    }
+
     /// Blocks the thread until the answer is there.
     ///
     /// # Errors
-    /// What the op ended with.
+    /// What the op ended with; [`DbError::WaitsForItself`].
     pub fn wait(self) -> Result<T, DbError> {
         let mut state = self.place.lock();
         loop {
             if let Some(result) = state.take() {
                 return result;
+            }
+            if self.owner == Some(thread::current().id()) {
+                return Err(DbError::WaitsForItself);
             }
             state = self.place.answered.wait(state).expect("nobody panics while it is put down");
         }

@@ -129,6 +129,11 @@ pub(crate) fn first_expiry() -> Vec<u8> {
     vec![EXPIRES]
 }
 
+/// The first key of the store behind all of them.
+pub(crate) fn behind_expiries() -> Vec<u8> {
+    vec![EXPIRES + 1]
+}
+
 /// The time and the key of such an entry.
 pub(crate) fn read_expiry(entry: &[u8]) -> Option<(u64, &[u8])> {
     let (at, key) = entry.strip_prefix(&[EXPIRES])?.split_first_chunk::<8>()?;

@@ -3,7 +3,7 @@
 use crate::error::DbError;
 use crate::handle::HeldSnapshot;
 use crate::keyspace::Keyspace;
-use crate::owner::{DbAsk, PART_BYTES, ScanAsk, ScanOrder, ScanPart};
+use crate::owner::{DbAsk, SCAN_PART_BYTES, ScanAsk, ScanOrder, ScanPart};
 use crate::pending::Pending;
 use crate::record;
 use std::collections::{BTreeMap, VecDeque};
@@ -153,7 +153,7 @@ impl DbIterator {
         };
         let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len()).sum();
         let each = bytes / pairs.len().max(1);
-        self.most = (PART_BYTES / each.max(1)).clamp(1, (4 * self.most).min(PART_MAX));
+        self.most = (SCAN_PART_BYTES / each.max(1)).clamp(1, (4 * self.most).min(PART_MAX));
         self.found = self.with_own(pairs, covered).into();
         self.rest = rest.filter(|rest| !rest.is_empty());
         if let (Some(rest), ScanOrder::Ascending) = (&self.rest, self.order)

@@ -45,7 +45,17 @@ impl DbSnapshot {
 
     /// The value of a key with when it expires, to be awaited.
     pub fn entry_later(&self, keyspace: &Keyspace, key: &[u8]) -> Pending<Option<DbEntry>> {
-        self.held.entry(keyspace.key(key))
+        self.held.entry(keyspace.key(key), usize::MAX)
+    }
+
+    /// The same, if the value has no more bytes than so many, as [`Db::entry_within_later`](crate::Db::entry_within_later).
+    pub fn entry_within_later(
+        &self,
+        keyspace: &Keyspace,
+        key: &[u8],
+        most: usize,
+    ) -> Pending<Option<DbEntry>> {
+        self.held.entry(keyspace.key(key), most)
     }
 
     /// The keys of a keyspace, in order.

@@ -66,7 +66,7 @@ impl DbTransaction {
             return Pending::ready(Ok(live));
         }
         self.keys_read.push(key.clone());
-        self.held.entry(key)
+        self.held.entry(key, usize::MAX)
     }
 
     /// The keys of a keyspace, in order, with what this transaction has changed so far.

@@ -201,3 +201,33 @@ fn a_file_system_without_room_says_so() {
     let refused = Db::open(&file, DbOptions::small()).err().expect("it holds something else");
     assert!(matches!(refused, DbOpenError::Store { .. }), "{refused}");
 }
+
+/// Backups of one name that were made at a time wrote into one file, and what had that name in the end was neither of them, whole though it was called.
+#[test]
+fn backups_of_one_name_wait_for_each_other() {
+    const ROUNDS: usize = 8;
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = Db::open(folder.path().join("db"), DbOptions::small()).expect("it opens");
+    let keys = db.keyspace("n").expect("a name");
+    for some in 0..20u32 {
+        let mut batch = WriteBatch::new();
+        for key in 0..20u32 {
+            batch.put(&keys, &(some * 20 + key).to_be_bytes(), &[7; 4000]);
+        }
+        db.write(batch).expect("it is kept");
+    }
+    let file = folder.path().join("backup");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    assert_eq!(db.backup_to(&file).expect("it is made"), 400);
+                    let made = std::fs::File::open(&file).expect("it is there");
+                    assert_eq!(verify_backup(made).expect("it is whole"), 400);
+                }
+            });
+        }
+    });
+    let left = std::fs::read_dir(folder.path()).expect("it can be read").count();
+    assert_eq!(left, 2, "the database and the backup");
+}

@@ -2,13 +2,15 @@
 
 use loadline_kv::{
     Bytes, CheckpointId, CheckpointReason, Db, DbError, DbOpenError, DbOptions, Keyspace, LogMode,
-    Protection, Span, UpdateKeys, WriteBatch,
+    Pending, Protection, Span, UpdateKeys, WriteBatch,
 };
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
@@ -356,4 +358,56 @@ fn a_database_tells_what_its_checkpoints_cost() {
     };
     assert_eq!(of(Protection::Log), (true, false), "its images go to the log");
     assert_eq!(of(Protection::Checkpoint), (false, true), "its images go to the recovery area");
+}
+
+/// An update's function that asked its own database for something waited for the thread that it ran on: that database answered nobody any more.
+#[test]
+fn an_update_that_waits_for_its_own_database_is_told_so() {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let keys = db.keyspace("n").expect("a name");
+    let (own, space) = (db.clone(), keys.clone());
+    let (tell, told) = channel();
+    let updated = db.update_later(UpdateKeys::of(&keys, [b"k"]), move |update| {
+        update.put(&space, b"k", b"v");
+        // What is not waited for is carried out.
+        let mut batch = WriteBatch::new();
+        batch.put(&space, b"beside", b"v");
+        drop(own.write_later(batch));
+        tell.send((own.get(&space, b"other"), own.snapshot().map(drop))).expect("we wait");
+    });
+    let Ok(waited) = told.recv_timeout(PATIENCE) else {
+        // Nor would its end be waited for in vain.
+        std::mem::forget(db);
+        panic!("it waits for itself");
+    };
+    assert_eq!(waited, (Err(DbError::WaitsForItself), Err(DbError::WaitsForItself)));
+    assert_eq!(updated.wait(), Ok(()));
+    for key in [&b"k"[..], b"beside"] {
+        assert_eq!(db.get(&keys, key), Ok(Some(b"v".to_vec())));
+    }
+}
+
+#[test]
+fn a_value_that_is_longer_than_was_asked_for_is_told_by_its_length() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
+    let keys = db.keyspace("n").expect("a name");
+    let long = vec![b'v'; 20_000];
+    db.put(&keys, b"long", &long).expect("it is kept");
+    let snapshot = db.snapshot().expect("a snapshot");
+    // More than the store is handed at a time.
+    let all = |most| -> Vec<_> {
+        let asked = (0..50).map(|_| db.entry_within_later(&keys, b"long", most));
+        let seen = (0..50).map(|_| snapshot.entry_within_later(&keys, b"long", most));
+        asked.chain(seen).collect::<Vec<_>>().into_iter().map(Pending::wait).collect()
+    };
+    for found in all(long.len()) {
+        assert_eq!(found.map(|entry| entry.map(|entry| entry.value)), Ok(Some(long.clone())));
+    }
+    for found in all(long.len() - 1) {
+        assert_eq!(found, Err(DbError::Longer { bytes: long.len() }));
+    }
+    assert_eq!(db.entry_within_later(&keys, b"none", 0).wait(), Ok(None));
 }

@@ -1,6 +1,7 @@
 //! Whose command goes next: users are tenants, each with its reservation, weight and limit in commands per second, behind a bound for what
 //! the database has at a time, so that the order is decided here and not there.
 
+use crate::timer::TurnTimer;
 use crate::users::UserTerms;
 use loadline_base::{Span, Time};
 use loadline_qos::{
@@ -11,8 +12,6 @@ use std::cell::{Cell, RefCell};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
-use tokio::time::Instant;
 
 /// Commands that the database has at a time, at most and at least, and how long each should take there. A commit waits for a device: a few
 /// milliseconds on flash, and the bound only narrows when they get far longer than that.
@@ -29,10 +28,8 @@ type GateTurn = oneshot::Sender<Passed>;
 
 /// Lets commands through.
 pub(crate) struct Gate {
-    begun: Instant,
+    timer: TurnTimer,
     bounded: RefCell<Bounded<GateTurn, MClock<GateTurn>>>,
-    /// When somebody will look again by itself, and who.
-    alarm: Cell<Option<(Time, AbortHandle)>>,
     /// Whether somebody is letting commands through: who ends meanwhile need not.
     is_pumping: Cell<bool>,
 }
@@ -77,9 +74,8 @@ impl Gate {
         }
         scheduler.save_reservations(CLIENTS, LATE);
         Ok(Rc::new(Gate {
-            begun: Instant::now(),
+            timer: TurnTimer::new(),
             bounded: RefCell::new(Bounded::new(scheduler, IN_FLIGHT)),
-            alarm: Cell::new(None),
             is_pumping: Cell::new(false),
         }))
     }
@@ -115,8 +111,7 @@ impl Gate {
     }
 
     fn now(&self) -> Time {
-        let since = self.begun.elapsed().as_nanos();
-        Time::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
+        self.timer.now()
     }
 
     fn pump(self: &Rc<Gate>) {
@@ -144,30 +139,23 @@ impl Gate {
 
     /// Comes back at a time, unless somebody will do so before.
     fn look_again(self: &Rc<Gate>, now: Time, time: Time) {
-        let former = self.alarm.take();
-        if former.as_ref().is_some_and(|(set, _)| *set <= time) {
-            return self.alarm.set(former);
-        }
-        // It would sleep on, and be one of many that nobody waits for.
-        former.into_iter().for_each(|(_, task)| task.abort());
-        let wait = std::time::Duration::from_nanos(time.since(now).nanos());
         let gate = Rc::clone(self);
-        let task = tokio::task::spawn_local(async move {
-            tokio::time::sleep(wait).await;
-            gate.alarm.set(None);
+        self.timer.ring_at((now, time), move || {
+            gate.timer.rung();
             gate.pump();
         });
-        self.alarm.set(Some((time, task.abort_handle())));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::time::Instant;
 
     /// A gate with one user, and the time that so many of its commands take, one after the other.
     async fn time_of(commands: u32, terms: UserTerms) -> std::time::Duration {
         let gate = Gate::new(std::iter::once(&terms)).expect("they can be kept");
+        let begun = Instant::now();
         let tasks = tokio::task::LocalSet::new();
         let flow = gate.flow(0, 0);
         tasks
@@ -177,7 +165,7 @@ mod tests {
                 }
             })
             .await;
-        gate.begun.elapsed()
+        begun.elapsed()
     }
 
     /// A timer has whole milliseconds, and what a user was late by counted for a tenth of one, or some commands: of 5,000 in a second it got 2,000.

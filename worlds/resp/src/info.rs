@@ -89,8 +89,16 @@ pub(crate) async fn info(
     Ok(RespReply::Verbatim(text))
 }
 
-/// `CONFIG GET pattern...`, `CONFIG SET appendfsync always|everysec|no`, `CONFIG RESETSTAT`.
-pub(crate) fn config(service: &Service, request: &RespRequest) -> Result<RespReply, RespRefusal> {
+/// `CONFIG GET pattern...`; for administrators `CONFIG SET appendfsync always|everysec|no`, which says how durable what everybody writes is, and `CONFIG RESETSTAT`.
+pub(crate) fn config(
+    service: &Service,
+    user: usize,
+    request: &RespRequest,
+) -> Result<RespReply, RespRefusal> {
+    let needs_administrator = |what| match service.users.is_administrator(user) {
+        true => Ok(()),
+        false => Err(RespRefusal::NoPermission(what)),
+    };
     let subcommand = request.get(1).unwrap_or_default().to_ascii_lowercase();
     match (&subcommand[..], request.len()) {
         (b"get", 3..) => {
@@ -116,6 +124,7 @@ pub(crate) fn config(service: &Service, request: &RespRequest) -> Result<RespRep
             Ok(RespReply::Map(pairs.collect()))
         }
         (b"set", 4) => {
+            needs_administrator("CONFIG SET")?;
             let text = |index| {
                 let bytes: &[u8] = request.get(index).unwrap_or_default();
                 String::from_utf8_lossy(bytes).to_ascii_lowercase()
@@ -126,6 +135,7 @@ pub(crate) fn config(service: &Service, request: &RespRequest) -> Result<RespRep
             Ok(RespReply::OK)
         }
         (b"resetstat", 2) => {
+            needs_administrator("CONFIG RESETSTAT")?;
             let counts = &service.counts;
             for counter in [&counts.commands, &counts.errors, &counts.found, &counts.missed] {
                 counter.set(0);

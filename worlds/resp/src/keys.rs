@@ -22,7 +22,8 @@ pub(crate) struct KeyTable {
 
 #[derive(Debug, Default)]
 struct KeyState {
-    stored: Option<Stored>,
+    /// Most requests name keys that have little or nothing, and some name hundreds of thousands.
+    stored: Option<Box<Stored>>,
     is_changed: bool,
     /// What of it counts among the changed bytes.
     bytes: usize,
@@ -34,7 +35,7 @@ static NO_FIELDS: HashFields = HashFields::new();
 impl KeyTable {
     /// Puts down what was read.
     pub(crate) fn note(&mut self, key: &[u8], entry: Option<DbEntry>) -> Result<(), RespRefusal> {
-        let stored = entry.map(Stored::read).transpose()?;
+        let stored = entry.map(Stored::read).transpose()?.map(Box::new);
         self.keys.insert(key.to_vec(), KeyState { stored, ..KeyState::default() });
         Ok(())
     }
@@ -46,7 +47,7 @@ impl KeyTable {
 
     /// What stands under a key.
     pub(crate) fn get(&self, key: &[u8]) -> Option<&Stored> {
-        self.keys.get(key)?.stored.as_ref()
+        self.keys.get(key)?.stored.as_deref()
     }
 
     /// The string under a key.
@@ -60,7 +61,7 @@ impl KeyTable {
 
     /// The hash under a key, of which so many fields will be looked for; one without fields if there is no key.
     pub(crate) fn hash(&mut self, key: &[u8], lookups: usize) -> Result<&HashFields, RespRefusal> {
-        match self.keys.get_mut(key).and_then(|state| state.stored.as_mut()) {
+        match self.keys.get_mut(key).and_then(|state| state.stored.as_deref_mut()) {
             None => Ok(&NO_FIELDS),
             Some(Stored { value: StoredValue::Hash(fields), .. }) => {
                 fields.expect_lookups(lookups);
@@ -85,7 +86,7 @@ impl KeyTable {
             return exceeded(Bound::TransactionBytes, self.changed_bytes, transaction_bytes);
         }
         match self.copied_bytes > ANSWER_BYTES_MAX {
-            true => Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX)),
+            true => Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX as u64)),
             false => Ok(()),
         }
     }
@@ -100,7 +101,7 @@ impl KeyTable {
 
     /// Sets a key, and when it expires.
     pub(crate) fn put(&mut self, key: &[u8], stored: Stored) {
-        self.change(key, |place| *place = Some(stored));
+        self.change(key, |place| *place = Some(Box::new(stored)));
     }
 
     /// Changes the string under a key where it is, which is empty if there is no key; when it expires stays.
@@ -112,7 +113,7 @@ impl KeyTable {
         // What is no string is refused before it counts as changed.
         self.text(key)?;
         self.change(key, |place| {
-            let stored = place.get_or_insert_with(|| Stored::text(Vec::new()));
+            let stored = place.get_or_insert_with(|| Box::new(Stored::text(Vec::new())));
             if let StoredValue::Text(bytes) = &mut stored.value {
                 change(bytes);
             }
@@ -129,10 +130,9 @@ impl KeyTable {
     ) -> Result<T, RespRefusal> {
         self.hash(key, 0)?;
         Ok(self.change(key, |place| {
-            let stored = place.get_or_insert_with(|| Stored {
-                value: StoredValue::Hash(HashFields::new()),
-                expires_ms: None,
-            });
+            let empty = StoredValue::Hash(HashFields::new());
+            let new = || Box::new(Stored { value: empty, expires_ms: None });
+            let stored = place.get_or_insert_with(new);
             let StoredValue::Hash(fields) = &mut stored.value else { return T::default() };
             fields.expect_lookups(lookups);
             let made = change(fields);
@@ -155,17 +155,17 @@ impl KeyTable {
 
     /// Removes a key, and answers what it held.
     pub(crate) fn take(&mut self, key: &[u8]) -> Option<Stored> {
-        self.change(key, Option::take)
+        self.change(key, Option::take).map(|stored| *stored)
     }
 
-    fn change<T>(&mut self, key: &[u8], change: impl FnOnce(&mut Option<Stored>) -> T) -> T {
+    fn change<T>(&mut self, key: &[u8], change: impl FnOnce(&mut Option<Box<Stored>>) -> T) -> T {
         if !self.keys.contains_key(key) {
             self.keys.insert(key.to_vec(), KeyState::default());
         }
         let state = self.keys.get_mut(key).expect("it stands there by now");
         state.is_changed = true;
         let made = change(&mut state.stored);
-        let bytes = state.stored.as_ref().map_or(0, Stored::bytes);
+        let bytes = state.stored.as_deref().map_or(0, Stored::bytes);
         self.changed_bytes = self.changed_bytes - state.bytes + bytes;
         self.longest = self.longest.max(bytes);
         state.bytes = bytes;
@@ -175,6 +175,6 @@ impl KeyTable {
     /// What was changed: keys with what they hold now.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (&[u8], Option<&Stored>)> {
         let changed = self.keys.iter().filter(|(_, state)| state.is_changed);
-        changed.map(|(key, state)| (&key[..], state.stored.as_ref()))
+        changed.map(|(key, state)| (&key[..], state.stored.as_deref()))
     }
 }

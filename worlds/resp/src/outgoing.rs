@@ -1,6 +1,6 @@
 //! What a connection is to be sent.
 
-use crate::budget::{Budget, HeldBytes};
+use crate::budget::{ConnectionMemory, HeldBytes};
 use loadline_wire::resp::{RespReply, RespVersion};
 use std::io;
 use std::rc::Rc;
@@ -23,8 +23,8 @@ pub(crate) struct Outgoing<S> {
 }
 
 impl<S> Outgoing<S> {
-    pub(crate) fn new(stream: S, budget: &Rc<Budget>) -> Outgoing<S> {
-        Outgoing { stream, answers: Vec::new(), held: HeldBytes::new(budget, 0) }
+    pub(crate) fn new(stream: S, memory: &Rc<ConnectionMemory>) -> Outgoing<S> {
+        Outgoing { stream, answers: Vec::new(), held: memory.note(0) }
     }
 
     /// The connection, to read from.
@@ -35,7 +35,7 @@ impl<S> Outgoing<S> {
     /// Puts an answer down.
     pub(crate) fn put(&mut self, reply: &RespReply, version: RespVersion) {
         reply.encode(version, &mut self.answers);
-        self.held.set(self.answers.len());
+        self.held.set(self.answers.len() as u64);
     }
 
     /// Whether more has come together than is kept.
@@ -72,6 +72,7 @@ impl<S: AsyncWrite + Unpin> Outgoing<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
@@ -102,7 +103,7 @@ mod tests {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
         runtime.block_on(async {
-            let mut out = Outgoing::new(Stuck, &Budget::new(1));
+            let mut out = Outgoing::new(Stuck, &Budget::new(1, 1).connection());
             let day = Duration::from_secs(24 * 3600);
             out.put(&RespReply::OK, RespVersion::Two);
             let sent = timeout(day, out.send()).await.expect("it is given up");

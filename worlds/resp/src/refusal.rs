@@ -52,6 +52,13 @@ pub(crate) enum RespRefusal {
     ClientName(usize),
     #[error("ERR the memory for requests and answers is used up; ask again")]
     Memory,
+    /// The same for now: who waits gets it.
+    #[error("ERR the memory for requests and answers is used up; ask again")]
+    Room,
+    #[error(
+        "ERR {what} takes {bytes} bytes of memory, and a request may have {most} of --memory; name fewer keys at a time, or give it more"
+    )]
+    Needs { what: String, bytes: u64, most: u64 },
     #[error("ERR {0} is not allowed inside MULTI")]
     NotInside(&'static str),
     #[error("EXECABORT Transaction discarded because of previous errors.")]
@@ -61,11 +68,15 @@ pub(crate) enum RespRefusal {
     #[error(
         "ERR the keys of one command or transaction hold more than {0} bytes; ask for fewer at a time, or walk with SCAN"
     )]
-    AnswerBytes(usize),
+    AnswerBytes(u64),
     #[error("NOAUTH Authentication required.")]
     NoAuth,
     #[error("WRONGPASS invalid username-password pair or user is disabled.")]
     WrongPass,
+    #[error(
+        "NOPERM {0} is for administrators, since it holds for all users; the file of --users says who is one (administrator = true)"
+    )]
+    NoPermission(&'static str),
     #[error("NOPROTO unsupported protocol version")]
     NoProto,
     #[error(
@@ -80,7 +91,7 @@ pub(crate) enum RespRefusal {
 fn db_error(error: &DbError) -> String {
     match error {
         DbError::Full => "OOM the database is full; reads and removals go on".to_owned(),
-        DbError::UpdateBytes => RespRefusal::AnswerBytes(UPDATE_BYTES_MAX).to_string(),
+        DbError::UpdateBytes => RespRefusal::AnswerBytes(UPDATE_BYTES_MAX as u64).to_string(),
         other => format!("ERR {other}"),
     }
 }

@@ -1,19 +1,21 @@
 //! Walks over all keys of a numbered database, some at a time: each part has a turn of its own, so that others have theirs in between.
 
-use crate::budget::{FREE_BYTES, HeldBytes};
-use crate::commands::integer;
+use crate::budget::{ConnectionMemory, HeldBytes};
+use crate::commands::{answer_fits, integer};
 use crate::gate::Passed;
 use crate::glob::Glob;
-use crate::keys::ANSWER_BYTES_MAX;
 use crate::refusal::RespRefusal;
 use crate::service::Service;
 use crate::value::Stored;
-use loadline_kv::{DbEntry, DbIterator, DbScan, WriteBatch};
+use loadline_kv::{DbEntry, DbIterator, DbScan, NoteWalk, SCAN_PART_BYTES, WriteBatch};
 use loadline_qos::FlowId;
 use loadline_wire::resp::{RespReply, RespRequest};
+use std::rc::Rc;
 
 /// Keys that one turn looks at, at most.
 const COUNT_MAX: i64 = 10_000;
+/// More than any key takes in an answer.
+const LONGEST_KEY: u64 = 4 << 10;
 /// Keys that go at once when a database is emptied.
 const REMOVED_AT_ONCE: usize = 256;
 /// Keys that are read in one turn,
@@ -25,6 +27,7 @@ const READ_AS_ONE: u32 = 16;
 #[derive(Clone, Copy)]
 pub(crate) struct KeyWalker<'s> {
     pub(crate) service: &'s Service,
+    pub(crate) memory: &'s Rc<ConnectionMemory>,
     pub(crate) flow: FlowId,
     pub(crate) database: u8,
 }
@@ -36,6 +39,8 @@ struct KeyWalk<'s> {
     /// How many more are read in this turn.
     left: u32,
     passed: Option<Passed>,
+    /// Of the part that is read.
+    _held: HeldBytes,
 }
 
 impl<'s> KeyWalker<'s> {
@@ -45,11 +50,13 @@ impl<'s> KeyWalker<'s> {
         prefix: &[u8],
         of: impl FnOnce(DbScan) -> DbScan,
     ) -> Result<KeyWalk<'s>, RespRefusal> {
+        let part = SCAN_PART_BYTES as u64 + self.service.value_bytes;
+        let held = self.memory.take(part).await?;
         let passed = Some(self.service.gate.pass(self.flow, 1).await);
         let snapshot = self.service.db.snapshot_later().await?;
         let scan = snapshot.scan(self.service.keyspace(self.database));
         let keys = of(scan.prefix(prefix)).iter();
-        Ok(KeyWalk { walker: self, keys, left: READ_AT_ONCE, passed })
+        Ok(KeyWalk { walker: self, keys, left: READ_AT_ONCE, passed, _held: held })
     }
 }
 
@@ -93,9 +100,12 @@ pub(crate) async fn scan(
     let pattern = Glob::new(pattern)?;
     let from = service.cursors.borrow().place(cursor, database)?;
     let mut walk = walker.walk(pattern.prefix(), |keys| keys.from(&from)).await?;
-    let (mut found, mut looked_at) = (Vec::new(), 0);
+    let (mut found, mut looked_at, mut bytes) = (Vec::new(), 0, 0);
+    let mut held = walker.memory.note(0);
     let next = loop {
-        if looked_at == most.min(COUNT_MAX) {
+        // A turn with nothing to tell is one as well: the walk goes on where it was.
+        let is_full = looked_at > 0 && bytes + LONGEST_KEY > held.room();
+        if looked_at == most.min(COUNT_MAX) || is_full {
             // The place behind the last one: whatever comes there later is seen.
             break walk.next().await?.map(|(key, _)| key);
         }
@@ -109,7 +119,10 @@ pub(crate) async fn scan(
             }
         };
         if is_kind && pattern.matches(&key) {
-            found.push(RespReply::Bulk(key));
+            let reply = RespReply::Bulk(key);
+            bytes += reply.bytes() as u64;
+            held.set(bytes);
+            found.push(reply);
         }
     };
     let cursor = next.map_or(0, |next| service.cursors.borrow_mut().keep(database, next));
@@ -119,20 +132,14 @@ pub(crate) async fn scan(
 /// `KEYS pattern`.
 pub(crate) async fn keys(walker: KeyWalker<'_>, pattern: &[u8]) -> Result<RespReply, RespRefusal> {
     let pattern = Glob::new(pattern)?;
-    let budget = &walker.service.budget;
     let mut walk = walker.walk(pattern.prefix(), |keys| keys).await?;
     let (mut found, mut bytes) = (Vec::new(), 0);
-    let mut held = HeldBytes::new(budget, 0);
+    let mut held = walker.memory.note(0);
     while let Some((key, _)) = walk.next().await? {
         if pattern.matches(&key) {
             let reply = RespReply::Bulk(key);
-            bytes += reply.bytes();
-            if bytes > ANSWER_BYTES_MAX {
-                return Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX));
-            }
-            if bytes > FREE_BYTES && budget.is_full() {
-                return Err(RespRefusal::Memory);
-            }
+            bytes += reply.bytes() as u64;
+            answer_fits(bytes, held.room())?;
             held.set(bytes);
             found.push(reply);
         }
@@ -154,7 +161,7 @@ pub(crate) async fn size(walker: KeyWalker<'_>) -> Result<RespReply, RespRefusal
 ///
 /// No snapshot lives while keys are removed: everything that is removed would be read and kept for it, until it and all older ones end for want of memory.
 pub(crate) async fn empty(walker: KeyWalker<'_>) -> Result<(), RespRefusal> {
-    let KeyWalker { service, flow, database } = walker;
+    let KeyWalker { service, flow, database, .. } = walker;
     let keyspace = service.keyspace(database);
     let mut from_behind = walker.walk(b"", DbScan::backward).await?;
     let last = from_behind.next().await?;
@@ -163,12 +170,11 @@ pub(crate) async fn empty(walker: KeyWalker<'_>) -> Result<(), RespRefusal> {
     let until = behind(last);
     let mut from = Vec::new();
     loop {
-        let mut keys = some_keys(walker, &from, &until).await?;
+        let (mut keys, goes_on) = some_keys(walker, &from, &until).await?;
         let mut batch = WriteBatch::new();
         for key in &keys {
             batch.remove(keyspace, key);
         }
-        let goes_on = keys.len() == REMOVED_AT_ONCE;
         if !goes_on {
             batch.promise(service.promise.get());
         }
@@ -182,20 +188,38 @@ pub(crate) async fn empty(walker: KeyWalker<'_>) -> Result<(), RespRefusal> {
     }
 }
 
-/// As many keys of a range as are removed at once, if there are so many. What they were read by is gone by then.
+/// Removes the notes of when keys of these databases were to expire, which are gone by now, as far as the last note of now.
+pub(crate) async fn forget_times(
+    walker: KeyWalker<'_>,
+    databases: impl Iterator<Item = u8>,
+) -> Result<(), RespRefusal> {
+    let KeyWalker { service, flow, .. } = walker;
+    let keyspaces = databases.map(|database| service.keyspace(database).clone());
+    let mut walk = Some(NoteWalk::of(keyspaces));
+    while let Some(part) = walk {
+        let passed = service.gate.pass(flow, READ_AT_ONCE / READ_AS_ONE).await;
+        walk = service.db.drop_notes_later(part).await?;
+        drop(passed);
+    }
+    Ok(())
+}
+
+/// As many keys of a range as are removed at once, if there are so many, and whether there may be more. What they were read by is gone by then.
 async fn some_keys(
     walker: KeyWalker<'_>,
     from: &[u8],
     until: &[u8],
-) -> Result<Vec<Vec<u8>>, RespRefusal> {
+) -> Result<(Vec<Vec<u8>>, bool), RespRefusal> {
+    // A small database takes no transaction of so many long keys.
+    let bytes_max = walker.service.db.limits().transaction_bytes / 8;
     let mut walk = walker.walk(b"", |keys| keys.from(from).until(until)).await?;
-    let mut keys = Vec::new();
-    while keys.len() < REMOVED_AT_ONCE
-        && let Some((key, _)) = walk.next().await?
-    {
+    let (mut keys, mut bytes) = (Vec::new(), 0);
+    while keys.len() < REMOVED_AT_ONCE && bytes < bytes_max {
+        let Some((key, _)) = walk.next().await? else { return Ok((keys, false)) };
+        bytes += key.len();
         keys.push(key);
     }
-    Ok(keys)
+    Ok((keys, true))
 }
 
 /// The least key behind this one.

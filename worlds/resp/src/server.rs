@@ -4,10 +4,11 @@ use crate::budget::Budget;
 use crate::gate::TermsError;
 use crate::service::{Service, count};
 use crate::session::RespSession;
+use crate::strangers::{Stranger, Strangers};
 use crate::users::Users;
 use futures_util::FutureExt;
 use loadline_base::Bytes;
-use loadline_host::{ListenAt, ListenError, listen_at, prepare_tcp, raise_descriptors};
+use loadline_host::{ListenAt, ListenError, Peer, listen_at, prepare_tcp, raise_descriptors};
 use loadline_kv::{Db, DbError, LogMode};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
@@ -185,7 +186,7 @@ fn serve_connections(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
     tasks.block_on(&runtime, async {
-        let budget = Budget::new(options.memory.get());
+        let budget = Budget::new(options.memory.get(), db.limits().value_bytes);
         let service = Service::new(db, users, options.promise, budget)?;
         let listen = |at: Option<ListenAt>| at.map(|at| listen_at(&at, SOCKET_MODE)).transpose();
         let tcp = listen(options.tcp.map(ListenAt::Tcp))?;
@@ -195,7 +196,9 @@ fn serve_connections(
         let unix = unix.map(|(unix, _)| to_accept_unix(unix)).transpose()?;
         ready(Listening { tcp: address });
         let tls = options.tls.clone();
-        let door = Rc::new(Door { service, clients: options.clients, idle: options.idle, tls });
+        let strangers = Strangers::new();
+        let RespOptions { clients, idle, .. } = *options;
+        let door = Rc::new(Door { service, clients, idle, tls, strangers });
         tokio::select! {
             () = accept_tcp(&door, tcp) => {}
             () = accept_unix(&door, unix) => {}
@@ -234,22 +237,27 @@ struct Door {
     idle: Option<Duration>,
     /// Of those who come by TCP.
     tls: Option<TlsServer>,
+    strangers: Rc<Strangers>,
 }
 
 /// After a failure to accept, which is mostly a want of descriptors, others may need a moment.
 const BREATH: Duration = Duration::from_millis(50);
-/// Whoever has not come through TLS by then is not waited for.
+/// Whoever has not come through TLS by then is not waited for, once its turn has come.
 const TLS_PATIENCE: Duration = Duration::from_secs(10);
+/// Whoever stands behind so many others of its peer that its turn has not come by then comes again later.
+const LINE_PATIENCE: Duration = Duration::from_secs(40);
 
 async fn accept_tcp(door: &Rc<Door>, listener: Option<TcpListener>) {
     let Some(listener) = listener else { return std::future::pending().await };
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
                 prepare_tcp(&stream);
                 match door.tls.clone() {
                     None => door.let_in(stream),
-                    Some(tls) => door.let_in_through(tls, stream),
+                    Some(tls) => {
+                        door.let_in_through(tls, stream, Peer::Address(address.ip()));
+                    }
                 }
             }
             Err(_) => tokio::time::sleep(BREATH).await,
@@ -274,17 +282,25 @@ impl Door {
             drop(stream.write_all(b"-ERR max number of clients reached\r\n").now_or_never());
             return;
         };
-        tokio::task::spawn_local(place.serve(stream));
+        tokio::task::spawn_local(place.serve(stream, None));
     }
 
     /// Who is one too many here learns no more than that the connection ends.
-    fn let_in_through(self: &Rc<Door>, tls: TlsServer, stream: TcpStream) {
+    fn let_in_through(self: &Rc<Door>, tls: TlsServer, stream: TcpStream, peer: Peer) {
+        let free = (self.clients as u64).saturating_sub(self.service.counts.connected.get());
+        let Some(stranger) = self.strangers.enter(peer, free) else {
+            return count(&self.service.counts.refused);
+        };
         let Some(place) = self.place() else { return };
         tokio::task::spawn_local(async move {
-            match tokio::time::timeout(TLS_PATIENCE, tls.accept(stream)).await {
-                Ok(Ok(stream)) => place.serve(stream).await,
+            let sealed = tokio::time::timeout(LINE_PATIENCE, async {
+                let _under_way = stranger.turn().await;
+                tokio::time::timeout(TLS_PATIENCE, tls.accept(stream)).await
+            });
+            match sealed.await {
+                Ok(Ok(Ok(stream))) => place.serve(stream, Some(stranger)).await,
                 // It has been told what is wrong with it, if it listens.
-                Ok(Err(_)) | Err(_) => count(&place.door.service.counts.unsealed),
+                Ok(Ok(Err(_)) | Err(_)) | Err(_) => count(&place.door.service.counts.unsealed),
             }
         });
     }
@@ -309,8 +325,8 @@ struct ConnectionPlace {
 }
 
 impl ConnectionPlace {
-    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
-        let session = RespSession::new(Rc::clone(&self.door.service), self.number, stream);
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin, who: Option<Stranger>) {
+        let session = RespSession::new(Rc::clone(&self.door.service), self.number, stream, who);
         // A connection that breaks has nobody who could be told.
         drop(session.run(self.door.idle).await);
     }

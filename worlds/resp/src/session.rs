@@ -1,13 +1,16 @@
 //! One connection: its requests in their order, several of them on their way where that makes no difference.
 
-use crate::budget::{Budget, FREE_BYTES, HeldBytes};
+use crate::budget::{ConnectionMemory, FREE_BYTES, HeldBytes};
 use crate::commands::{COMMANDS, KeyCommand, has_arity, integer};
 use crate::gate::Passed;
 use crate::info;
+use crate::keys::ANSWER_BYTES_MAX;
+use crate::needs;
 use crate::outgoing::Outgoing;
 use crate::refusal::RespRefusal;
 use crate::scan::{self, KeyWalker};
-use crate::service::{BegunCommand, DATABASES, Queued, Service, count, told};
+use crate::service::{CommandTerms, DATABASES, EndedCommand, Queued, Service, count, told};
+use crate::strangers::Stranger;
 use crate::users::DEFAULT_USER;
 use crate::watch::KeyWatch;
 use futures_util::StreamExt;
@@ -30,10 +33,10 @@ const MULTI_BYTES_MAX: usize = 8 << 20;
 const ON_THEIR_WAY_MAX: usize = 128;
 /// How long a request that is not whole, or a transaction that is not ended, may keep what others wait for while nothing comes.
 const STANDSTILL: Duration = Duration::from_secs(10);
+/// How long a request that has taken memory before it is whole may take to become so, while others wait.
+const WHOLE: Duration = Duration::from_secs(30);
 /// When it is looked again whether others wait.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long others wait: longer than anybody keeps it.
-const ROOM_PATIENCE: Duration = Duration::from_secs(15);
 /// What a connection may be called with.
 const NAME_BYTES_MAX: usize = 256;
 /// Who has to say who it is and has not by then makes room for others.
@@ -44,11 +47,16 @@ pub(crate) struct RespSession<S> {
     service: Rc<Service>,
     number: u64,
     user: Option<SessionUser>,
+    /// What it has of its peer's part of the places, as long as it is nobody.
+    stranger: Option<Stranger>,
     /// Until when it may be nobody.
     login_by: Instant,
     database: u8,
     version: RespVersion,
     name: Vec<u8>,
+    memory: Rc<ConnectionMemory>,
+    /// What the request that is not whole has taken, and when.
+    coming: Option<(HeldBytes, Instant)>,
     watch: KeyWatch,
     multi: Option<Multi>,
     on_their_way: FuturesOrdered<LocalBoxFuture<'static, RespAnswer>>,
@@ -60,28 +68,26 @@ pub(crate) struct RespSession<S> {
 /// An answer, and what it has of the server's memory until it is put down.
 struct RespAnswer {
     reply: RespReply,
+    /// What is to be carried out again when it is the next to be answered, since there was no room for its answer.
+    again: Option<Queued>,
     _held: Option<HeldBytes>,
 }
 
 impl RespAnswer {
-    /// An answer of any length, which may be many times that of what was read for it.
-    fn held(reply: RespReply, budget: &Rc<Budget>) -> RespAnswer {
-        let held = HeldBytes::new(budget, reply.bytes());
-        RespAnswer { reply, _held: Some(held) }
-    }
-
-    /// The answer of one command.
-    fn only(replies: Result<Vec<RespReply>, RespRefusal>, budget: &Rc<Budget>) -> RespAnswer {
-        match replies.map(|replies| replies.into_iter().next()) {
-            Ok(reply) => RespAnswer::held(reply.unwrap_or(RespReply::Null), budget),
-            Err(refusal) => RespReply::from(refusal).into(),
-        }
+    /// What a command is answered, which has of the memory what it takes.
+    fn ended(command: &'static KeyCommand, ended: EndedCommand, mut held: HeldBytes) -> RespAnswer {
+        let EndedCommand { answer, request } = ended;
+        let request = request.filter(|_| matches!(answer, Err(RespRefusal::Room)));
+        let again = request.map(|request| (command, request));
+        let reply = told(answer);
+        held.set(if again.is_some() { 0 } else { reply.bytes() as u64 });
+        RespAnswer { reply, again, _held: Some(held) }
     }
 }
 
 impl From<RespReply> for RespAnswer {
     fn from(reply: RespReply) -> RespAnswer {
-        RespAnswer { reply, _held: None }
+        RespAnswer { reply, again: None, _held: None }
     }
 }
 
@@ -95,6 +101,7 @@ struct SessionUser {
 struct Multi {
     commands: Vec<Queued>,
     bytes: usize,
+    /// What they will take when they are carried out, all of it before they are.
     held: HeldBytes,
     /// Whether one of its commands was refused, so that it cannot be carried out.
     is_broken: bool,
@@ -111,22 +118,63 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
     /// Answers what comes until one side has enough. With `idle`, a connection that says nothing for so long is closed.
     pub(crate) async fn run(mut self, idle: Option<Duration>) -> io::Result<()> {
         let mut reader = RespReader::new(LIMITS);
-        let mut unread = HeldBytes::new(&self.service.budget, 0);
+        let mut unread = self.memory.note(0);
         loop {
             let next = self.answer_all(&mut reader).await?;
             self.settle().await?;
             self.out.send().await?;
-            unread.set(reader.held());
+            let next = match next {
+                Next::GoOn => self.make_room(&mut reader).await?,
+                Next::Close => Next::Close,
+            };
             if next == Next::Close {
                 return self.out.close().await;
             }
-            self.wait_for_room(reader.unread()).await?;
             reader.rest();
+            // What a request has taken before it is whole counts as that.
+            let is_taken = self.coming.is_some();
+            unread.set(if is_taken { reader.input() } else { reader.held() } as u64);
             if self.receive(&mut reader, idle).await? == 0 {
                 return Ok(());
             }
-            unread.set(reader.held());
         }
+    }
+
+    /// A request that is not whole, and will not be within what every connection has, takes what it may come to before more of it is read. One that could never have that is
+    /// refused, and what else comes of it is let go.
+    async fn make_room(&mut self, reader: &mut RespReader) -> io::Result<Next> {
+        let Some(coming) = reader.coming() else {
+            self.coming = None;
+            return Ok(Next::GoOn);
+        };
+        let (known, most) = needs::of_coming(&coming, LIMITS.request_bytes);
+        let largest = self.memory.budget().largest();
+        if self.user.is_none() && known > FREE_BYTES / 2 {
+            // Who is nobody has nothing to say that is so long.
+            self.put(&RespRefusal::NoAuth.into());
+            self.out.send().await?;
+            return Ok(Next::Close);
+        }
+        if known > largest {
+            let name = coming.name.unwrap_or(b"it").to_ascii_uppercase();
+            let what = format!("{} with {} strings", name.escape_ascii(), coming.strings);
+            let refusal = RespRefusal::Needs { what, bytes: known, most: largest };
+            self.coming = None;
+            self.multi.iter_mut().for_each(Multi::break_off);
+            reader.skip();
+            self.put(&refusal.into());
+            self.out.send().await?;
+        } else if most > FREE_BYTES / 2 && self.coming.is_none() {
+            match self.memory.take(most.min(largest)).await {
+                Ok(held) => self.coming = Some((held, Instant::now())),
+                Err(refusal) => {
+                    self.put(&refusal.into());
+                    self.out.send().await?;
+                    return Ok(Next::Close);
+                }
+            }
+        }
+        Ok(Next::GoOn)
     }
 
     /// Waits for something of this connection. Answers how many bytes came: 0 at its end, or when it has no more patience to expect and is closed.
@@ -140,13 +188,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         let login_until = Some(self.login_by).filter(|_| self.user.is_none());
         let over = [idle_until, login_until].into_iter().flatten().min();
         // Whether others need what it keeps is known when they come, which may be later.
-        let keeps_much = reader.unread() > 0 || self.kept_bytes() > FREE_BYTES;
+        let keeps_much = reader.unread() > 0 || self.memory.kept() > FREE_BYTES;
+        let whole_by = self.coming.as_ref().map(|(_, since)| *since + WHOLE);
         let service = Rc::clone(&self.service);
         let mut look_at = began + STANDSTILL;
         loop {
-            let is_over = over.is_some_and(|over| Instant::now() >= over);
-            let is_still = Instant::now() >= began + STANDSTILL;
-            if is_over || (keeps_much && is_still && service.budget.is_full()) {
+            let now = Instant::now();
+            let is_over = over.is_some_and(|over| now >= over);
+            let is_still = now >= began + STANDSTILL || whole_by.is_some_and(|by| now >= by);
+            if is_over || (keeps_much && is_still && service.budget.is_short()) {
                 self.out.close().await?;
                 return Ok(0);
             }
@@ -160,18 +210,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         }
     }
 
-    /// What it keeps of a transaction that it has not ended.
-    fn kept_bytes(&self) -> usize {
-        self.multi.as_ref().map_or(0, |multi| multi.bytes) + self.watch.bytes()
-    }
-
     /// Answers every request that is whole.
     async fn answer_all(&mut self, reader: &mut RespReader) -> io::Result<Next> {
         loop {
             match reader.next_request() {
                 Ok(None) => return Ok(Next::GoOn),
                 Ok(Some(request)) => {
-                    if self.handle(request, reader.unread()).await? == Next::Close {
+                    if self.handle(request).await? == Next::Close {
                         return Ok(Next::Close);
                     }
                     if self.out.is_long() {
@@ -186,24 +231,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         }
     }
 
-    /// While the server keeps as much as it may, what this connection has on its way goes first; and who has sent much waits then, but not for ever: others
-    /// may wait for what it has sent.
-    async fn wait_for_room(&mut self, unread: usize) -> io::Result<()> {
-        if self.service.budget.is_full() {
-            self.settle().await?;
-            self.out.send().await?;
-            if unread > FREE_BYTES {
-                tokio::time::timeout(ROOM_PATIENCE, self.service.budget.room()).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Waits until nothing is on its way.
     async fn settle(&mut self) -> io::Result<()> {
         while let Some(answer) = self.on_their_way.next().await {
-            self.put(&answer.reply);
-            drop(answer);
+            match answer.again {
+                None => self.put(&answer.reply),
+                Some((command, request)) => self.with_nothing_kept(command, request, None).await?,
+            }
             if self.out.is_long() {
                 self.out.send().await?;
             }
@@ -211,15 +245,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         Ok(())
     }
 
-    async fn handle(&mut self, request: RespRequest, unread: usize) -> io::Result<Next> {
+    async fn handle(&mut self, request: RespRequest) -> io::Result<Next> {
+        let coming = self.coming.take().map(|(held, _)| held);
         count(&self.service.counts.commands);
         let name = request.get(0).unwrap_or_default().to_ascii_lowercase();
         let name = String::from_utf8_lossy(&name).into_owned();
         if let Some(command) = KeyCommand::named(&name) {
-            self.on_keys(command, request, unread).await?;
+            self.on_keys(command, request, coming).await?;
             return Ok(Next::GoOn);
         }
         self.settle().await?;
+        if self.service.budget.is_short() {
+            // It may have to wait, and nobody waits for what it has.
+            self.out.send().await?;
+        }
         // A browser says one of these in its first lines, before what a page has it send.
         if matches!(name.as_str(), "post" | "host:") {
             return Ok(Next::Close);
@@ -236,23 +275,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         Ok(next)
     }
 
-    /// A command on keys: carried out, or kept for the end of the transaction.
+    /// A command on keys: carried out, or kept for the end of the transaction. What was taken of the memory while it came is its own.
     async fn on_keys(
         &mut self,
         command: &'static KeyCommand,
         request: RespRequest,
-        unread: usize,
+        coming: Option<HeldBytes>,
     ) -> io::Result<()> {
         let Some(user) = self.user else {
             self.answer(RespRefusal::NoAuth.into());
             return Ok(());
         };
         if let Some(multi) = &mut self.multi {
-            let reply = multi.add(command, request, &self.service.budget);
+            drop(coming);
+            let reply = multi.add(command, request, &self.memory);
             self.answer(reply);
             return Ok(());
         }
-        self.wait_for_room(unread).await?;
         let writes = command.writes();
         // Nobody waits for a client while its command has its turn: others wait for that.
         let is_last = self.on_their_way.len() >= ON_THEIR_WAY_MAX;
@@ -263,55 +302,136 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         if self.on_their_way.is_empty() {
             self.are_writes = writes;
         }
+        let (database, in_line) = (self.database, self.are_writes);
+        let need = needs::of_request(command, &request);
+        // What is only read is found out to be longer, and an update cannot be carried out twice.
+        let each =
+            if in_line { self.service.value_bytes as usize } else { self.service.usual.get() };
+        let room = command.longest(&request, in_line, each as u64);
+        let held = match coming {
+            None => self.memory.try_take(need + room).ok_or(None),
+            Some(mut held) => {
+                held.set(need);
+                if held.try_set(need + room) { Ok(held) } else { Err(Some(held)) }
+            }
+        };
+        let mut held = match held {
+            Ok(held) => held,
+            Err(held) => return self.alone(command, request, held).await,
+        };
         let passed = self.service.gate.pass(user.flow, command.cost(&request)).await;
         let service = Rc::clone(&self.service);
-        let (database, in_line) = (self.database, self.are_writes);
-        match service.begin(database, command, request, in_line) {
-            BegunCommand::Answered(reply) => self.answer(reply),
-            BegunCommand::KeyReading(entry, request) => {
-                self.go_on_without_me(async move {
-                    let entry = entry.await;
-                    drop(passed);
-                    match entry {
-                        Ok(entry) => {
-                            let reply = service.end_read(command, &request, entry);
-                            RespAnswer::held(reply, &service.budget)
-                        }
-                        Err(error) => RespReply::from(RespRefusal::from(error)).into(),
-                    }
-                });
+        let terms = CommandTerms { database, in_line, room, each, lane: 0 };
+        let begun = service.begin(terms, command, request);
+        self.go_on_without_me(async move {
+            let ended = service.end((terms, &mut held), command, begun).await;
+            drop(passed);
+            RespAnswer::ended(command, ended, held)
+        });
+        Ok(())
+    }
+
+    /// The same where there is no room for the longest that it may come to: with nothing else on its way, so that nobody waits for it while it waits.
+    async fn alone(
+        &mut self,
+        command: &'static KeyCommand,
+        request: RespRequest,
+        held: Option<HeldBytes>,
+    ) -> io::Result<()> {
+        self.settle().await?;
+        self.with_nothing_kept(command, request, held).await
+    }
+
+    /// The same, as soon as all answers before it are sent.
+    async fn with_nothing_kept(
+        &mut self,
+        command: &'static KeyCommand,
+        request: RespRequest,
+        held: Option<HeldBytes>,
+    ) -> io::Result<()> {
+        self.out.send().await?;
+        let (need, largest) =
+            (needs::of_request(command, &request), self.memory.budget().largest());
+        let ended = match held {
+            Some(held) => self.with_what_there_is(command, request, held).await,
+            None if need > largest => {
+                let what =
+                    format!("{} with {} strings", command.name.to_uppercase(), request.len());
+                Err(RespRefusal::Needs { what, bytes: need, most: largest })
             }
-            BegunCommand::Committing(commit, reply) => self.go_on_without_me(async move {
-                let committed = commit.await;
-                drop(passed);
-                told(committed.map(|_| reply).map_err(RespRefusal::from)).into()
-            }),
-            BegunCommand::Updating(update) => self.go_on_without_me(async move {
-                let updated = update.await.map_err(RespRefusal::from).flatten();
-                drop(passed);
-                RespAnswer::only(updated, &service.budget)
-            }),
-            BegunCommand::Looks(request) => self.go_on_without_me(async move {
-                let looked = service.look(database, &[(command, request)]).await;
-                drop(passed);
-                RespAnswer::only(looked, &service.budget)
-            }),
+            None => match self.memory.take(need).await {
+                Ok(held) => self.with_what_there_is(command, request, held).await,
+                Err(refusal) => Err(refusal),
+            },
+        };
+        match ended {
+            Ok((reply, held)) => {
+                self.put(&reply);
+                drop(held);
+            }
+            Err(refusal) => self.put(&refusal.into()),
         }
         Ok(())
+    }
+
+    /// Carries a command out with as much room for its answer as there is, and again with enough of it if that was too little: then it has done nothing.
+    async fn with_what_there_is(
+        &self,
+        command: &'static KeyCommand,
+        request: RespRequest,
+        held: HeldBytes,
+    ) -> Result<(RespReply, HeldBytes), RespRefusal> {
+        let (database, in_line) = (self.database, command.writes());
+        let longest = command.longest(&request, in_line, self.service.value_bytes);
+        let mut room = longest.min(self.memory.room());
+        let mut answer = self.memory.note(room);
+        loop {
+            let (each, lane) = (usize::MAX, self.service.value_bytes);
+            let terms = CommandTerms { database, in_line, room, each, lane };
+            let value = self.memory.budget().value().await;
+            let passed = self.turn(command.cost(&request)).await?;
+            let begun = self.service.begin(terms, command, request.clone());
+            let ended = self.service.end((terms, &mut answer), command, begun).await;
+            drop((passed, value));
+            match ended.answer {
+                Err(RespRefusal::Room) if room < self.most_answered(&held) => {
+                    answer.set(0);
+                    room = self.most_answered(&held);
+                    answer = self.memory.take(room).await?;
+                }
+                ended => return Ok((told(ended), answer)),
+            }
+        }
+    }
+
+    /// What a command may read and answer at most, beside what it has.
+    fn most_answered(&self, held: &HeldBytes) -> u64 {
+        let left = self.memory.budget().largest().saturating_sub(held.bytes());
+        left.min(2 * ANSWER_BYTES_MAX as u64)
     }
 }
 
 impl<S> RespSession<S> {
-    pub(crate) fn new(service: Rc<Service>, number: u64, stream: S) -> RespSession<S> {
-        let out = Outgoing::new(stream, &service.budget);
+    /// `stranger` goes when it is known who it is.
+    pub(crate) fn new(
+        service: Rc<Service>,
+        number: u64,
+        stream: S,
+        stranger: Option<Stranger>,
+    ) -> RespSession<S> {
+        let memory = service.budget.connection();
+        let out = Outgoing::new(stream, &memory);
         let mut session = RespSession {
             service,
             number,
             user: None,
+            stranger,
             login_by: Instant::now() + LOGIN,
             database: 0,
             version: RespVersion::Two,
             name: Vec::new(),
+            memory,
+            coming: None,
             watch: KeyWatch::default(),
             multi: None,
             on_their_way: FuturesOrdered::new(),
@@ -397,7 +517,7 @@ impl<S> RespSession<S> {
     ) -> Result<RespReply, RespRefusal> {
         let string = |index| request.get(index).unwrap_or_default();
         match name {
-            "multi" => self.multi = Some(Multi::new(&self.service.budget)),
+            "multi" => self.multi = Some(Multi::new(&self.memory)),
             "exec" => return Err(RespRefusal::NoMulti("EXEC")),
             "discard" => return Err(RespRefusal::NoMulti("DISCARD")),
             "watch" => {
@@ -406,7 +526,7 @@ impl<S> RespSession<S> {
                 let _passed = self.turn(keys).await?;
                 let place = (self.database, service.keyspace(self.database));
                 for key in request.iter().skip(1) {
-                    self.watch.add(&service.db, &service.budget, place, key).await?;
+                    self.watch.add(&service.db, &self.memory, place, key).await?;
                 }
             }
             "unwatch" => self.watch = KeyWatch::default(),
@@ -433,7 +553,10 @@ impl<S> RespSession<S> {
             }
             "client" => return self.client(request),
             "command" => return commands_told(string(1)),
-            "config" => return info::config(&self.service, request),
+            "config" => {
+                let user = self.user.ok_or(RespRefusal::NoAuth)?;
+                return info::config(&self.service, user.number, request);
+            }
             "info" => return info::info(&self.service, request).await,
             "time" => {
                 let now = now_ms();
@@ -457,19 +580,20 @@ impl<S> RespSession<S> {
     ) -> Result<RespReply, RespRefusal> {
         let user = self.user.ok_or(RespRefusal::NoAuth)?;
         let (service, flow) = (&*self.service, user.flow);
-        let walker = KeyWalker { service, flow, database: self.database };
+        let walker = KeyWalker { service, memory: &self.memory, flow, database: self.database };
         match name {
             "scan" => scan::scan(walker, request).await,
             "keys" => scan::keys(walker, request.get(1).unwrap_or_default()).await,
             "dbsize" => scan::size(walker).await,
-            "flushdb" => {
-                scan::empty(walker).await?;
-                Ok(RespReply::OK)
-            }
-            "flushall" => {
-                for database in 0..DATABASES {
+            "flushdb" | "flushall" => {
+                let databases = match name {
+                    "flushdb" => self.database..self.database + 1,
+                    _ => 0..DATABASES,
+                };
+                for database in databases.clone() {
                     scan::empty(KeyWalker { database, ..walker }).await?;
                 }
+                scan::forget_times(walker, databases).await?;
                 Ok(RespReply::OK)
             }
             other => unreachable!("{other} stands in the table and is carried out nowhere"),
@@ -478,20 +602,31 @@ impl<S> RespSession<S> {
 
     async fn exec(&mut self) -> Result<RespReply, RespRefusal> {
         let (multi, watch) = (self.multi.take(), std::mem::take(&mut self.watch));
-        let multi = multi.ok_or(RespRefusal::NoMulti("EXEC"))?;
-        let done = match multi.is_broken {
-            true => Err(RespRefusal::Aborted),
-            false => {
-                let costs = multi.commands.iter().map(|(command, request)| command.cost(request));
-                let cost = costs.fold(0, u32::saturating_add).max(1);
-                let _passed = self.turn(cost).await?;
-                let changes = multi.commands.iter().any(|(command, _)| command.writes());
-                match changes || !watch.is_empty() {
-                    true => self.service.change(self.database, multi.commands, watch).await,
-                    false => self.service.look(self.database, &multi.commands).await.map(Some),
-                }
-            }
+        let Multi { commands, held, is_broken, .. } = multi.ok_or(RespRefusal::NoMulti("EXEC"))?;
+        if is_broken {
+            return Err(RespRefusal::Aborted);
+        }
+        let (service, database) = (&self.service, self.database);
+        let is_update = !watch.is_empty() || commands.iter().any(|(command, _)| command.writes());
+        let of =
+            |(command, request): &Queued| command.longest(request, is_update, service.value_bytes);
+        let longest = commands.iter().map(of).sum::<u64>().min(2 * ANSWER_BYTES_MAX as u64);
+        // It waits for none with what it keeps: others would wait for that.
+        let room = longest.min(self.memory.room());
+        let answer = self.memory.note(room);
+        let (value, lane) = match room < longest {
+            true => (Some(service.budget.value().await), service.value_bytes),
+            false => (None, 0),
         };
+        let terms = CommandTerms { database, in_line: is_update, room, each: usize::MAX, lane };
+        let costs = commands.iter().map(|(command, request)| command.cost(request));
+        let cost = costs.fold(0, u32::saturating_add).max(1);
+        let passed = self.turn(cost).await?;
+        let done = match is_update {
+            true => service.change(terms, commands, watch).await,
+            false => service.look(terms, &commands).await.map(Some),
+        };
+        drop((passed, value, answer, held));
         Ok(done?.map_or(RespReply::NullArray, RespReply::Array))
     }
 
@@ -512,6 +647,9 @@ impl<S> RespSession<S> {
             self.service.gate.close(before.flow);
             // Who was nobody before has been waited for already.
             self.login_by = Instant::now() + LOGIN;
+        }
+        if user.is_some() {
+            self.stranger = None;
         }
         self.user = user.map(|number| SessionUser {
             number,
@@ -613,32 +751,42 @@ impl<S> Drop for RespSession<S> {
 }
 
 impl Multi {
-    fn new(budget: &Rc<Budget>) -> Multi {
-        Multi { commands: Vec::new(), bytes: 0, held: HeldBytes::new(budget, 0), is_broken: false }
+    fn new(memory: &Rc<ConnectionMemory>) -> Multi {
+        Multi { commands: Vec::new(), bytes: 0, held: memory.note(0), is_broken: false }
     }
 
     fn add(
         &mut self,
         command: &'static KeyCommand,
         request: RespRequest,
-        budget: &Budget,
+        memory: &ConnectionMemory,
     ) -> RespReply {
+        if let Err(refusal) = command.check(&request) {
+            self.break_off();
+            return refusal.into();
+        }
+        if self.is_broken {
+            return RespReply::Simple("QUEUED");
+        }
         let bytes = self.bytes + request.bytes();
-        let refusal = match command.check(&request) {
-            Err(refusal) => refusal,
-            Ok(()) if bytes > MULTI_BYTES_MAX => RespRefusal::MultiBytes(MULTI_BYTES_MAX),
-            Ok(()) if bytes > FREE_BYTES && budget.is_full() => RespRefusal::Memory,
-            Ok(()) => {
-                if !self.is_broken {
-                    self.bytes = bytes;
-                    self.held.set(bytes);
-                    self.commands.push((command, request));
-                }
-                return RespReply::Simple("QUEUED");
-            }
-        };
-        self.break_off();
-        refusal.into()
+        let need = self.held.bytes() + needs::of_request(command, &request);
+        let most = memory.budget().largest();
+        if bytes > MULTI_BYTES_MAX {
+            self.break_off();
+            return RespRefusal::MultiBytes(MULTI_BYTES_MAX).into();
+        }
+        if need > most {
+            self.break_off();
+            let what = "this transaction".to_owned();
+            return RespRefusal::Needs { what, bytes: need, most }.into();
+        }
+        if !self.held.try_set(need) {
+            self.break_off();
+            return RespRefusal::Memory.into();
+        }
+        self.bytes = bytes;
+        self.commands.push((command, request));
+        RespReply::Simple("QUEUED")
     }
 
     /// It cannot be carried out any more, so nothing of it is kept.
@@ -702,6 +850,7 @@ fn commands_told(subcommand: &[u8]) -> Result<RespReply, RespRefusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
     use crate::users::Users;
     use loadline_kv::{Db, DbOptions, LogMode};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
@@ -712,9 +861,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
         let users = Users::parse("[user.default]\nlimit = 1000").expect("it is one");
-        let service = Service::new(db, users, LogMode::LogOnly, Budget::new(1 << 20));
+        let service = Service::new(db, users, LogMode::LogOnly, Budget::new(64 << 20, 1 << 15));
         let (mut client, stream) = duplex(1 << 16);
-        let session = RespSession::new(service.expect("its terms can be kept"), 1, stream);
+        let session = RespSession::new(service.expect("its terms can be kept"), 1, stream, None);
         let talk = async move {
             // The limit lets four of the dearest commands go at once, up to the next power of two.
             let watch = format!("WATCH {}\r\n", "k ".repeat(50));

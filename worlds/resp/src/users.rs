@@ -1,7 +1,10 @@
 //! Who may use the database, and on which terms.
 
+use loadline_tls::SecretFile;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 
 /// The users of a server. The place of a user in the list is its number.
 #[derive(Clone, Debug)]
@@ -25,6 +28,9 @@ pub struct UserTerms {
     /// Commands per second at most; 0, the default, for no limit.
     #[serde(default)]
     pub limit: f64,
+    /// Whether it may change what holds for all users (`CONFIG SET`, `CONFIG RESETSTAT`). Default no.
+    #[serde(default)]
+    pub administrator: bool,
 }
 
 fn one() -> f64 {
@@ -34,6 +40,17 @@ fn one() -> f64 {
 /// Why a file of users cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UsersError {
+    /// It is not there, or may not be read.
+    #[error("cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// It is no text.
+    #[error("is no text")]
+    NoText,
+    /// The passwords are not secret.
+    #[error(
+        "everybody on this machine may read the passwords in it; take that right away (chmod o-r)"
+    )]
+    Open,
     /// It is no such file: the line, and what is wrong with it.
     #[error("line {0}: {1}")]
     File(usize, String),
@@ -54,19 +71,38 @@ struct UsersFile {
 
 impl Default for UserTerms {
     fn default() -> UserTerms {
-        UserTerms { password: None, reservation: 0.0, weight: one(), limit: 0.0 }
+        UserTerms {
+            password: None,
+            reservation: 0.0,
+            weight: one(),
+            limit: 0.0,
+            administrator: false,
+        }
     }
 }
 
 impl Default for Users {
-    /// One user without a password and without terms.
+    /// One user without a password and without terms. There are no others whose data it could make less durable.
     fn default() -> Users {
-        Users { users: vec![(DEFAULT_USER.to_owned(), UserTerms::default())] }
+        let terms = UserTerms { administrator: true, ..UserTerms::default() };
+        Users { users: vec![(DEFAULT_USER.to_owned(), terms)] }
     }
 }
 
 impl Users {
-    /// Reads a file of users: a table `[user.NAME]` for each. With a file, who says no name and is not in it as `default` is let in nowhere.
+    /// Reads a file of users from where it is. One with passwords is read by not everybody.
+    ///
+    /// # Errors
+    /// [`UsersError`].
+    pub fn open(path: &Path) -> Result<Users, UsersError> {
+        let file = SecretFile::read(path)?;
+        let text = std::str::from_utf8(&file.bytes).map_err(|_| UsersError::NoText)?;
+        let users = Users::parse(text)?;
+        let has_passwords = users.terms().any(|terms| terms.password.is_some());
+        if file.is_open && has_passwords { Err(UsersError::Open) } else { Ok(users) }
+    }
+
+    /// Reads what a file of users says: a table `[user.NAME]` for each. With a file, who says no name and is not in it as `default` is let in nowhere.
     ///
     /// # Errors
     /// The line and what is wrong with it, or the user whose terms contradict each other.
@@ -97,6 +133,11 @@ impl Users {
 
     pub(crate) fn name(&self, number: usize) -> &str {
         &self.users[number].0
+    }
+
+    /// Whether a user may change what holds for all.
+    pub(crate) fn is_administrator(&self, number: usize) -> bool {
+        self.users[number].1.administrator
     }
 
     /// Who a connection is that has said nothing: the default user, if nobody asks it for a password.

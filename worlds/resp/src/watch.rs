@@ -3,7 +3,7 @@
 //! It says itself whether one was changed since, by a commit that has its place behind the watching. A mark that a writer sets here as it begins
 //! would not do: its commit may take effect later, and who watches in between reads the former value without a mark.
 
-use crate::budget::{Budget, HeldBytes};
+use crate::budget::{ConnectionMemory, HeldBytes};
 use crate::refusal::RespRefusal;
 use loadline_kv::{Db, DbWatch, Keyspace, now_ms};
 use std::collections::BTreeSet;
@@ -11,6 +11,8 @@ use std::rc::Rc;
 
 /// What one connection may watch, in bytes of keys.
 const WATCHED_BYTES_MAX: usize = 1 << 20;
+/// What a key takes beside its bytes, here and at the database.
+const WATCHED_KEY: u64 = 400;
 
 /// What one connection watches; `None` in it if nothing.
 #[derive(Default)]
@@ -40,12 +42,12 @@ impl KeyWatch {
     pub(crate) async fn add(
         &mut self,
         db: &Db,
-        budget: &Rc<Budget>,
+        memory: &Rc<ConnectionMemory>,
         (database, keyspace): (u8, &Keyspace),
         key: &[u8],
     ) -> Result<(), RespRefusal> {
         if self.watched.is_none() {
-            let (watch, held) = (db.watch_later().await?, HeldBytes::new(budget, 0));
+            let (watch, held) = (db.watch_later().await?, memory.note(0));
             let (keys, bytes, expires_ms) = (BTreeSet::new(), 0, None);
             self.watched = Some(WatchedKeys { watch, keys, bytes, held, expires_ms });
         }
@@ -54,23 +56,21 @@ impl KeyWatch {
         if watched.keys.contains(&own) {
             return Ok(());
         }
-        // The database keeps the key too.
-        watched.bytes += 2 * (key.len() + size_of::<Vec<u8>>());
+        watched.bytes += key.len();
         if watched.bytes > WATCHED_BYTES_MAX {
             return Err(RespRefusal::WatchedBytes(WATCHED_BYTES_MAX));
         }
-        watched.held.set(watched.bytes);
+        // The database keeps the key too, by its watch and by its name.
+        let kept = watched.held.bytes() + 3 * key.len() as u64 + WATCHED_KEY;
+        if !watched.held.try_set(kept) {
+            return Err(RespRefusal::Memory);
+        }
         watched.keys.insert(own);
         watched.watch.add_later(keyspace, key).await?;
         let entry = db.entry_later(keyspace, key).await?;
         let expires_ms = entry.and_then(|entry| entry.expires_ms);
         watched.expires_ms = expires_ms.into_iter().chain(watched.expires_ms).min();
         Ok(())
-    }
-
-    /// What it keeps for that.
-    pub(crate) fn bytes(&self) -> usize {
-        self.watched.as_ref().map_or(0, |watched| watched.bytes)
     }
 
     /// Whether anything is watched.

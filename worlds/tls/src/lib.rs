@@ -9,6 +9,7 @@
 
 mod files;
 mod names;
+mod secret;
 
 #[cfg(not(feature = "rustls"))]
 mod absent;
@@ -23,6 +24,7 @@ mod talk;
 pub use absent::{NoServer as TlsServer, NoTalk as TlsTalk};
 pub use files::{TlsFiles, TlsProblem};
 pub use names::ClientNames;
+pub use secret::SecretFile;
 #[cfg(feature = "rustls")]
 pub use server::TlsServer;
 #[cfg(feature = "rustls")]

@@ -1,14 +1,12 @@
 //! A server as its files make it.
 
-use crate::{TlsFiles, TlsProblem, TlsTalk};
+use crate::{SecretFile, TlsFiles, TlsProblem, TlsTalk};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -87,16 +85,14 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsProblem>
     }
 }
 
-/// A key that not everybody may read. What is asked and what is read is the same file.
+/// A key that not everybody may read.
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsProblem> {
     let unreadable = |error| TlsProblem::Unreadable { path: path.into(), error };
-    let mut file = File::open(path).map_err(unreadable)?;
-    if file.metadata().map_err(unreadable)?.permissions().mode() & 0o004 != 0 {
+    let file = SecretFile::read(path).map_err(unreadable)?;
+    if file.is_open {
         return Err(TlsProblem::OpenKey { path: path.into() });
     }
-    let mut text = Vec::new();
-    file.read_to_end(&mut text).map_err(unreadable)?;
-    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
+    PrivateKeyDer::from_pem_slice(&file.bytes).map_err(|error| match error {
         pem::Error::NoItemsFound => {
             TlsProblem::Without { path: path.into(), what: "private key without a password" }
         }

@@ -8,4 +8,4 @@ mod reply;
 mod request;
 
 pub use reply::{RespReply, RespVersion};
-pub use request::{RespFault, RespLimits, RespReader, RespRequest};
+pub use request::{ComingRequest, RespFault, RespLimits, RespReader, RespRequest};

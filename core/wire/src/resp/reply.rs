@@ -36,6 +36,9 @@ pub enum RespReply {
 }
 
 impl RespReply {
+    /// What each part takes beside its bytes: itself, and what an allocator adds to them.
+    pub const PART: usize = size_of::<RespReply>() + 2 * size_of::<usize>();
+
     /// `OK`.
     pub const OK: RespReply = RespReply::Simple("OK");
 
@@ -51,16 +54,16 @@ impl RespReply {
 
     /// Bytes of its strings, and some for each part of it.
     pub fn bytes(&self) -> usize {
-        const PART: usize = size_of::<RespReply>();
-        PART + match self {
-            RespReply::Error(text) | RespReply::Verbatim(text) => text.len(),
-            RespReply::Bulk(bytes) => bytes.len(),
-            RespReply::Array(items) => items.iter().map(RespReply::bytes).sum(),
-            RespReply::Map(pairs) => {
-                pairs.iter().map(|(key, value)| key.bytes() + value.bytes()).sum()
+        RespReply::PART
+            + match self {
+                RespReply::Error(text) | RespReply::Verbatim(text) => text.len(),
+                RespReply::Bulk(bytes) => bytes.len(),
+                RespReply::Array(items) => items.iter().map(RespReply::bytes).sum(),
+                RespReply::Map(pairs) => {
+                    pairs.iter().map(|(key, value)| key.bytes() + value.bytes()).sum()
+                }
+                _ => 0,
             }
-            _ => 0,
-        }
     }
 
     /// Appends the answer's bytes.

@@ -108,10 +108,26 @@ pub struct RespReader {
 #[derive(Debug)]
 struct BegunRequest {
     request: RespRequest,
-    /// Strings that it will have.
+    /// Strings that it will have, and that have come.
     strings: usize,
+    came: usize,
     /// Bytes that the string which has begun still lacks.
     lacks: Option<usize>,
+    /// Whether nothing of it is kept.
+    is_skipped: bool,
+}
+
+/// What is known of a request that is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComingRequest<'r> {
+    /// The command's name, once it is there.
+    pub name: Option<&'r [u8]>,
+    /// Strings that it will have.
+    pub strings: usize,
+    /// Bytes that it takes as far as it is there or announced.
+    pub bytes: usize,
+    /// Whether nothing more will be announced.
+    pub is_all: bool,
 }
 
 impl RespReader {
@@ -151,6 +167,30 @@ impl RespReader {
         self.held() - self.at
     }
 
+    /// Bytes that it keeps beside a request that is not whole.
+    pub fn input(&self) -> usize {
+        self.input.len()
+    }
+
+    /// The request that is not whole, if one has begun by its parts and is to be kept.
+    pub fn coming(&self) -> Option<ComingRequest<'_>> {
+        let BegunRequest { request, strings, came, lacks, is_skipped } = self.begun.as_ref()?;
+        let coming = ComingRequest {
+            name: request.get(0),
+            strings: *strings,
+            bytes: request.bytes() + lacks.unwrap_or(0),
+            is_all: lacks.is_some() && came + 1 == *strings,
+        };
+        (!is_skipped).then_some(coming)
+    }
+
+    /// Keeps nothing of the request that is not whole, and hands it out to nobody.
+    pub fn skip(&mut self) {
+        if let Some(begun) = &mut self.begun {
+            (begun.request, begun.is_skipped) = (RespRequest::default(), true);
+        }
+    }
+
     /// The next whole request; `None` until more comes.
     ///
     /// # Errors
@@ -172,8 +212,11 @@ impl RespReader {
                 }
                 continue;
             };
-            if begun.request.len() == begun.strings {
-                return Ok(self.begun.take().map(|begun| begun.request));
+            if begun.came == begun.strings {
+                match self.begun.take() {
+                    Some(begun) if !begun.is_skipped => return Ok(Some(begun.request)),
+                    _ => continue,
+                }
             }
             let is_further = match begun.lacks {
                 None => self.begin_string()?,
@@ -192,8 +235,8 @@ impl RespReader {
             if strings > self.limits.strings {
                 return Err(RespFault::Strings);
             }
-            self.begun =
-                Some(BegunRequest { request: RespRequest::default(), strings, lacks: None });
+            let (request, came, lacks, is_skipped) = Default::default();
+            self.begun = Some(BegunRequest { request, strings, came, lacks, is_skipped });
         }
         Ok(())
     }
@@ -221,7 +264,9 @@ impl RespReader {
         let begun = self.begun.as_mut().expect("a request has begun");
         let here = &self.input[self.at..];
         let more = lacks.min(here.len());
-        begun.request.bytes.extend_from_slice(&here[..more]);
+        if !begun.is_skipped {
+            begun.request.bytes.extend_from_slice(&here[..more]);
+        }
         self.at += more;
         begun.lacks = Some(lacks - more);
         if lacks > more {
@@ -231,7 +276,10 @@ impl RespReader {
             [b'\r', b'\n', ..] => {
                 self.at += 2;
                 begun.lacks = None;
-                begun.request.end_string();
+                begun.came += 1;
+                if !begun.is_skipped {
+                    begun.request.end_string();
+                }
                 Ok(true)
             }
             [] | [b'\r'] => Ok(false),
@@ -386,6 +434,28 @@ mod tests {
         let more = [&longs[..], b"\r\n$90\r\n"].concat();
         assert_eq!(one(&more), Err(RespFault::RequestLength(300)));
         assert_eq!(one(&vec![b'a'; 70_000]), Err(RespFault::InlineLength));
+    }
+
+    /// What is known of a request before it is whole says whether it can be served, and one that cannot is passed over.
+    #[test]
+    fn a_request_is_known_before_it_is_whole_and_may_be_passed_over() {
+        let mut reader = RespReader::new(LIMITS);
+        assert_eq!(reader.coming(), None);
+        reader.push(b"*3\r\n$3\r\nSE");
+        assert_eq!(reader.next_request(), Ok(None));
+        let coming = ComingRequest { name: None, strings: 3, bytes: 3, is_all: false };
+        assert_eq!(reader.coming(), Some(coming));
+        reader.push(b"T\r\n$1\r\nk\r\n$90\r\nvv");
+        assert_eq!(reader.next_request(), Ok(None));
+        let bytes = 3 + 1 + 90 + 2 * size_of::<usize>();
+        let name = Some(&b"SET"[..]);
+        assert_eq!(reader.coming(), Some(ComingRequest { name, strings: 3, bytes, is_all: true }));
+        let input = reader.input();
+        reader.skip();
+        assert_eq!((reader.coming(), reader.held()), (None, input));
+        reader.push(&[&[b'v'; 88][..], b"\r\n*1\r\n$4\r\nPING\r\n"].concat());
+        let next = reader.next_request().expect("it goes on").expect("it is whole");
+        assert_eq!((next.len(), next.get(0)), (1, Some(&b"PING"[..])));
     }
 
     proptest! {

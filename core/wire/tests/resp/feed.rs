@@ -13,6 +13,7 @@ pub(crate) fn connection(bytes: &[u8]) {
     let understood = read(sent, piece);
     assert_eq!(understood, read(sent, sent.len().max(1)));
     let (requests, _) = understood;
+    pass_over(sent, piece);
     // Each request is one again when it is sent as a client library would.
     for request in &requests {
         assert!(request.len() >= 1 && request.bytes() >= request.len());
@@ -46,4 +47,26 @@ fn read(sent: &[u8], piece: usize) -> (Vec<RespRequest>, Option<RespFault>) {
         assert!(reader.held() <= most && reader.unread() <= reader.held());
     }
     (requests, None)
+}
+
+/// Nothing is kept of requests that are passed over as soon as they have begun.
+fn pass_over(sent: &[u8], piece: usize) {
+    let mut reader = RespReader::new(LIMITS);
+    for part in sent.chunks(piece) {
+        reader.push(part);
+        loop {
+            match reader.next_request() {
+                Ok(Some(request)) => assert!(request.len() >= 1),
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+        if let Some(coming) = reader.coming() {
+            assert!((1..=LIMITS.strings).contains(&coming.strings));
+            assert!(coming.bytes <= LIMITS.request_bytes + LIMITS.strings * size_of::<usize>());
+        }
+        reader.skip();
+        assert!(reader.coming().is_none() && reader.held() == reader.input());
+        reader.rest();
+    }
 }

@@ -4,7 +4,7 @@
 //! **Nobody takes all.** A peer may have as many places as it leaves free, where an operator says nothing else: with N peers that
 //! take what they can, each has 1/(N+1) of them, and as many are left for the next one, however few there are.
 
-use crate::{ConnId, ListenerId, Peer};
+use crate::{ConnId, HandshakeLine, ListenerId, NextHandshake, Peer};
 use loadline_base::{Span, Time};
 use loadline_osd::ClientId;
 use std::collections::{BTreeMap, VecDeque};
@@ -157,9 +157,21 @@ impl ConnectionNumbers {
 /// A connection that is in.
 #[derive(Clone, Copy, Debug)]
 struct Entered {
+    peer: Peer,
+    /// What it speaks, and whom it counts as.
     who: (Speaks, Peer),
+    handshake: Handshake,
     /// Of one that brings work of clients.
     client: Option<ClientId>,
+}
+
+/// How far a connection is that has to come through TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handshake {
+    /// It has not begun, has ended, or need not be.
+    No,
+    Waits,
+    UnderWay,
 }
 
 /// The listeners, and who is in.
@@ -175,6 +187,7 @@ pub(super) struct Doors {
     /// Connections that were refused since the start.
     pub refused: u64,
     clients: ConnectionNumbers,
+    handshakes: HandshakeLine<ConnId>,
     untold: BTreeMap<Complaint, Untold>,
 }
 
@@ -235,7 +248,7 @@ impl Doors {
 
     /// Who is behind a connection that is in.
     pub(super) fn peer(&self, conn: ConnId) -> Peer {
-        self.entered.get(&conn).map_or(Peer::Unknown, |entered| entered.who.1)
+        self.entered.get(&conn).map_or(Peer::Unknown, |entered| entered.peer)
     }
 
     /// Lets a connection in, or says why not. There is memory for `memory` more NBD connections.
@@ -256,7 +269,8 @@ impl Doors {
         if free == 0 {
             return Err(if memory == 0 { TurnedAway::Memory } else { TurnedAway::Full(most) });
         }
-        let has = self.of_peer.get(&(speaks, peer)).copied().unwrap_or(0);
+        let who = (speaks, peer.network());
+        let has = self.of_peer.get(&who).copied().unwrap_or(0);
         let told = match speaks {
             Speaks::Nbd => self.nbd_per_peer,
             // One process may run all guests, and each image has its own place.
@@ -266,10 +280,11 @@ impl Doors {
         if has >= told.unwrap_or(PER_PEER.min(free)) {
             return Err(TurnedAway::Share { has, free });
         }
-        self.of_peer.insert((speaks, peer), has + 1);
+        self.of_peer.insert(who, has + 1);
         *count += 1;
         let client = matches!(speaks, Speaks::Nbd | Speaks::Vhost).then(|| self.clients.take());
-        self.entered.insert(conn, Entered { who: (speaks, peer), client });
+        let handshake = Handshake::No;
+        self.entered.insert(conn, Entered { peer, who, handshake, client });
         Ok(())
     }
 
@@ -281,7 +296,8 @@ impl Doors {
 
     /// A connection is gone. Answers what it spoke, if it was in.
     pub(super) fn leave(&mut self, conn: ConnId) -> Option<Speaks> {
-        let Entered { who, client } = self.entered.remove(&conn)?;
+        self.end_handshake(conn);
+        let Entered { who, client, .. } = self.entered.remove(&conn)?;
         client.into_iter().for_each(|client| self.clients.give_back(client));
         match who.0 {
             Speaks::Nbd => self.counts.nbd -= 1,
@@ -295,6 +311,40 @@ impl Doors {
             self.of_peer.remove(&who);
         }
         Some(who.0)
+    }
+
+    /// A connection is to come through TLS: its handshake begins when [`next_handshake`](Self::next_handshake) names it.
+    pub(super) fn ask_handshake(&mut self, conn: ConnId) {
+        let entered = self.entered.get_mut(&conn).filter(|it| it.handshake == Handshake::No);
+        if let Some(entered) = entered {
+            entered.handshake = Handshake::Waits;
+            self.handshakes.enter(entered.peer, conn);
+        }
+    }
+
+    /// Whether a connection waits for its handshake to begin.
+    pub(super) fn awaits_handshake(&self, conn: ConnId) -> bool {
+        self.entered.get(&conn).is_some_and(|entered| entered.handshake == Handshake::Waits)
+    }
+
+    /// The next connection whose handshake begins now.
+    pub(super) fn next_handshake(&mut self, now: Time) -> NextHandshake<ConnId> {
+        let next = self.handshakes.next(now);
+        if let NextHandshake::Begins(conn) = &next {
+            let entered = self.entered.get_mut(conn).expect("who leaves leaves the line too");
+            entered.handshake = Handshake::UnderWay;
+        }
+        next
+    }
+
+    /// A connection's handshake is over, or not wanted any more.
+    pub(super) fn end_handshake(&mut self, conn: ConnId) {
+        let Some(entered) = self.entered.get_mut(&conn) else { return };
+        match std::mem::replace(&mut entered.handshake, Handshake::No) {
+            Handshake::No => {}
+            Handshake::Waits => self.handshakes.leave(entered.peer, |who| *who == conn),
+            Handshake::UnderWay => self.handshakes.end(entered.peer),
+        }
     }
 
     /// Warns, unless the same kind was warned of just now: then it is counted, and told by [`tell_more`](Self::tell_more).

@@ -114,7 +114,7 @@ impl Engine {
     fn nbd_commands(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         if connection.session.is_securing() && !connection.channel.is_tls() {
-            return self.nbd_begin_tls(conn);
+            return self.nbd_wait_for_tls(conn);
         }
         let (client, has_ended) = (connection.client, connection.ended);
         let commands = std::mem::take(&mut connection.out.commands);
@@ -235,6 +235,7 @@ impl Engine {
 
     /// Sends what the sessions have queued and asks for what they can take, once per round.
     pub(super) fn nbd_flush(&mut self) {
+        self.nbd_begin_handshakes();
         while let Some(conn) = self.nbd.touched.pop() {
             let waiting = self
                 .nbd

@@ -4,7 +4,7 @@ use super::disks::Transfer;
 use loadline_base::define_id;
 use loadline_device::Outcome;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 define_id! {
     /// A disk of one loop. The id is used again after the disk was removed.
@@ -112,6 +112,23 @@ pub enum Peer {
     Address(IpAddr),
     /// The system does not tell.
     Unknown,
+}
+
+impl Peer {
+    /// Whom it counts as where each may have so much: a machine has all addresses of its IPv6 network (its first 64 bits), and one that IPv4 is written in is that one.
+    #[must_use]
+    pub fn network(self) -> Peer {
+        match self {
+            Peer::Address(address) => Peer::Address(match address.to_canonical() {
+                IpAddr::V6(address) => {
+                    let [a, b, c, d, ..] = address.segments();
+                    IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+                }
+                address => address,
+            }),
+            other => other,
+        }
+    }
 }
 
 impl fmt::Display for Peer {

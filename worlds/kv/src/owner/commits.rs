@@ -17,6 +17,7 @@ use super::versions::ReadSet;
 use super::watches::WatchId;
 use crate::batch::{BatchParts, WriteBatch};
 use crate::error::{DbError, UPDATE_BYTES_MAX};
+use crate::notes::NoteWalk;
 use crate::pending::Answerer;
 use crate::record;
 use crate::update::{StoredValues, UpdateWork};
@@ -67,6 +68,8 @@ pub(crate) enum Committer {
     Update { work: Box<dyn UpdateWork>, goes_alone: bool },
     /// The removal of these keys, if they have no later time by now than that at which they were to be looked at.
     Sweep(Vec<(Vec<u8>, u64)>),
+    /// The removal of notes of when to look at these keys, where there is nothing to look at by then. Who has asked is told where the walk goes on.
+    Notes { looks: Vec<(Vec<u8>, u64)>, rest: Option<NoteWalk>, answer: Answerer<Option<NoteWalk>> },
 }
 
 /// A commit in the lines of its keys.
@@ -183,6 +186,12 @@ impl ReadyCommit {
                 former.retain(|key, _| due.contains(key));
                 due.into_iter().collect()
             }
+            Committer::Notes { looks, .. } => {
+                let needless = needless(&former, std::mem::take(looks));
+                edits.extend(needless.map(|note| Edit::Delete { key: note }));
+                former.clear();
+                Vec::new()
+            }
             Committer::Update { .. } => return updated(commits, former),
         };
         CommitChanges { edits, changed, former, first_look_ms, commits }
@@ -229,13 +238,22 @@ fn updated(commits: Vec<NewCommit>, mut former: StoredValues) -> CommitChanges {
     CommitChanges { edits, changed, former, first_look_ms, commits: good }
 }
 
-/// Of keys that were to be looked at, those that have no later time by now, each once. One that has a later time has a later note.
+/// Of keys that were to be looked at, those that have no later time by now, each once.
 fn due(former: &StoredValues, looks: Vec<(Vec<u8>, u64)>) -> BTreeSet<Vec<u8>> {
-    let is_due = |(key, look_ms): &(Vec<u8>, u64)| {
-        let expires_ms = former.get(key).and_then(|stored| record::tail(stored.as_deref()?)?.1);
-        expires_ms.is_some_and(|expires_ms| expires_ms <= *look_ms)
-    };
-    looks.into_iter().filter(is_due).map(|(key, _)| key).collect()
+    let due = looks.into_iter().filter(|(key, look_ms)| is_over_by(former, key, *look_ms));
+    due.map(|(key, _)| key).collect()
+}
+
+/// The notes by which nothing is found: of keys that are gone by now, stay, or have a later time.
+fn needless(former: &StoredValues, looks: Vec<(Vec<u8>, u64)>) -> impl Iterator<Item = Vec<u8>> {
+    let needless = looks.into_iter().filter(|(key, look_ms)| !is_over_by(former, key, *look_ms));
+    needless.map(|(key, look_ms)| record::expiry_entry(look_ms, &key))
+}
+
+/// Whether a key is there and its time has come when it is looked at. One that has a later time has a later note.
+fn is_over_by(former: &StoredValues, key: &[u8], look_ms: u64) -> bool {
+    let expires_ms = former.get(key).and_then(|stored| record::tail(stored.as_deref()?)?.1);
+    expires_ms.is_some_and(|expires_ms| expires_ms <= look_ms)
 }
 
 impl Committer {
@@ -245,6 +263,7 @@ impl Committer {
             Committer::Batch(answer) => answer.give(result),
             Committer::Update { work, .. } => work.answer(result.map(|_| ())),
             Committer::Sweep(_) => {}
+            Committer::Notes { rest, answer, .. } => answer.give(result.map(|_| rest)),
         }
     }
 }
@@ -377,7 +396,7 @@ impl Commits {
                         self.former_bytes.batches += bytes;
                     }
                     // It reads some keys at a time, and no update is refused for it.
-                    Committer::Sweep(_) => {}
+                    Committer::Sweep(_) | Committer::Notes { .. } => {}
                 }
             }
             Err(error) => lined.failed = Some(error),

@@ -5,6 +5,7 @@ use super::statistics::DbStatistics;
 use super::versions::{LiveSnapshotId, ReadSet};
 use super::watches::WatchId;
 use crate::error::DbError;
+use crate::notes::NoteWalk;
 use crate::pending::Answerer;
 use crate::record::DbEntry;
 use loadline_host::Mailbox;
@@ -14,8 +15,8 @@ use std::ops::Range;
 
 /// One question.
 pub(crate) enum DbAsk {
-    /// What stands under a key of the store.
-    Get { key: Vec<u8>, at: Option<SeenAt>, answer: GetAnswer },
+    /// What stands under a key of the store, if it has no more bytes than so many.
+    Get { key: Vec<u8>, at: Option<SeenAt>, most: usize, answer: GetAnswer },
     /// Some of what a snapshot sees in a range.
     Scan { scan: ScanAsk, answer: Answerer<ScanPart> },
     /// A snapshot.
@@ -34,6 +35,8 @@ pub(crate) enum DbAsk {
     Check(ReadSet, Answerer<()>),
     /// Changes.
     Commit(Box<NewCommit>),
+    /// Some of the notes that nobody needs any more go. The answer is where the walk goes on.
+    DropNotes(NoteWalk, Answerer<Option<NoteWalk>>),
     /// Everything that was answered is to survive a power cut.
     Sync(Answerer<()>),
     /// A checkpoint, and its end.
@@ -104,7 +107,7 @@ impl<T: Copy> Drop for Lease<T> {
 
 /// Bytes of keys and values with which a part of a scan has enough, however few keys those are. What the store copies of a part it copies again for each page that is
 /// not in memory, and both ends keep a part as a whole.
-pub(crate) const PART_BYTES: usize = 256 << 10;
+pub const SCAN_PART_BYTES: usize = 256 << 10;
 
 /// Which way a range is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

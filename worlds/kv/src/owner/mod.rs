@@ -14,29 +14,38 @@ mod versions;
 mod watches;
 
 pub(crate) use commits::{CommitReads, Committer, NewCommit};
-pub(crate) use mail::{DbAsk, GetAnswer, Lease, PART_BYTES, ScanAsk, ScanOrder, ScanPart, SeenAt};
+pub use mail::SCAN_PART_BYTES;
+pub(crate) use mail::{DbAsk, GetAnswer, Lease, ScanAsk, ScanOrder, ScanPart, SeenAt};
 pub(crate) use start::{DATA_FILE, StartedOwner, make_in_held_folder, start};
 pub use statistics::DbStatistics;
 pub(crate) use versions::{LiveSnapshotId, ReadSet};
 pub(crate) use watches::WatchId;
 
 use crate::error::DbError;
+use crate::notes::NoteWalk;
 use crate::pending::Answerer;
-use crate::record;
+use crate::record::{self, DbEntry};
 use crate::wall;
 use commits::{CommitChanges, Commits, HeldAnswer, ReadyCommit};
 use device::StoreOnDisk;
 use expiry::{Expiries, SWEEP_MOST};
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Answer, Ask, Edit, LogMode, OpError, ScanBounds};
+use std::ops::Range;
 use versions::Versions;
 use watches::KeyWatches;
+
+/// Reads with a bound that the store is handed at a time: a value that is longer is there for a moment all the same.
+const BOUNDED_GETS_MAX: u32 = 32;
+/// Notes that one part of a walk over them finds.
+const NOTES_AT_ONCE: usize = 256;
 
 /// What the store is doing for somebody.
 enum StoreJob {
     Get {
         key: Vec<u8>,
         at: Option<SeenAt>,
+        most: usize,
         answer: GetAnswer,
     },
     Scan {
@@ -52,6 +61,8 @@ enum StoreJob {
     /// A commit without a log that is to be durable all the same.
     DurableCommit(u64),
     Sweep,
+    /// A part of the notes that are looked over, the last one where the walk begins.
+    Notes(NoteWalk, Answerer<Option<NoteWalk>>),
     LastSync,
 }
 
@@ -65,6 +76,8 @@ struct DbOwner {
     expiries: Expiries,
     counts: DbStatistics,
     log_mode: LogMode,
+    /// Reads with a bound that were asked since the store was handed some.
+    bounded_gets: u32,
     /// How many keep checkpoints from beginning, and those that wait for the running one's end.
     holders: u32,
     holding: Vec<Answerer<()>>,
@@ -94,6 +107,7 @@ impl DbOwner {
             expiries: Expiries::unknown(),
             counts: DbStatistics::default(),
             log_mode,
+            bounded_gets: 0,
             holders: 0,
             holding: Vec::new(),
             closing: Closing::Open,
@@ -124,6 +138,23 @@ impl DbOwner {
             let most = ScanBounds::keys(SWEEP_MOST);
             self.submit(Ask::Scan { from, most }, StoreJob::Sweep);
         }
+        self.carry_on();
+        let store = self.device.store();
+        if !self.holding.is_empty()
+            && (store.checkpoint_step().is_none() || store.fault().is_some())
+        {
+            self.holding.drain(..).for_each(|answer| answer.give(Ok(())));
+        }
+        let is_quiet = self.jobs.is_empty() && self.commits.is_idle();
+        if self.closing == Closing::Asked && is_quiet {
+            self.closing = Closing::Syncing;
+            self.submit(Ask::Sync, StoreJob::LastSync);
+            self.upkeep();
+        }
+    }
+
+    /// Hands the store what was asked, and deals with what it has ended, until neither brings more.
+    fn carry_on(&mut self) {
         loop {
             self.device.hand_over();
             // Before the completions: reads may have found what was applied since, and must wait for its answer.
@@ -136,18 +167,6 @@ impl DbOwner {
                 let job = self.jobs.release(completion.token);
                 self.ended(job, completion.result);
             }
-        }
-        let store = self.device.store();
-        if !self.holding.is_empty()
-            && (store.checkpoint_step().is_none() || store.fault().is_some())
-        {
-            self.holding.drain(..).for_each(|answer| answer.give(Ok(())));
-        }
-        let is_quiet = self.jobs.is_empty() && self.commits.is_idle();
-        if self.closing == Closing::Asked && is_quiet {
-            self.closing = Closing::Syncing;
-            self.submit(Ask::Sync, StoreJob::LastSync);
-            self.upkeep();
         }
     }
 
@@ -171,7 +190,7 @@ impl DbOwner {
 
     fn asked(&mut self, ask: DbAsk) {
         match ask {
-            DbAsk::Get { key, at, answer } => self.get(key, at, answer),
+            DbAsk::Get { key, at, most, answer } => self.get(key, at, most, answer),
             DbAsk::Scan { scan, answer } => self.scan(scan, answer),
             DbAsk::Begin(answer) => self.begin(answer),
             DbAsk::Advance(snapshot, from) => self.versions.advance(snapshot, from),
@@ -193,6 +212,7 @@ impl DbOwner {
                 }
                 self.commit(*commit);
             }
+            DbAsk::DropNotes(walk, answer) => self.look_at_notes(walk, answer),
             DbAsk::Sync(answer) => self.submit(Ask::Sync, StoreJob::Barrier(answer)),
             DbAsk::Checkpoint(answer) => self.submit(Ask::Checkpoint, StoreJob::Barrier(answer)),
             DbAsk::Hold(answer) => {
@@ -222,9 +242,13 @@ impl DbOwner {
         let fault = self.device.store().fault();
         let result = result.map_err(|error| DbError::of(error, fault));
         match job {
-            StoreJob::Get { key, at, answer } => self.got(key, at, answer, result),
+            StoreJob::Get { key, at, most, answer } => {
+                self.got(key, at, (most, answer), result);
+                at.into_iter().for_each(|at| self.versions.end(at.snapshot));
+            }
             StoreJob::Scan { scan, answer } => {
-                let seen = self.versions.sees(scan.snapshot);
+                let snapshot = scan.snapshot;
+                let seen = self.versions.sees(snapshot);
                 let part = result.and_then(|found| self.scanned(scan, pairs_of(found)));
                 match seen.and_then(|sees| Ok((sees, part?))) {
                     Ok((sees, part)) => {
@@ -232,6 +256,7 @@ impl DbOwner {
                     }
                     Err(error) => answer.give(Err(error)),
                 }
+                self.versions.end(snapshot);
             }
             StoreJob::Former { commit, key } => self.read_former(commit, key, result),
             StoreJob::Commit(number) => self.committed(number, result),
@@ -241,6 +266,10 @@ impl DbOwner {
                 self.let_answers_go();
             }
             StoreJob::Sweep => self.swept(result),
+            StoreJob::Notes(walk, answer) => match result {
+                Ok(found) => self.drop_notes(walk, pairs_of(found), answer),
+                Err(error) => answer.give(Err(error)),
+            },
             StoreJob::LastSync => self.closing = Closing::Synced(result.map(|_| ())),
         }
     }
@@ -276,29 +305,49 @@ impl DbOwner {
 
 /// Reading.
 impl DbOwner {
-    fn get(&mut self, key: Vec<u8>, at: Option<SeenAt>, answer: GetAnswer) {
+    fn get(&mut self, key: Vec<u8>, at: Option<SeenAt>, most: usize, answer: GetAnswer) {
         self.counts.gets += 1;
+        if let Some(SeenAt { snapshot, .. }) = at {
+            // Who has asked may let it go before this is answered.
+            self.versions.keep(snapshot);
+        }
         let ask = Ask::Get(key.clone());
-        self.submit(ask, StoreJob::Get { key, at, answer });
+        self.submit(ask, StoreJob::Get { key, at, most, answer });
+        if most < usize::MAX {
+            self.bounded_gets += 1;
+            if self.bounded_gets == BOUNDED_GETS_MAX {
+                self.bounded_gets = 0;
+                self.carry_on();
+            }
+        }
     }
 
     fn got(
         &mut self,
         key: Vec<u8>,
         at: Option<SeenAt>,
-        answer: GetAnswer,
+        (most, answer): (usize, GetAnswer),
         result: Result<Answer, DbError>,
     ) {
+        let within = |entry: Option<DbEntry>| match entry {
+            Some(DbEntry { value, .. }) if value.len() > most => {
+                Err(DbError::Longer { bytes: value.len() })
+            }
+            entry => Ok(entry),
+        };
         let found = match result {
             Ok(Answer::Value(found)) => found,
             Ok(other) => unreachable!("a get is answered with a value, not {other:?}"),
             Err(error) => return answer.give(Err(error)),
         };
         let Some(SeenAt { snapshot, now_ms }) = at else {
-            let entry = found.and_then(|stored| record::live_entry(stored, wall::now_ms));
+            let entry = within(found.and_then(|stored| record::live_entry(stored, wall::now_ms)));
             return match self.commits.writer_seen(&key, u64::MAX) {
-                None => answer.give(Ok(entry)),
-                writer => self.commits.follow(writer, telling(entry, |entry| answer.give(entry))),
+                None => answer.give(entry),
+                writer => {
+                    let told = telling(entry, |entry| answer.give(entry.flatten()));
+                    self.commits.follow(writer, told);
+                }
             };
         };
         let former = self.versions.former(snapshot, &key);
@@ -307,9 +356,10 @@ impl DbOwner {
         });
         match seen {
             Ok((stored, sees)) => {
-                let entry = stored.and_then(|stored| record::live_entry(stored, || now_ms));
+                let entry = within(stored.and_then(|it| record::live_entry(it, || now_ms)));
                 let writer = self.commits.writer_seen(&key, sees);
-                self.commits.follow(writer, telling(entry, |entry| answer.give(entry)));
+                let told = telling(entry, |entry| answer.give(entry.flatten()));
+                self.commits.follow(writer, told);
             }
             Err(error) => answer.give(Err(error)),
         }
@@ -320,6 +370,7 @@ impl DbOwner {
         if scan.range.is_empty() {
             return answer.give(Ok(ScanPart { pairs: Vec::new(), rest: None }));
         }
+        self.versions.keep(scan.snapshot);
         let (range, most) = (scan.range.clone(), part_of(scan.most));
         let ask = match scan.order {
             ScanOrder::Ascending => Ask::Scan { from: range.start, most },
@@ -339,23 +390,15 @@ impl DbOwner {
         let last = found.last().map(|(key, _)| key.clone()).filter(|_| is_cut);
         let last = last.filter(|last| range.contains(last));
         found.retain(|(key, _)| range.contains(key));
-        let (covered, rest) = match (order, last) {
-            (_, None) => (range, None),
-            (ScanOrder::Ascending, Some(mut last)) => {
-                last.push(0);
-                (range.start..last.clone(), Some(last..range.end))
-            }
-            (ScanOrder::Descending, Some(last)) => {
-                (last.clone()..range.end, Some(range.start..last))
-            }
+        let rest = last.map(|last| rest_behind(last, range.clone(), order));
+        let covered = match (&rest, order) {
+            (None, _) => range.clone(),
+            (Some(rest), ScanOrder::Ascending) => range.start.clone()..rest.start.clone(),
+            (Some(rest), ScanOrder::Descending) => rest.end.clone()..range.end.clone(),
         };
-        if order == ScanOrder::Descending {
-            found.reverse();
-        }
-        let mut pairs = self.versions.as_seen(snapshot, covered, found)?;
-        if order == ScanOrder::Descending {
-            pairs.reverse();
-        }
+        let seen = self.versions.as_seen(snapshot, (covered, order), found, part_of(most))?;
+        let (mut pairs, last) = seen;
+        let rest = last.map(|last| rest_behind(last, range, order)).or(rest);
         if let Some(now_ms) = now_ms {
             let live = |(key, stored)| Some((key, record::live(stored, now_ms)?));
             pairs = pairs.into_iter().filter_map(live).collect();
@@ -563,6 +606,59 @@ impl DbOwner {
             committer: Committer::Sweep(due.looks),
         });
     }
+
+    /// Finds the next notes of a walk, or where it will end.
+    fn look_at_notes(&mut self, walk: NoteWalk, answer: Answerer<Option<NoteWalk>>) {
+        let ask = match walk.has_begun() {
+            true => Ask::Scan { from: walk.from(), most: ScanBounds::keys(NOTES_AT_ONCE) },
+            false => Ask::ScanBack { until: record::behind_expiries(), most: ScanBounds::keys(1) },
+        };
+        self.submit(ask, StoreJob::Notes(walk, answer));
+    }
+
+    /// What was found of notes: the keys of those that are the walk's are read, and what is needless goes. No snapshot lives for that, which everything that is changed would be kept for.
+    fn drop_notes(
+        &mut self,
+        mut walk: NoteWalk,
+        found: Vec<(Vec<u8>, Vec<u8>)>,
+        answer: Answerer<Option<NoteWalk>>,
+    ) {
+        if !walk.has_begun() {
+            return match found.into_iter().next().map(|(last, _)| last) {
+                Some(last) if record::read_expiry(&last).is_some() => {
+                    walk.begin(last);
+                    self.look_at_notes(walk, answer);
+                }
+                _ => answer.give(Ok(None)),
+            };
+        }
+        let is_cut = found.len() == NOTES_AT_ONCE;
+        let notes = found.into_iter().map(|(note, _)| note);
+        let (mut looks, mut last) = (Vec::new(), None);
+        for note in notes.take_while(|note| walk.comes_to(note)) {
+            looks.extend(walk.look(&note));
+            last = Some(note);
+            if looks.len() == SWEEP_MOST {
+                break;
+            }
+        }
+        let goes_on = is_cut || looks.len() == SWEEP_MOST;
+        let rest = last.filter(|_| goes_on).and_then(|last| walk.behind(last));
+        if looks.is_empty() {
+            return answer.give(Ok(rest));
+        }
+        let mut keys: Vec<Vec<u8>> = looks.iter().map(|(key, _)| key.clone()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        self.commit(NewCommit {
+            edits: Vec::new(),
+            keys,
+            reads: None,
+            promise: LogMode::Background,
+            first_look_ms: None,
+            committer: Committer::Notes { looks, rest, answer },
+        });
+    }
 }
 
 /// An answer to be told, unless the store stops before.
@@ -577,9 +673,20 @@ fn pairs_of(answer: Answer) -> Vec<(Vec<u8>, Vec<u8>)> {
     }
 }
 
+/// What of a range is left behind a key that was looked at.
+fn rest_behind(mut last: Vec<u8>, range: Range<Vec<u8>>, order: ScanOrder) -> Range<Vec<u8>> {
+    match order {
+        ScanOrder::Ascending => {
+            last.push(0);
+            last..range.end
+        }
+        ScanOrder::Descending => range.start..last,
+    }
+}
+
 /// When a part of so many keys has enough.
 fn part_of(keys: usize) -> ScanBounds {
-    ScanBounds { keys, bytes: PART_BYTES }
+    ScanBounds { keys, bytes: SCAN_PART_BYTES }
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ fn is_answered<T>(pending: &mut Pending<T>) -> bool {
 
 fn get(owner: &mut DbOwner, key: &[u8]) -> Pending<Option<Vec<u8>>> {
     let (told, answer) = pending();
-    owner.get(key.to_vec(), None, GetAnswer::Value(answer));
+    owner.get(key.to_vec(), None, usize::MAX, GetAnswer::Value(answer));
     turn(owner);
     told
 }
@@ -414,5 +414,156 @@ fn a_part_of_a_scan_is_no_longer_for_long_values() {
         }
         let wanted = (0..COUNT).map(|number| (key(number), vec![number; LONG]));
         assert!(found.into_iter().eq(wanted), "{order:?}");
+    }
+}
+
+/// Commits a batch of changes of these keys.
+fn commit_all(owner: &mut DbOwner, changes: &[(&[u8], Option<Option<u64>>)]) {
+    let (told, answer) = pending();
+    let mut batch = crate::batch::WriteBatch::new();
+    for (key, change) in changes {
+        match change {
+            Some(expires_ms) => batch.put_raw(key.to_vec(), record::with_tail(b"v", *expires_ms)),
+            None => batch.remove_raw(key.to_vec()),
+        }
+    }
+    let parts = batch.into_parts();
+    let mut keys: Vec<Vec<u8>> = changes.iter().map(|(key, _)| key.to_vec()).collect();
+    keys.sort_unstable();
+    owner.commit(NewCommit {
+        edits: parts.edits,
+        keys,
+        reads: None,
+        promise: LogMode::Background,
+        first_look_ms: parts.first_look_ms,
+        committer: Committer::Batch(answer),
+    });
+    turn(owner);
+    told.wait().expect("it is committed");
+}
+
+/// The keys of all notes that there are.
+fn noted_keys(owner: &mut DbOwner) -> Vec<Vec<u8>> {
+    let (from, most) = (record::first_expiry(), ScanBounds::keys(10_000));
+    let (told, answer) = pending();
+    let range = from.clone()..record::behind_expiries();
+    let snapshot = owner.versions.begin(owner.commits.last());
+    let scan =
+        ScanAsk { snapshot, now_ms: None, range, order: ScanOrder::Ascending, most: most.keys };
+    owner.scan(scan, answer);
+    turn(owner);
+    owner.versions.end(snapshot);
+    let notes = told.wait().expect("they are read").pairs.into_iter();
+    notes.map(|(note, _)| record::read_expiry(&note).expect("it is a note").1.to_vec()).collect()
+}
+
+/// A flush removes keys by batches, and left the notes of when they were to expire behind until that time had come: for a year, of keys that had been set for one.
+#[test]
+fn notes_of_what_is_gone_are_dropped_and_no_others() {
+    const HOUR_MS: u64 = 3_600_000;
+    let (mut owner, _folder) = owner(DbOptions::small());
+    let now_ms = wall::now_ms();
+    let [stays, is_set_later, is_kept, of_others] =
+        [&b"\x01ns"[..], b"\x01nl", b"\x01nk", b"\x01mk"].map(<[u8]>::to_vec);
+    let gone: Vec<Vec<u8>> =
+        (0..200u64).map(|at| [b"\x01ng".to_vec(), at.to_be_bytes().to_vec()].concat()).collect();
+    for some in gone.chunks(50) {
+        let set: Vec<_> =
+            some.iter().map(|key| (&key[..], Some(Some(now_ms + 9 * HOUR_MS)))).collect();
+        commit_all(&mut owner, &set);
+        let removed: Vec<_> = some.iter().map(|key| (&key[..], None)).collect();
+        commit_all(&mut owner, &removed);
+    }
+    for key in [&stays, &is_set_later, &is_kept, &of_others] {
+        commit_all(&mut owner, &[(key, Some(Some(now_ms + HOUR_MS)))]);
+    }
+    commit_all(&mut owner, &[(&is_kept, Some(None))]);
+    commit_all(&mut owner, &[(&is_set_later, Some(Some(now_ms + 99 * HOUR_MS)))]);
+    commit_all(&mut owner, &[(&of_others, None)]);
+    assert_eq!(noted_keys(&mut owner).len(), 205);
+    let keyspace = crate::Keyspace::new("n").expect("a name");
+    let (mut walk, mut parts) = (Some(NoteWalk::of([keyspace])), 0);
+    while let Some(part) = walk {
+        let (told, answer) = pending();
+        owner.asked(DbAsk::DropNotes(part, answer));
+        turn(&mut owner);
+        walk = told.wait().expect("it goes on");
+        parts += 1;
+    }
+    let mut noted = noted_keys(&mut owner);
+    noted.sort_unstable();
+    assert_eq!(noted, [of_others, is_set_later, stays]);
+    assert!(parts > 3, "each part is a small transaction");
+    assert!(owner.commits.is_idle());
+}
+
+/// Who asked a snapshot for a key and let the snapshot go before the answer was there was told that it was too old; and where an iterator of it went on, a key that was read for
+/// another one could be changed meanwhile without a note of what it had been.
+#[test]
+fn what_a_snapshot_was_asked_it_answers_also_when_it_is_gone() {
+    let (mut owner, _folder) = owner(DbOptions::small());
+    let (before, _) = put(READ, b"0", None, LogMode::Background);
+    owner.commit(before);
+    turn(&mut owner);
+    let snapshot = owner.versions.begin(owner.commits.last());
+    let at = Some(SeenAt { snapshot, now_ms: 0 });
+    let [(got, get_answer), (read, read_answer)] = [pending(), pending()];
+    let get = |answer| DbAsk::Get {
+        key: READ.to_vec(),
+        at,
+        most: usize::MAX,
+        answer: GetAnswer::Value(answer),
+    };
+    owner.asked(get(get_answer));
+    let (told, scan_answer) = pending();
+    let (range, order) = (record::all_keys(), ScanOrder::Ascending);
+    let scan = ScanAsk { snapshot, now_ms: Some(0), range, order, most: 9 };
+    owner.asked(DbAsk::Scan { scan, answer: scan_answer });
+    owner.asked(DbAsk::Advance(snapshot, WRITTEN.to_vec()));
+    assert!(owner.versions.needs(READ), "it is being read");
+    owner.asked(get(read_answer));
+    owner.asked(DbAsk::End(snapshot));
+    let (after, _) = put(READ, b"1", None, LogMode::Background);
+    owner.commit(after);
+    turn(&mut owner);
+    assert_eq!((got.wait(), read.wait()), (Ok(Some(b"0".to_vec())), Ok(Some(b"0".to_vec()))));
+    let pairs = told.wait().expect("it is read").pairs;
+    assert_eq!(pairs, [(READ.to_vec(), b"0".to_vec())]);
+    assert_eq!(owner.versions.counts(), (0, 0, 0), "nothing is kept for it any more");
+}
+
+/// A part of a scan had all that was kept for its snapshot of keys that others had removed: of a database that was emptied meanwhile as much as there is memory for former values, at
+/// once and once more.
+#[test]
+fn a_part_of_a_scan_is_no_longer_for_what_was_removed_meanwhile() {
+    const COUNT: u64 = 3000;
+    let (mut owner, _folder) = owner(DbOptions::small());
+    let keys: Vec<Vec<u8>> =
+        (0..COUNT).map(|at| [b"\x01n".to_vec(), at.to_be_bytes().to_vec()].concat()).collect();
+    for some in keys.chunks(100) {
+        let put: Vec<_> = some.iter().map(|key| (&key[..], Some(None))).collect();
+        commit_all(&mut owner, &put);
+    }
+    let snapshot = owner.versions.begin(owner.commits.last());
+    for some in keys.chunks(100) {
+        let removed: Vec<_> = some.iter().map(|key| (&key[..], None)).collect();
+        commit_all(&mut owner, &removed);
+    }
+    for order in [ScanOrder::Ascending, ScanOrder::Descending] {
+        let (mut rest, mut found) = (Some(record::all_keys()), Vec::new());
+        while let Some(range) = rest {
+            let (told, answer) = pending();
+            let scan = ScanAsk { snapshot, now_ms: Some(0), range, order, most: 256 };
+            owner.scan(scan, answer);
+            turn(&mut owner);
+            let part = told.wait().expect("it reads");
+            assert!(part.pairs.len() <= 256, "{} keys in a part", part.pairs.len());
+            found.extend(part.pairs.into_iter().map(|(key, _)| key));
+            rest = part.rest.filter(|rest| !rest.is_empty());
+        }
+        if order == ScanOrder::Descending {
+            found.reverse();
+        }
+        assert!(found == keys, "{order:?}");
     }
 }

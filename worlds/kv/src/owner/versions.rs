@@ -12,8 +12,11 @@
 //!
 //! The same entries say what a transaction must know: whether a key that it has read was changed by a commit that it does not see.
 
+use super::mail::ScanOrder;
 use crate::error::DbError;
 use crate::record::{self, StoredPairs};
+use loadline_store::paged::ScanBounds;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
@@ -161,28 +164,25 @@ impl Versions {
         Ok(self.former.get(key).and_then(|all| first_after(all, sees)).map(|first| &first.value))
     }
 
-    /// Makes what the store has found in a range, in ascending order, what a snapshot sees there.
+    /// Makes what the store has found in a range, in this order, what a snapshot sees there, until that is enough: what is kept for it may be far more than the store has. Answers the
+    /// last key that was looked at too, where there is more.
     pub(super) fn as_seen(
         &self,
         id: LiveSnapshotId,
-        range: Range<Vec<u8>>,
+        (range, order): (Range<Vec<u8>>, ScanOrder),
         found: StoredPairs,
-    ) -> Result<StoredPairs, DbError> {
+        most: ScanBounds,
+    ) -> Result<(StoredPairs, Option<Vec<u8>>), DbError> {
         let sees = self.sees(id)?;
         if range.is_empty() || self.former.is_empty() {
-            return Ok(found);
+            return Ok((found, None));
         }
-        let mut others =
+        let others =
             self.former.range(range).filter_map(|(key, all)| Some((key, first_after(all, sees)?)));
-        let Some(first) = others.next() else { return Ok(found) };
-        let mut seen: BTreeMap<Vec<u8>, Vec<u8>> = found.into_iter().collect();
-        for (key, former) in [first].into_iter().chain(others) {
-            match &former.value {
-                Some(value) => seen.insert(key.clone(), value.clone()),
-                None => seen.remove(key),
-            };
-        }
-        Ok(seen.into_iter().collect())
+        Ok(match order {
+            ScanOrder::Ascending => merged(found, others, Vec::cmp, most),
+            ScanOrder::Descending => merged(found, others.rev(), |a, b| b.cmp(a), most),
+        })
     }
 
     /// The first thing that a transaction has read and that was changed by a commit that it does not see, as an error.
@@ -225,6 +225,54 @@ impl Versions {
 
 fn first_after(all: &VecDeque<Former>, sees: u64) -> Option<&Former> {
     all.iter().find(|former| former.commit > sees)
+}
+
+/// What was found, and in its place what is kept, until it is enough; and the last key of these, if there are more.
+fn merged<'v>(
+    found: StoredPairs,
+    kept: impl Iterator<Item = (&'v Vec<u8>, &'v Former)>,
+    order: impl Fn(&Vec<u8>, &Vec<u8>) -> Ordering,
+    most: ScanBounds,
+) -> (StoredPairs, Option<Vec<u8>>) {
+    let (mut found, mut kept) = (found.into_iter().peekable(), kept.peekable());
+    let (mut pairs, mut bytes, mut looked_at) = (StoredPairs::new(), 0, 0);
+    loop {
+        let next = match (found.peek(), kept.peek()) {
+            (None, None) => return (pairs, None),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((found, _)), Some((kept, _))) => order(found, kept),
+        };
+        let of_store = if next == Ordering::Greater { None } else { found.next() };
+        let former = if next == Ordering::Less { None } else { kept.next() };
+        let seen = match former {
+            Some((key, former)) => Err((key, former.value.as_ref())),
+            None => Ok(of_store.expect("one of them was there")),
+        };
+        looked_at += 1;
+        let last = match seen {
+            Ok(pair) => {
+                bytes += pair.0.len() + pair.1.len();
+                pairs.push(pair);
+                None
+            }
+            Err((key, value)) => {
+                if let Some(value) = value {
+                    bytes += key.len() + value.len();
+                    pairs.push((key.clone(), value.clone()));
+                }
+                Some(key)
+            }
+        };
+        // What was not there then takes time as well.
+        let is_enough = pairs.len() >= most.keys
+            || bytes >= most.bytes
+            || looked_at >= most.keys.saturating_mul(2);
+        if is_enough && (found.peek().is_some() || kept.peek().is_some()) {
+            let last = last.or(pairs.last().map(|(key, _)| key)).cloned();
+            return (pairs, last);
+        }
+    }
 }
 
 /// Memory of an entry: its key twice, its value, and what stands around them.
@@ -274,11 +322,33 @@ mod tests {
                     let seen = former.cloned().unwrap_or_else(|| now.get(&vec![key]).cloned());
                     assert_eq!(seen.as_ref(), self.states[*at].get(&vec![key]));
                 }
-                let found = now.range(vec![2]..vec![6]).map(|(k, v)| (k.clone(), v.clone()));
-                let seen = self.versions.as_seen(*id, vec![2]..vec![6], found.collect());
-                let wanted = self.states[*at].range(vec![2]..vec![6]);
-                let wanted: StoredPairs = wanted.map(|(k, v)| (k.clone(), v.clone())).collect();
-                assert_eq!(seen, Ok(wanted));
+                let pairs = |state: &BTreeMap<Vec<u8>, Vec<u8>>, range: Range<Vec<u8>>| {
+                    let found = state.range(range).map(|(k, v)| (k.clone(), v.clone()));
+                    found.collect::<StoredPairs>()
+                };
+                for order in [ScanOrder::Ascending, ScanOrder::Descending] {
+                    let (mut rest, mut all) = (Some(vec![2]..vec![6]), StoredPairs::new());
+                    while let Some(range) = rest.take().filter(|range| !range.is_empty()) {
+                        let mut found = pairs(now, range.clone());
+                        if order == ScanOrder::Descending {
+                            found.reverse();
+                        }
+                        let (most, of) = (ScanBounds::keys(1), (range.clone(), order));
+                        let seen = self.versions.as_seen(*id, of, found, most);
+                        let (seen, last) = seen.expect("it lives");
+                        // What the store has found is as much as it was asked for.
+                        assert!(seen.len() <= 1 || self.versions.counts().1 == 0);
+                        all.extend(seen);
+                        rest = last.map(|last| match order {
+                            ScanOrder::Ascending => [&last[..], &[0]].concat()..range.end,
+                            ScanOrder::Descending => range.start..last,
+                        });
+                    }
+                    if order == ScanOrder::Descending {
+                        all.reverse();
+                    }
+                    assert_eq!(all, pairs(&self.states[*at], vec![2]..vec![6]), "{order:?}");
+                }
             }
         }
     }

@@ -10,6 +10,8 @@ pub(crate) struct KeyCall<'c> {
     pub(crate) keys: &'c mut KeyTable,
     /// Milliseconds since 1970.
     pub(crate) now_ms: u64,
+    /// Bytes that its answer may have.
+    pub(crate) room: u64,
 }
 
 impl<'c> KeyCall<'c> {
@@ -28,23 +30,38 @@ impl<'c> KeyCall<'c> {
         self.string(1)
     }
 
+    /// Refuses an answer before it is made that would have so many parts, and bytes in them.
+    pub(super) fn check_room(&self, parts: usize, bytes: usize) -> Result<(), RespRefusal> {
+        answer_fits((bytes + parts * RespReply::PART) as u64, self.room)
+    }
+
     /// A whole number.
     pub(crate) fn integer(&self, index: usize) -> Result<i64, RespRefusal> {
         integer(self.string(index)).ok_or(RespRefusal::NoInteger)
     }
 }
 
-/// An answer with these values, which may name one large value often.
+/// Refuses an answer that is longer than it may be, or than there is room for.
+pub(crate) fn answer_fits(bytes: u64, room: u64) -> Result<(), RespRefusal> {
+    match bytes {
+        bytes if bytes > ANSWER_BYTES_MAX as u64 => {
+            Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX as u64))
+        }
+        bytes if bytes > room => Err(RespRefusal::Room),
+        _ => Ok(()),
+    }
+}
+
+/// An answer with these values, which may name one large value often, in so much room.
 pub(super) fn several<'v>(
     values: impl Iterator<Item = Result<Option<&'v [u8]>, RespRefusal>>,
+    room: u64,
 ) -> Result<RespReply, RespRefusal> {
-    let (mut replies, mut bytes) = (Vec::new(), 0);
+    let (mut replies, mut bytes) = (Vec::new(), RespReply::PART);
     for value in values {
         let value = value?;
-        bytes += value.map_or(0, <[u8]>::len);
-        if bytes > ANSWER_BYTES_MAX {
-            return Err(RespRefusal::AnswerBytes(ANSWER_BYTES_MAX));
-        }
+        bytes += value.map_or(0, <[u8]>::len) + RespReply::PART;
+        answer_fits(bytes as u64, room)?;
         replies.push(RespReply::bulk_or_null(value.map(<[u8]>::to_vec)));
     }
     Ok(RespReply::Array(replies))

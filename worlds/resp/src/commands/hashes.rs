@@ -23,8 +23,9 @@ pub(super) fn get(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
 
 pub(super) fn get_several(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
     let names = call.strings(2);
+    let room = call.room;
     let fields = call.keys.hash(call.key(), call.request.len())?;
-    several(names.map(|field| Ok(fields.get(field))))
+    several(names.map(|field| Ok(fields.get(field))), room)
 }
 
 pub(super) fn exists(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
@@ -41,18 +42,28 @@ pub(super) fn count(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
     Ok(RespReply::Integer(call.keys.hash(call.key(), 0)?.len() as i64))
 }
 
+/// Refuses to tell all fields of the first key's hash where there is no room for that: short ones are many parts.
+fn check_all(call: &mut KeyCall<'_>) -> Result<(), RespRefusal> {
+    let fields = call.keys.hash(call.key(), 0)?;
+    let (parts, bytes) = (2 * fields.len(), fields.bytes());
+    call.check_room(parts, bytes)
+}
+
 pub(super) fn all(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
+    check_all(call)?;
     let fields = call.keys.hash(call.key(), 0)?.iter();
     let pairs = fields.map(|(field, value)| (RespReply::bulk(field), RespReply::bulk(value)));
     Ok(RespReply::Map(pairs.collect()))
 }
 
 pub(super) fn fields(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
+    check_all(call)?;
     let fields = call.keys.hash(call.key(), 0)?.iter();
     Ok(RespReply::Array(fields.map(|(field, _)| RespReply::bulk(field)).collect()))
 }
 
 pub(super) fn values(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
+    check_all(call)?;
     let fields = call.keys.hash(call.key(), 0)?.iter();
     Ok(RespReply::Array(fields.map(|(_, value)| RespReply::bulk(value)).collect()))
 }
@@ -140,6 +151,7 @@ pub(super) fn scan(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
         }
     }
     let pattern = Glob::new(pattern)?;
+    check_all(call)?;
     let fields = call.keys.hash(call.key(), 0)?.iter();
     let matching = fields.filter(|(field, _)| pattern.matches(field));
     let told = matching.flat_map(|(field, value)| {
@@ -176,7 +188,12 @@ mod tests {
         let mut run = |name: &str, strings: &mut dyn Iterator<Item = String>| {
             let command = KeyCommand::named(name).expect("there is one");
             let request = request([name.to_owned(), "h".to_owned()].into_iter().chain(strings));
-            (command.run)(&mut KeyCall { request: &request, keys: &mut keys, now_ms: 0 })
+            (command.run)(&mut KeyCall {
+                request: &request,
+                keys: &mut keys,
+                now_ms: 0,
+                room: u64::MAX,
+            })
         };
         let field = |number| format!("f{number}");
         let set = run("hset", &mut (0..COUNT).flat_map(|it| [field(it), it.to_string()]));

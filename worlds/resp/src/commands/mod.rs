@@ -8,8 +8,9 @@ mod hashes;
 mod keys;
 mod strings;
 
-pub(crate) use call::{KeyCall, integer};
+pub(crate) use call::{KeyCall, answer_fits, integer};
 
+use crate::keys::ANSWER_BYTES_MAX;
 use crate::refusal::RespRefusal;
 use loadline_wire::resp::{RespReply, RespRequest};
 
@@ -43,6 +44,22 @@ pub(crate) enum KeyReading {
     Options,
 }
 
+/// How long a command's answer may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyAnswer {
+    /// A number, or a word.
+    Short,
+    /// As long as what one key holds.
+    Value,
+    /// The same, in as many parts as a hash has fields.
+    Fields,
+    /// As long as a value for each key, or field, that it names.
+    Values,
+}
+
+/// By how much fields of a byte are longer where each is a part of an answer than where they stand one behind the other.
+const PARTS_OF_FIELDS: u64 = 16;
+
 /// A command on keys.
 pub(crate) struct KeyCommand {
     /// In lower case.
@@ -51,6 +68,7 @@ pub(crate) struct KeyCommand {
     pub(crate) arity: i32,
     pub(crate) keys: KeyStrings,
     pub(crate) reading: KeyReading,
+    pub(crate) answer: KeyAnswer,
     pub(crate) run: fn(&mut KeyCall<'_>) -> Result<RespReply, RespRefusal>,
 }
 
@@ -97,6 +115,29 @@ impl KeyCommand {
         u32::try_from(named.max(1)).unwrap_or(u32::MAX)
     }
 
+    /// What a request may have in memory at most of values of so many bytes each, read for it and answered. What an update reads is the database's matter.
+    pub(crate) fn longest(&self, request: &RespRequest, is_update: bool, value_bytes: u64) -> u64 {
+        let read = match is_update || self.writes() {
+            true => 0,
+            false => self.keys_of(request).len() as u64,
+        };
+        let answered = match self.answer {
+            KeyAnswer::Short => 0,
+            KeyAnswer::Value => self.reads(request).into(),
+            // What is answered here has what more it needs if that is there.
+            KeyAnswer::Fields => {
+                if is_update {
+                    PARTS_OF_FIELDS
+                } else {
+                    1
+                }
+            }
+            KeyAnswer::Values => self.cost(request).into(),
+        };
+        let of = |values: u64| (values * value_bytes).min(ANSWER_BYTES_MAX as u64);
+        of(read) + of(answered)
+    }
+
     /// Whether it may change something.
     pub(crate) fn writes(&self) -> bool {
         !matches!(self.reading, KeyReading::Only)
@@ -120,6 +161,7 @@ pub(crate) fn has_arity(arity: i32, request: &RespRequest) -> bool {
 
 /// All of them, by name.
 pub(crate) const COMMANDS: &[KeyCommand] = {
+    use KeyAnswer::{Fields as ByField, Short, Value, Values};
     use KeyReading::{Before, Never, Only, Options};
     use KeyStrings::{All, FieldPairs, Fields, First, Pairs, Two};
     const fn command(
@@ -127,64 +169,65 @@ pub(crate) const COMMANDS: &[KeyCommand] = {
         arity: i32,
         keys: KeyStrings,
         reading: KeyReading,
+        answer: KeyAnswer,
         run: fn(&mut KeyCall<'_>) -> Result<RespReply, RespRefusal>,
     ) -> KeyCommand {
-        KeyCommand { name, arity, keys, reading, run }
+        KeyCommand { name, arity, keys, reading, answer, run }
     }
     &[
-        command("append", 3, First, Before, strings::append),
-        command("copy", -3, Two, Before, keys::copy),
-        command("decr", 2, First, Before, strings::decrement),
-        command("decrby", 3, First, Before, strings::decrement_by),
-        command("del", -2, All, Before, keys::remove),
-        command("exists", -2, All, Only, keys::count),
-        command("expire", -3, First, Before, expiry::expire),
-        command("expireat", -3, First, Before, expiry::expire_at),
-        command("expiretime", 2, First, Only, expiry::expires),
-        command("get", 2, First, Only, strings::get),
-        command("getdel", 2, First, Before, strings::get_and_remove),
-        command("getex", -2, First, Before, strings::get_and_expire),
-        command("getrange", 4, First, Only, strings::get_range),
-        command("getset", 3, First, Before, strings::get_and_set),
-        command("hdel", -3, Fields, Before, hashes::remove),
-        command("hexists", 3, First, Only, hashes::exists),
-        command("hget", 3, First, Only, hashes::get),
-        command("hgetall", 2, First, Only, hashes::all),
-        command("hincrby", 4, First, Before, hashes::increment_by),
-        command("hincrbyfloat", 4, First, Before, hashes::increment_by_float),
-        command("hkeys", 2, First, Only, hashes::fields),
-        command("hlen", 2, First, Only, hashes::count),
-        command("hmget", -3, Fields, Only, hashes::get_several),
-        command("hmset", -4, FieldPairs, Before, hashes::set_plainly),
-        command("hscan", -3, First, Only, hashes::scan),
-        command("hset", -4, FieldPairs, Before, hashes::set),
-        command("hsetnx", 4, First, Before, hashes::set_new),
-        command("hstrlen", 3, First, Only, hashes::length),
-        command("hvals", 2, First, Only, hashes::values),
-        command("incr", 2, First, Before, strings::increment),
-        command("incrby", 3, First, Before, strings::increment_by),
-        command("incrbyfloat", 3, First, Before, strings::increment_by_float),
-        command("mget", -2, All, Only, strings::get_several),
-        command("mset", -3, Pairs, Never, strings::set_several),
-        command("msetnx", -3, Pairs, Before, strings::set_several_new),
-        command("persist", 2, First, Before, expiry::persist),
-        command("pexpire", -3, First, Before, expiry::expire_ms),
-        command("pexpireat", -3, First, Before, expiry::expire_at_ms),
-        command("pexpiretime", 2, First, Only, expiry::expires_ms),
-        command("psetex", 4, First, Never, strings::set_for_ms),
-        command("pttl", 2, First, Only, expiry::left_ms),
-        command("rename", 3, Two, Before, keys::rename),
-        command("renamenx", 3, Two, Before, keys::rename_new),
-        command("set", -3, First, Options, strings::set),
-        command("setex", 4, First, Never, strings::set_for),
-        command("setnx", 3, First, Before, strings::set_new),
-        command("setrange", 4, First, Before, strings::set_range),
-        command("strlen", 2, First, Only, strings::length),
-        command("substr", 4, First, Only, strings::get_range),
-        command("touch", -2, All, Only, keys::count),
-        command("ttl", 2, First, Only, expiry::left),
-        command("type", 2, First, Only, keys::kind),
-        command("unlink", -2, All, Before, keys::remove),
+        command("append", 3, First, Before, Short, strings::append),
+        command("copy", -3, Two, Before, Short, keys::copy),
+        command("decr", 2, First, Before, Short, strings::decrement),
+        command("decrby", 3, First, Before, Short, strings::decrement_by),
+        command("del", -2, All, Before, Short, keys::remove),
+        command("exists", -2, All, Only, Short, keys::count),
+        command("expire", -3, First, Before, Short, expiry::expire),
+        command("expireat", -3, First, Before, Short, expiry::expire_at),
+        command("expiretime", 2, First, Only, Short, expiry::expires),
+        command("get", 2, First, Only, Value, strings::get),
+        command("getdel", 2, First, Before, Value, strings::get_and_remove),
+        command("getex", -2, First, Before, Value, strings::get_and_expire),
+        command("getrange", 4, First, Only, Value, strings::get_range),
+        command("getset", 3, First, Before, Value, strings::get_and_set),
+        command("hdel", -3, Fields, Before, Short, hashes::remove),
+        command("hexists", 3, First, Only, Short, hashes::exists),
+        command("hget", 3, First, Only, Value, hashes::get),
+        command("hgetall", 2, First, Only, ByField, hashes::all),
+        command("hincrby", 4, First, Before, Short, hashes::increment_by),
+        command("hincrbyfloat", 4, First, Before, Short, hashes::increment_by_float),
+        command("hkeys", 2, First, Only, ByField, hashes::fields),
+        command("hlen", 2, First, Only, Short, hashes::count),
+        command("hmget", -3, Fields, Only, Values, hashes::get_several),
+        command("hmset", -4, FieldPairs, Before, Short, hashes::set_plainly),
+        command("hscan", -3, First, Only, ByField, hashes::scan),
+        command("hset", -4, FieldPairs, Before, Short, hashes::set),
+        command("hsetnx", 4, First, Before, Short, hashes::set_new),
+        command("hstrlen", 3, First, Only, Short, hashes::length),
+        command("hvals", 2, First, Only, ByField, hashes::values),
+        command("incr", 2, First, Before, Short, strings::increment),
+        command("incrby", 3, First, Before, Short, strings::increment_by),
+        command("incrbyfloat", 3, First, Before, Short, strings::increment_by_float),
+        command("mget", -2, All, Only, Values, strings::get_several),
+        command("mset", -3, Pairs, Never, Short, strings::set_several),
+        command("msetnx", -3, Pairs, Before, Short, strings::set_several_new),
+        command("persist", 2, First, Before, Short, expiry::persist),
+        command("pexpire", -3, First, Before, Short, expiry::expire_ms),
+        command("pexpireat", -3, First, Before, Short, expiry::expire_at_ms),
+        command("pexpiretime", 2, First, Only, Short, expiry::expires_ms),
+        command("psetex", 4, First, Never, Short, strings::set_for_ms),
+        command("pttl", 2, First, Only, Short, expiry::left_ms),
+        command("rename", 3, Two, Before, Short, keys::rename),
+        command("renamenx", 3, Two, Before, Short, keys::rename_new),
+        command("set", -3, First, Options, Value, strings::set),
+        command("setex", 4, First, Never, Short, strings::set_for),
+        command("setnx", 3, First, Before, Short, strings::set_new),
+        command("setrange", 4, First, Before, Short, strings::set_range),
+        command("strlen", 2, First, Only, Short, strings::length),
+        command("substr", 4, First, Only, Value, strings::get_range),
+        command("touch", -2, All, Only, Short, keys::count),
+        command("ttl", 2, First, Only, Short, expiry::left),
+        command("type", 2, First, Only, Short, keys::kind),
+        command("unlink", -2, All, Before, Short, keys::remove),
     ]
 };
 

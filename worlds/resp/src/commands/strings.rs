@@ -146,7 +146,7 @@ pub(super) fn get_and_expire(call: &mut KeyCall<'_>) -> Result<RespReply, RespRe
 
 pub(super) fn get_several(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {
     // What is no string is not there, as the original has it.
-    several(call.strings(1).map(|key| Ok(call.keys.text(key).ok().flatten())))
+    several(call.strings(1).map(|key| Ok(call.keys.text(key).ok().flatten())), call.room)
 }
 
 pub(super) fn set_several(call: &mut KeyCall<'_>) -> Result<RespReply, RespRefusal> {

@@ -85,6 +85,8 @@ pub(in crate::engine) struct NbdConnections {
     pub(super) behind_tls: BTreeSet<ListenerId>,
     /// Those with something to send or to ask for.
     pub(super) touched: Vec<ConnId>,
+    /// When the next handshake is looked for, if nothing happens before.
+    pub(super) handshakes_at: Option<Time>,
     /// Commands that wait until what clients have left behind at their image has ended, in the order in which they came.
     pub(super) held: BTreeMap<ImageId, VecDeque<(ConnId, ExportCommand)>>,
 }

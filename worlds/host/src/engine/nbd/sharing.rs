@@ -60,6 +60,10 @@ impl Engine {
         for (conn, connection) in &self.nbd.connections {
             let still = now.since(connection.moved);
             let is_quiet = connection.session.held() == 0 && connection.session.in_flight() == 0;
+            if self.doors.awaits_handshake(*conn) {
+                // It waits for its turn, and not we for it.
+                continue;
+            }
             if connection.session.is_negotiating()
                 && now.since(connection.came) >= limits.negotiation
             {

@@ -2,7 +2,8 @@
 
 use super::Engine;
 use crate::engine::doors::Complaint;
-use crate::{ConnId, ListenerId};
+use crate::engine::host_node::Alarm;
+use crate::{ConnId, ListenerId, NextHandshake};
 use loadline_tls::TlsFault;
 
 impl Engine {
@@ -11,13 +12,38 @@ impl Engine {
         self.nbd.behind_tls.insert(listener);
     }
 
-    /// The client was told to begin with TLS. What it has sent behind that is the beginning.
-    pub(super) fn nbd_begin_tls(&mut self, conn: ConnId) {
+    /// The client was told to begin with TLS: it waits for the turn of its handshake.
+    pub(super) fn nbd_wait_for_tls(&mut self, conn: ConnId) {
         // What it was told goes before, as it is.
-        if !self.nbd_send_sealed(conn) {
-            return;
+        if self.nbd_send_sealed(conn) {
+            self.doors.ask_handshake(conn);
         }
+    }
+
+    /// Begins the handshakes whose turn has come, and sees to it that those which are early are looked at in time.
+    pub(super) fn nbd_begin_handshakes(&mut self) {
+        let now = self.host.now;
+        while !self.is_stopping() {
+            match self.doors.next_handshake(now) {
+                NextHandshake::Begins(conn) => self.nbd_begin_tls(conn),
+                NextHandshake::NotBefore(at) => {
+                    if self.nbd.handshakes_at.is_none_or(|set| at < set || set <= now) {
+                        self.nbd.handshakes_at = Some(at);
+                        self.host.alarms.push(at, Alarm::Again);
+                    }
+                    return;
+                }
+                NextHandshake::None => return,
+            }
+        }
+    }
+
+    /// What the client has sent behind its wish for TLS is the beginning.
+    fn nbd_begin_tls(&mut self, conn: ConnId) {
+        let now = self.host.now;
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        // It has as long as others from here on: it has waited for us.
+        (connection.came, connection.moved) = (now, now);
         let server = self.host.config.nbd.tls.as_ref().expect("who has to begin with TLS can");
         connection.channel.begin(server);
         let begun = std::mem::take(&mut connection.unread);
@@ -37,6 +63,7 @@ impl Engine {
         };
         if connection.session.is_securing() && connection.channel.is_open() {
             connection.session.secured();
+            self.doors.end_handshake(conn);
             let name = connection.channel.client().and_then(|client| client.first());
             tracing::debug!(?conn, ?name, "an NBD client is known by TLS");
         }
@@ -76,6 +103,7 @@ impl Engine {
     fn nbd_failed(&mut self, conn: ConnId, fault: &TlsFault) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.closing = true;
+        self.doors.end_handshake(conn);
         let peer = self.doors.peer(conn);
         self.doors.complain(self.host.now, Complaint::Tls, || {
             format!("TLS with the NBD client at {peer} has come to nothing: {fault}")

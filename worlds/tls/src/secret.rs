@@ -1,0 +1,38 @@
+//! Files that hold a secret: a key, passwords.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// The right of everybody on a machine to read a file.
+const OTHERS_READ: u32 = 0o004;
+
+/// What a file holds that may be a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretFile {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Whether everybody on this machine may read it, so that what is in it is none.
+    pub is_open: bool,
+}
+
+impl SecretFile {
+    /// Reads a file. What is asked about its rights and what is read is the same file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read(path: &Path) -> io::Result<SecretFile> {
+        let mut file = File::open(path)?;
+        let is_open = file.metadata()?.permissions().mode() & OTHERS_READ != 0;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(SecretFile { bytes, is_open })
+    }
+}
+
+impl std::fmt::Debug for SecretFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SecretFile").field("is_open", &self.is_open).finish_non_exhaustive()
+    }
+}
