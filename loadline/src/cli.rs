@@ -291,7 +291,7 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) repeat: u32,
     /// Runs at the same time; by default one per core
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
     /// Where runs, result and report go; by default runs/STUDY-SEED
     #[arg(long, value_name = "FOLDER")]
@@ -539,7 +539,7 @@ pub(crate) enum ProtectionArg {
 #[derive(Debug, Args)]
 pub(crate) struct SoakArgs {
     /// How long: by default 60 for random lives, of which each takes a fraction of a second, and no limit for damaged copies
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: Option<u64>,
     /// The first seed
     #[arg(long, default_value_t = 1)]

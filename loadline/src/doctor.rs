@@ -3,6 +3,7 @@
 use crate::common_args::JsonArg;
 use crate::failure::Failure;
 use crate::show;
+use loadline_host::why;
 use loadline_study::Host;
 use serde::Serialize;
 use serde_json::json;
@@ -136,7 +137,7 @@ fn writable() -> DoctorFinding {
         std::env::current_dir().map_or_else(|_| ".".to_owned(), |at| at.display().to_string());
     let found = match &written {
         Ok(()) => format!("{here} can be written"),
-        Err(error) => format!("{here}: {error}"),
+        Err(error) => format!("{here}: {}", why(error)),
     };
     need("folder", found, written.is_ok(), "give `study run` a folder that can be written: --out")
 }

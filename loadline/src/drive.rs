@@ -3,8 +3,8 @@
 mod args;
 #[cfg(feature = "guest")]
 mod boot;
+mod figures;
 mod measure;
-mod mechanical;
 #[cfg(feature = "guest")]
 mod serve;
 #[cfg(feature = "guest")]
@@ -18,6 +18,7 @@ use crate::cli::{DriveCommand, NameArg};
 use crate::failure::Failure;
 use crate::show;
 use crate::study::library;
+use loadline_sim::hdd::HddSpec;
 use loadline_sim::{AnyDrive, Drive};
 use loadline_study::{Calibrated, Override, RecoveryStudy, Shelf, calibrate};
 use serde_json::{Value, json};
@@ -29,9 +30,19 @@ pub(crate) fn carry_out(command: DriveCommand) -> Result<(), Failure> {
         DriveCommand::Calibrate(args) => find_service_time(&args),
         DriveCommand::Measure(args) => measure::carry_out(&args),
         #[cfg(feature = "guest")]
-        DriveCommand::Serve(args) => serve::carry_out(&args, load),
+        DriveCommand::Serve(args) => serve::carry_out(&args),
         #[cfg(feature = "guest")]
         DriveCommand::Boot(args) => boot::carry_out(&args),
+    }
+}
+
+/// A mechanical drive by its name, or by the path of its file.
+pub(crate) fn mechanical(name: &str) -> Result<HddSpec, Failure> {
+    match load(name)? {
+        AnyDrive::Mechanical(spec) => Ok(spec),
+        AnyDrive::Calibrated(_) => Err(Failure::Input(format!(
+            "drive `{name}` is a calibrated one, whose queue is not modelled; a mechanical one is needed, such as hdd-22tb-cdl"
+        ))),
     }
 }
 
@@ -60,14 +71,14 @@ fn row_of(drive: &AnyDrive) -> [String; 5] {
             let medium = drive.medium.to_string();
             [drive.name.clone(), "calibrated".to_owned(), medium, iops, drive.model.clone()]
         }
-        AnyDrive::Mechanical(spec) => mechanical::row(spec),
+        AnyDrive::Mechanical(spec) => figures::row(spec),
     }
 }
 
 fn any_json(drive: &AnyDrive) -> Value {
     match drive {
         AnyDrive::Calibrated(drive) => drive_json(drive),
-        AnyDrive::Mechanical(spec) => mechanical::json(spec),
+        AnyDrive::Mechanical(spec) => figures::json(spec),
     }
 }
 
@@ -78,7 +89,7 @@ fn show_one(args: &NameArg) -> Result<(), Failure> {
     }
     match &drive {
         AnyDrive::Calibrated(drive) => show_calibrated(drive),
-        AnyDrive::Mechanical(spec) => mechanical::show(spec),
+        AnyDrive::Mechanical(spec) => figures::show(spec),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
-use loadline_host::why;
+use loadline_host::{in_words, why};
 use loadline_report::ReportError;
 use loadline_study::{FolderError, InputError, RunError, SessionError};
 use serde_json::json;
@@ -30,9 +30,19 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// A file or folder could not be read.
+    /// A file or folder could not be read: the machine has failed, or what was typed names none that can be.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
-        Failure::Environment(format!("cannot read {}: {}", path.display(), why(error)))
+        let text = format!("cannot read {}: {}", path.display(), why(error));
+        match error.kind() {
+            io::ErrorKind::NotFound
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::InvalidFilename
+            | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::InvalidData => Failure::Input(text),
+            _ => Failure::Environment(text),
+        }
     }
 
     /// A file or folder could not be written.
@@ -51,6 +61,7 @@ impl Failure {
             #[cfg(feature = "ceph")]
             Failure::Found(code) => return ExitCode::from(code),
         };
+        let text = in_words(&text);
         let text = match in_json {
             true => error_in_json(&text, code),
             false => format!("{prefix}{text}"),
@@ -76,6 +87,7 @@ impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Failure {
         match error {
             FolderError::Foreign { .. } => Failure::Input(error.to_string()),
+            FolderError::Unreadable { path, source } => Failure::unreadable(&path, &source),
             _ => Failure::Environment(error.to_string()),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use loadline_host::outlives_its_terminal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -17,4 +17,10 @@ pub(crate) fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
             .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
     }
     Ok(flag)
+}
+
+/// A write past a limit of file sizes (`ulimit -f`) fails, as on a full disk, and is told like that. Unheard, the signal ends the process.
+pub(crate) fn outlive_file_limits() {
+    // Where it cannot be heard, it is as it was.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }

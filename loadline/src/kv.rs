@@ -7,9 +7,11 @@ pub(crate) use args::KvCommand;
 
 use crate::failure::Failure;
 use crate::inspect::show_findings;
+use crate::interrupt::interruptible;
 use crate::show;
 use args::{DbArgs, KeyspaceArgs, ScanArgs};
 use loadline_base::{Bytes, Span};
+use loadline_host::{DiskOpenError, DiskProblem, NewStoreError};
 use loadline_kv::{
     BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
     verify_backup,
@@ -18,6 +20,11 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Far more than a value may have.
+const STDIN_BYTES_MAX: u64 = 16 << 20;
 
 pub(crate) fn carry_out(command: KvCommand) -> Result<(), Failure> {
     match command {
@@ -66,8 +73,14 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
     let mut given = Vec::new();
     match value {
         "-" => {
-            let read = io::stdin().lock().read_to_end(&mut given);
+            let read = io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut given);
             read.map_err(|error| Failure::unreadable(Path::new("-"), &error))?;
+            if given.len() as u64 > STDIN_BYTES_MAX {
+                let most = Bytes::new(STDIN_BYTES_MAX);
+                return Err(Failure::Input(format!(
+                    "the value on the standard input has more than {most}, and no database takes that"
+                )));
+            }
         }
         value => given.extend_from_slice(value.as_bytes()),
     }
@@ -78,6 +91,25 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
         None => batch.put(&keyspace, key.as_bytes(), &given),
     };
     commit(&db, batch, of)
+        .map_err(|failure| too_large(&db, key, &given, ttl, of).unwrap_or(failure))
+}
+
+/// What of a pair is larger than the database takes, in the bytes that were given: the store counts a keyspace's name and marks with them.
+fn too_large(
+    db: &Db,
+    key: &str,
+    value: &[u8],
+    ttl: Option<Span>,
+    of: &KeyspaceArgs,
+) -> Option<Failure> {
+    let (limits, marks) = (db.limits(), if ttl.is_some() { (10, 9) } else { (1, 1) });
+    let key_max = limits.key_bytes - marks.0 - of.keyspace.len();
+    let value_max = limits.value_bytes - marks.1;
+    let refuse = |what: String, has: usize, most: usize| {
+        (has > most).then(|| Failure::Input(format!("{what} has {has} bytes and may have {most}")))
+    };
+    refuse(format!("the key, in keyspace {},", of.keyspace), key.len(), key_max)
+        .or_else(|| refuse("the value".to_owned(), value.len(), value_max))
 }
 
 fn remove(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
@@ -151,10 +183,11 @@ fn verify(args: &DbArgs) -> Result<(), Failure> {
 fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
     let db = open(args)?;
     if to == Path::new("-") {
-        db.backup(io::stdout().lock())?;
+        db.backup(io::stdout().lock())
+            .map_err(|error| of_backup(Path::new("the output"), error))?;
         return Ok(());
     }
-    let keys = db.backup_to(to)?;
+    let keys = db.backup_to(to).map_err(|error| of_backup(to, error))?;
     let line = format!("{}: {keys} keys", to.display());
     if fs::symlink_metadata(to).is_ok_and(|made| made.is_file()) {
         return told(args.json, keys, &line);
@@ -164,18 +197,65 @@ fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Why there is no backup; what writes it does not know where it goes.
+fn of_backup(to: &Path, error: BackupError) -> Failure {
+    match error {
+        BackupError::Io(error) => Failure::unwritable(to, &error),
+        other => other.into(),
+    }
+}
+
+/// A backup that is read. Between two pieces of it a request to end is heard, so that what was made of it until then is taken away.
+struct GivenBackup {
+    from: Box<dyn Read>,
+    stop: Arc<AtomicBool>,
+    /// Why no more of it can be read.
+    broken: Option<io::Error>,
+}
+
+impl Read for GivenBackup {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.from.read(into).map_err(|error| {
+            let told = io::Error::from(error.kind());
+            self.broken = Some(error);
+            told
+        })
+    }
+}
+
+impl GivenBackup {
+    /// Why nothing came of it.
+    fn blame(self, from: &Path, error: BackupError) -> Failure {
+        let shown = from.display();
+        match (self.broken, error) {
+            _ if self.stop.load(Ordering::Relaxed) => {
+                Failure::Interrupted("interrupted; nothing was made of the backup".to_owned())
+            }
+            (Some(broken), _) => Failure::unreadable(from, &broken),
+            (None, BackupError::Stream(fault)) => {
+                Failure::Damaged(format!("{shown}: {}", BackupError::Stream(fault)))
+            }
+            (None, other) => other.into(),
+        }
+    }
+}
+
 fn bring_back(from: &Path, dir: Option<&Path>, size: Bytes, in_json: bool) -> Result<(), Failure> {
     let stream: Box<dyn Read> = match from {
         from if from == Path::new("-") => Box::new(io::stdin().lock()),
         from => Box::new(File::open(from).map_err(|error| Failure::unreadable(from, &error))?),
     };
-    let stream = BufReader::with_capacity(1 << 20, stream);
+    let mut given = GivenBackup { from: stream, stop: interruptible()?, broken: None };
+    let stream = BufReader::with_capacity(1 << 20, &mut given);
     let Some(dir) = dir else {
-        let keys = verify_backup(stream)?;
+        let keys = verify_backup(stream).map_err(|error| given.blame(from, error))?;
         return told(in_json, keys, &format!("{}: whole, {keys} keys", from.display()));
     };
-    let cache = Bytes::from_mib(64);
-    let db = restore(stream, dir, DbOptions { size, cache, ..DbOptions::default() })?;
+    let options = DbOptions { size, cache: Bytes::from_mib(64), ..DbOptions::default() };
+    let db = restore(stream, dir, options).map_err(|error| given.blame(from, error))?;
     let free = db.statistics()?.free_bytes;
     match in_json {
         true => show::json(&json!({ "free_bytes": free })),
@@ -221,7 +301,9 @@ impl From<DbError> for Failure {
 impl From<DbOpenError> for Failure {
     fn from(error: DbOpenError) -> Failure {
         match error {
-            DbOpenError::Missing { .. }
+            DbOpenError::Disk(DiskOpenError { problem: DiskProblem::NewSize { .. }, .. })
+            | DbOpenError::Format(NewStoreError::TooSmall(..))
+            | DbOpenError::Missing { .. }
             | DbOpenError::Exists { .. }
             | DbOpenError::NotLarger { .. } => Failure::Input(error.to_string()),
             DbOpenError::Store { .. } => Failure::Damaged(error.to_string()),

@@ -29,6 +29,7 @@ mod store;
 mod study;
 mod tls;
 mod typed;
+mod writable;
 
 use cli::CliCommand;
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    interrupt::outlive_file_limits();
     let command = match typed::command() {
         Ok(command) => command,
         Err(code) => return code,

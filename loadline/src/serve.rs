@@ -6,6 +6,7 @@ use crate::node::config::{NodeConfig, ServeArgs};
 use crate::notify;
 use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
+use loadline_host::admin::Client;
 use loadline_host::why;
 use loadline_host::{
     BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan, NbdSpec, PageSpec,
@@ -33,6 +34,17 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     make_folder(&dir).map_err(|error| {
         Failure::Environment(format!("{}: cannot be made: {}", dir.display(), why(&error)))
     })?;
+    let admin = config.engine.admin.clone();
+    let failure = |error| match &admin {
+        // Of a node that runs there already, each disk would be told to be somebody's.
+        ListenAt::Unix(socket) if Client::connect(socket).is_ok() => {
+            let dir = dir.display();
+            Failure::Environment(format!(
+                "a node runs in {dir} already: `loadline status --dir {dir}` shows it, and `loadline stop --dir {dir}` ends it"
+            ))
+        }
+        _ => failure(error),
+    };
     let mut engine = match Engine::start(config.engine) {
         Err(BootError::Start { why: StartError::Osds { map, given }, left_out }) => {
             let why = StartError::Osds { map, given };
@@ -158,11 +170,13 @@ impl io::Write for NodeLog {
 
 /// Events go to the standard error: lines for people, or JSON for machines.
 fn log(filter: Option<&str>, json: bool) -> Result<(), Failure> {
-    let filter: Targets = filter.unwrap_or("info").parse().map_err(|_| {
-        Failure::Input(
-            "--log: takes levels, of everything or of parts, such as `info,loadline_host=debug`"
-                .to_owned(),
-        )
+    let typed = filter.unwrap_or("info");
+    // A word that is no level would be a part of no name here, and nothing were logged.
+    let filter = typed.parse::<Targets>().ok().filter(|_| typed.split(',').all(names_a_level));
+    let filter = filter.ok_or_else(|| {
+        Failure::Input(format!(
+            "--log {typed}: takes levels, of everything or of parts, such as `info,loadline_host=debug`"
+        ))
     })?;
     let lines =
         tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(|| NodeLog);
@@ -174,4 +188,34 @@ fn log(filter: Option<&str>, json: bool) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Whether a piece of a filter is a level, or names a part of this program with one.
+fn names_a_level(piece: &str) -> bool {
+    let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
+    match piece.split_once('=') {
+        Some((part, level)) => part.starts_with("loadline") && is_level(level),
+        None => is_level(piece),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `--log inof` logged nothing at all.
+    #[test]
+    fn a_filter_names_levels() {
+        for (typed, good) in [
+            ("info", true),
+            ("loadline_host=debug", true),
+            ("off", true),
+            ("inof", false),
+            ("", false),
+            ("lodline_host=debug", false),
+            ("loadline_host=", false),
+        ] {
+            assert_eq!(names_a_level(typed), good, "{typed}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use loadline_host::why;
+use loadline_host::{in_words, why};
 use serde_json::Value;
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ pub(crate) fn is_read(bytes: &[u8]) -> Result<bool, Failure> {
 
 /// Prints a line beside the output: how far something is, or a warning. Where nobody reads that, the work goes on.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", in_words(line));
 }
 
 /// Prints one JSON object.

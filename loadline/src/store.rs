@@ -4,7 +4,7 @@ use crate::cli::{FormatArgs, ProtectionArg, StoreCommand};
 use crate::failure::Failure;
 use crate::show;
 use loadline_base::Bytes;
-use loadline_host::{DiskClaim, Holding, write_new_store};
+use loadline_host::{DiskClaim, Holding, ProgramMemory, write_new_store};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::layout::LOG_HEADER;
 use loadline_store::paged::{Format, FormatError, Protection, format};
@@ -27,6 +27,7 @@ fn make(args: &FormatArgs) -> Result<(), Failure> {
     let data = size(&args.file, args.size, "--size")?;
     let log = args.log_device.as_deref().map(|file| size(file, args.log, "--log")).transpose()?;
     let wanted = wanted(args, data, log)?;
+    has_memory_for(&wanted)?;
     let protection = match args.protection {
         ProtectionArg::Log => Protection::Log,
         ProtectionArg::Checkpoint => Protection::Checkpoint,
@@ -40,6 +41,18 @@ fn make(args: &FormatArgs) -> Result<(), Failure> {
     write_new_store(&store, &data, log.as_ref().map(|(file, _)| file))
         .map_err(|error| Failure::unwritable(&args.file, &error))?;
     report(args, &wanted)
+}
+
+/// The map of what is free is made in memory, a bit for each page: that of a sparse file may be larger than the machine.
+fn has_memory_for(wanted: &Format) -> Result<(), Failure> {
+    let map = Bytes::new(wanted.data_bytes.get() / wanted.page.bytes() as u64 / 8);
+    match ProgramMemory::here().available.filter(|free| *free < map) {
+        None => Ok(()),
+        Some(free) => Err(Failure::Environment(format!(
+            "--size {}: the map of its pages takes {map} of memory, and {free} are free",
+            wanted.data_bytes
+        ))),
+    }
 }
 
 /// A file that holds something is not overwritten unasked.

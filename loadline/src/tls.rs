@@ -42,8 +42,13 @@ impl TlsTyped {
         };
         let client_ca = client_ca.as_ref().map(|path| folder.join(path));
         let files = TlsFiles { certificate, key, client_ca };
-        TlsServer::open(&files)
-            .map(Some)
-            .map_err(|problem| fault("certificate", problem.to_string()))
+        TlsServer::open(&files).map(Some).map_err(|problem| {
+            let field = match problem.path() {
+                Some(path) if *path == files.key => "key",
+                Some(path) if Some(path) == files.client_ca.as_ref() => "client_ca",
+                _ => "certificate",
+            };
+            fault(field, problem.to_string())
+        })
     }
 }

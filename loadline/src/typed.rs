@@ -2,10 +2,13 @@
 
 use crate::cli::{Cli, CliCommand};
 use crate::failure::error_in_json;
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use loadline_base::{Bytes, Span};
+use std::error::Error;
 use std::io::{self, Write};
+use std::net::AddrParseError;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 
 /// What somebody sees who typed the name alone.
@@ -42,7 +45,12 @@ pub(crate) fn wants_json() -> bool {
 
 fn refuse(error: &clap::Error) -> ExitCode {
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
-    let _ = match negative(error).or_else(|| left_out(error)) {
+    let own = negative(error)
+        .or_else(|| left_out(error))
+        .or_else(|| not_for_programs(error))
+        .or_else(|| no_text(error))
+        .or_else(|| no_value(error));
+    let _ = match own {
         _ if !error.use_stderr() => error.print(),
         Some(text) => say(&text, code),
         None if wants_json() => say(&in_one_line(error), code),
@@ -77,6 +85,82 @@ fn is_negative(typed: &str) -> bool {
     let quantity = |text: &str| text.parse::<Bytes>().is_ok() || text.parse::<Span>().is_ok();
     typed.strip_prefix('-').is_some_and(quantity)
 }
+
+/// `--json` where a command has no form for programs, or where none is named. The parser proposes to type it as a value.
+fn not_for_programs(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument || typed != "--json" {
+        return None;
+    }
+    let (name, below) = meant_by(words().skip(1));
+    Some(match below.is_empty() {
+        true => format!("`{name}` has no output for programs: leave --json out"),
+        false => format!("`{name}` takes one of its commands before --json: {}", below.join(", ")),
+    })
+}
+
+/// The command that a line names, as far as it does, and what stands below it.
+fn meant_by(words: impl Iterator<Item = String>) -> (String, Vec<String>) {
+    let mut command = &Cli::command();
+    let mut name = command.get_name().to_owned();
+    for word in words {
+        if let Some(below) = command.find_subcommand(&word) {
+            command = below;
+            name = format!("{name} {word}");
+        }
+    }
+    let below = command.get_subcommands().map(|below| below.get_name().to_owned());
+    (name, below.collect())
+}
+
+/// Bytes where text is needed: the parser does not say which of the words they are in.
+fn no_text(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidUtf8 {
+        return None;
+    }
+    let unlike = std::env::args_os().filter(|word| word.to_str().is_none());
+    let unlike: Vec<String> = unlike.map(|word| format!("`{}`", word.to_string_lossy())).collect();
+    Some(format!("{}: this is no UTF-8, and text is needed here", unlike.join(", ")))
+}
+
+/// What cannot be a number or an address, in words of ours: those of the standard library do not say what would be one.
+fn no_value(error: &clap::Error) -> Option<String> {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    };
+    let (argument, typed) =
+        (context(ContextKind::InvalidArg)?, context(ContextKind::InvalidValue)?);
+    let reason = wanted_instead(error.source()?)?;
+    Some(format!("invalid value '{typed}' for '{argument}': {reason}"))
+}
+
+/// What the standard library, or a range of numbers, has refused.
+fn wanted_instead(refusal: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(number) = refusal.downcast_ref::<ParseIntError>() {
+        return Some(match number.kind() {
+            IntErrorKind::PosOverflow => "this number is too large".to_owned(),
+            IntErrorKind::NegOverflow => "this number is too small".to_owned(),
+            _ => "it takes a whole number, such as `4`".to_owned(),
+        });
+    }
+    if refusal.is::<ParseFloatError>() {
+        return Some("it takes a number, such as `0.5`".to_owned());
+    }
+    if refusal.is::<AddrParseError>() {
+        return Some(WANTED_ADDRESS.to_owned());
+    }
+    let text = refusal.to_string();
+    let (least, most) = text.split_once(" is not in ")?.1.split_once("..")?;
+    Some(match most.strip_prefix('=') {
+        Some(most) => format!("it takes a whole number from {least} to {most}"),
+        None => format!("it takes a whole number of at least {least}"),
+    })
+}
+
+/// What an address of this machine is written like.
+pub(crate) const WANTED_ADDRESS: &str =
+    "it takes an address in digits with a port, such as `127.0.0.1:7480`";
 
 /// A command that this build is without.
 fn left_out(error: &clap::Error) -> Option<String> {
@@ -146,6 +230,34 @@ mod tests {
         for typed in ["5", "-5a", "-5-6", "-j", "--5", "-"] {
             assert!(!is_negative(typed), "{typed}");
         }
+    }
+
+    /// Numbers and addresses were refused in the words of the standard library, "invalid digit found in string".
+    #[test]
+    fn what_cannot_be_a_value_is_told_with_what_can() {
+        let check = |line: &[&str], says: &str| {
+            let error = Cli::try_parse_from([&["loadline"], line].concat()).unwrap_err();
+            let told = no_value(&error).unwrap_or_default();
+            assert!(told.ends_with(says) && told.contains(line[line.len() - 1]), "{told}");
+        };
+        check(&["serve", "--osds", "x"], "it takes a whole number, such as `4`");
+        check(&["serve", "--osds", "4294967296"], "it takes a whole number from 0 to 4294967295");
+        check(&["soak", "--seconds", "0"], "it takes a whole number of at least 1");
+        check(&["study", "run", "--seed", "99999999999999999999"], "this number is too large");
+        check(&["inspect", "f", "page", "0x10"], "it takes a whole number, such as `4`");
+        check(&["drive", "measure", "m", "--seconds", "ten"], "it takes a number, such as `0.5`");
+        check(&["serve", "--page", "localhost:7480"], WANTED_ADDRESS);
+    }
+
+    #[test]
+    fn the_command_that_a_line_names_is_found() {
+        let meant = |line: &[&str]| meant_by(line.iter().map(|word| (*word).to_owned()));
+        assert_eq!(
+            meant(&["completions", "bash", "--json"]),
+            ("loadline completions".to_owned(), vec![])
+        );
+        let (name, below) = meant(&["cdl", "--json"]);
+        assert!(name == "loadline cdl" && below.contains(&"stats".to_owned()), "{below:?}");
     }
 
     /// Who typed `osd top` in a build without `top` was told to build with it, and met the same question there.

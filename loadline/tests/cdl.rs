@@ -112,7 +112,7 @@ fn what_cannot_be_encoded_is_refused_with_its_place() {
     write("T2A.cdl", &text);
     write("wrong.cdl", &text.replacen("t2cdlunits: 0xa", "t2cdlunits: 0xb", 1));
     refused("show wrong.cdl", 2, "wrong.cdl: line 4: the unit must be 0x0, 0x6 (500 ns)");
-    refused("show missing.cdl", 1, "cannot read missing.cdl");
+    refused("show missing.cdl", 2, "cannot read missing.cdl");
     refused("encode T2A.cdl --as ab", 2, "T2A.cdl: page T2A, which is encoded with --as t2");
     refused("encode T2A.cdl --as ata", 2, "give both files");
     refused("encode T2A.cdl T2A.cdl --as ata", 2, "no FILE holds page T2B");
@@ -183,6 +183,6 @@ fn logs_without_figures_are_refused() {
     fs::write(folder.join("wrong.log"), format!("{LOG}80, x, 0, 1, 0x0000\n")).expect("a file");
     let (_, error) = check(folder, "stats wrong.log", 2);
     assert!(error.contains("wrong.log: line 5: column 2 is no whole number"), "{error}");
-    let (_, error) = check(folder, "stats missing.log", 1);
+    let (_, error) = check(folder, "stats missing.log", 2);
     assert!(error.contains("cannot read missing.log"), "{error}");
 }

@@ -142,7 +142,7 @@ fn what_cannot_be_run_is_said_in_one_sentence() {
     };
     refused("--baseline", "--dev: No device specified");
     refused("--dev sim:hdd-22tb-cdl", "Nothing to run; add --baseline");
-    refused("--dev sim:hdd-23tb --baseline", "no modelled drive has this name");
+    refused("--dev sim:hdd-23tb --baseline", "there is no drive `hdd-23tb`");
     refused("--dev sim:x.toml --baseline", "--dev sim:x.toml: ");
     refused("--dev sim:hdd-7200-4tb --cdl-single --percentage 5 --dld 1", "does not support CDL");
     refused("--dev none --baseline", "none: No such file");

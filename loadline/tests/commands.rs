@@ -62,10 +62,10 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&["study", "run", "recovery-nvme", "--set", "scale"], "takes key=value");
     check(&["study", "run", "recovery-nvme", "--set", "depth=0"], "--set depth=0: `depth` must be");
     check(&["study", "run", "recovery-nvme", "--repeat", "0"], "--repeat: takes a number from 1");
-    check(
-        &["study", "run", "recovery-nvme", "--jobs", "0"],
-        "--jobs: takes a number of at least 1",
-    );
+    for jobs in ["0", "4294967295"] {
+        let says = "it takes a whole number from 1 to 1024";
+        check(&["study", "run", "recovery-nvme", "--jobs", jobs], says);
+    }
     check(&["study", "run", "none.toml"], "none.toml: cannot be read");
     check(&["study", "run", ""], "an empty name: there is no study");
     check(&["study", "run", "."], "it is a folder: give a file in it");

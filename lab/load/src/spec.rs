@@ -76,6 +76,9 @@ fn blocks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Block
     })
 }
 
+/// Each op in flight has a place in memory, and no machine under test would have so many.
+pub(crate) const DEPTHS: std::ops::RangeInclusive<u32> = 1..=100_000;
+
 impl LoadSpec {
     /// Bytes of an op, by expectation over the sizes.
     pub fn mean_block_bytes(&self) -> f64 {
@@ -96,8 +99,8 @@ impl LoadSpec {
         if self.rate.is_none() && self.depth.is_none() {
             return problem("depth", "set for a closed loop, unless `rate` asks for an open one");
         }
-        if self.depth == Some(0) {
-            return problem("depth", "at least 1");
+        if self.depth.is_some_and(|depth| !DEPTHS.contains(&depth)) {
+            return problem("depth", "from 1 to 100000");
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
             return problem("rate", "more than 0 and at most 1e9 ops per second");

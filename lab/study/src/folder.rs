@@ -72,7 +72,7 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// A file is not what a study wrote.
-    #[error("{} is not a file of a study: {reason}; take another --out, or put back what was there", path.display())]
+    #[error("{} is not a file of a study: {reason}; put back what was there, or take another folder", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -219,13 +219,20 @@ impl RunFolder {
 pub(crate) struct RecordsClaim(#[expect(dead_code, reason = "it is the lock")] File);
 
 fn read_records(path: &Path, lines: &str) -> Result<Vec<RunRecord>, FolderError> {
-    let record = |line: &str| {
+    let record = |(number, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|error| FolderError::Foreign {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason: format!("line {}: {}", number + 1, without_place(&error)),
         })
     };
-    lines.lines().map(record).collect()
+    lines.lines().enumerate().map(record).collect()
+}
+
+/// What is wrong with a text in one line, without the place that says so.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
 /// Bytes up to the last end of a line.

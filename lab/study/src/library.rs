@@ -6,7 +6,7 @@ use crate::kinds::declared;
 use crate::overrides::Override;
 use crate::place::Place;
 use crate::shelf::Shelf;
-use loadline_host::why;
+use loadline_host::{read_text, why};
 use std::path::{Path, PathBuf};
 
 /// The files that the program carries, so that it works in any folder.
@@ -125,7 +125,8 @@ impl Library {
             .into_iter()
             .flatten()
             .filter_map(|entry| {
-                entry.ok()?.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned)
+                let entry = entry.ok().filter(|entry| entry.path().is_file())?;
+                entry.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned)
             })
             .filter(|name| !names.contains(name))
             .collect();
@@ -207,7 +208,7 @@ fn built_in_source((shelf, name, text): &(Shelf, &str, &str)) -> Source {
 
 fn read(path: &Path) -> Result<Source, InputError> {
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_text(path).map_err(|error| {
         InputError::new(file.clone(), format!("cannot be read: {}", why(&error)))
     })?;
     let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());

@@ -6,7 +6,7 @@ use crate::facts::RunFacts;
 use crate::folder::{FolderError, Manifest, RecordsClaim, RunFolder};
 use crate::input::InputError;
 use crate::inputs::Inputs;
-use crate::job::Job;
+use crate::job::{Job, RunPurpose};
 use crate::plan::{StudyRequest, plan};
 use crate::record::RunRecord;
 use crate::result::{StudyResult, VERSION};
@@ -64,6 +64,14 @@ pub enum SessionError {
     /// The folder holds what another build computed, which is not told beside this one's.
     #[error("{} holds runs of another build; choose another folder with --out, or remove this one", .0.display())]
     OtherBuild(PathBuf),
+    /// Nobody's study is in the folder, and what a study writes is.
+    #[error("{} holds {file}, which no study there has written; choose another folder with --out, or take it away", folder.display())]
+    NotOurs {
+        /// The folder.
+        folder: PathBuf,
+        /// What would be written over.
+        file: &'static str,
+    },
     /// There is no study in the folder.
     #[error("{} holds no study; the folder of a study has a manifest.json", .0.display())]
     NoStudy(PathBuf),
@@ -202,6 +210,19 @@ impl Session {
     /// # Errors
     /// [`SessionError::Unfinished`] while runs are missing.
     pub fn conclude(&self) -> Result<StudyResult, SessionError> {
+        let result = self.result()?;
+        self.folder.write_result(&result)?;
+        if self.request.trace.is_some() {
+            self.folder.write_trace(&chrome_trace(&self.recorded()))?;
+        }
+        Ok(result)
+    }
+
+    /// What its runs say. Nothing is written: the folder may be somebody else's.
+    ///
+    /// # Errors
+    /// [`SessionError::Unfinished`] while runs are missing.
+    pub fn result(&self) -> Result<StudyResult, SessionError> {
         let Some(mut result) = conclude(&self.study, &self.request, &self.records) else {
             let (folder, missing) = (self.folder.path().to_owned(), self.missing().len());
             return Err(SessionError::Unfinished { folder, missing });
@@ -212,11 +233,19 @@ impl Session {
                 self.left_out.join(", ")
             ));
         }
-        self.folder.write_result(&result)?;
-        if self.request.trace.is_some() {
-            self.folder.write_trace(&chrome_trace(&self.recorded()))?;
+        if let Some(first) = self.request.trace.filter(|_| !self.has_traced()) {
+            result.warnings.push(format!(
+                "No op was traced: every run ended before its op {first}; name an earlier one with --trace-op."
+            ));
         }
         Ok(result)
+    }
+
+    /// Whether a run whose result counts has stages of ops.
+    fn has_traced(&self) -> bool {
+        let answers =
+            self.recorded().into_iter().filter(|(job, _)| job.purpose == RunPurpose::Answer);
+        answers.into_iter().any(|(_, record)| !record.trace.is_empty())
     }
 
     /// The runs of the plan with their records.
@@ -243,9 +272,15 @@ impl Order {
     /// stand as if they were its own. Answers what the folder says of itself, if it is in use.
     ///
     /// # Errors
-    /// [`SessionError::OtherInputs`] and [`SessionError::OtherBuild`], or why the folder cannot be read.
+    /// [`SessionError::OtherInputs`], [`SessionError::OtherBuild`] and [`SessionError::NotOurs`], or why the folder cannot be read.
     pub fn may_use(&self, folder: &RunFolder) -> Result<Option<Manifest>, SessionError> {
-        let Some(before) = folder.manifest()? else { return Ok(None) };
+        let Some(before) = folder.manifest()? else {
+            let is_there = |file: &&str| folder.path().join(file).exists();
+            return match ["results.json", "report.html"].into_iter().find(is_there) {
+                Some(file) => Err(SessionError::NotOurs { folder: folder.path().to_owned(), file }),
+                None => Ok(None),
+            };
+        };
         if before.inputs_hash != self.inputs.hash() || before.seed != self.seed {
             return Err(SessionError::OtherInputs(folder.path().to_owned()));
         }

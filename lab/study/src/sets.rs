@@ -40,6 +40,15 @@ pub(crate) fn choose(
         None => split_names(choice, setups),
     };
     for name in &names {
+        if name.is_empty() {
+            let reason =
+                "takes a set, or names of setups with commas between them: one of them is empty";
+            return Err(InputError::new("--setups", reason));
+        }
+        if sets.iter().any(|(set, _)| set == name) {
+            let reason = format!("the set `{name}` stands alone: leave the other names out");
+            return Err(InputError::new("--setups", reason));
+        }
         if !setups.contains(&name.as_str()) {
             let sets = sets.iter().map(|(name, _)| name.as_str());
             let known: Vec<&str> = sets.chain(setups.iter().copied()).collect();
@@ -97,5 +106,18 @@ mod tests {
         let refused = choose("WPQ, 11 slots").expect_err("there is none");
         assert!(refused.to_string().contains("`11 slots`"), "{refused}");
         assert!(choose("WPQ,").is_err());
+    }
+
+    /// `--setups all,WPQ`: "there is no setup or set `all`: known are all, …; did you mean `all`?"
+    #[test]
+    fn a_set_stands_alone() {
+        let sets = [("all".to_owned(), vec!["WPQ".to_owned()])];
+        let refused = |choice| choose(choice, &["WPQ"], &sets).expect_err("it is none").to_string();
+        assert!(
+            refused("all,WPQ").contains("the set `all` stands alone"),
+            "{}",
+            refused("all,WPQ")
+        );
+        assert!(refused("").contains("one of them is empty"), "{}", refused(""));
     }
 }

@@ -172,7 +172,7 @@ fn wrong_checkpoint_studies_are_refused_with_their_line() {
         assert!(found.contains(&wanted), "`{found}` should contain `{wanted}`");
     };
     check("title =", "titel =", "s.toml:LINE: unknown field `titel`");
-    check("depth = 46", "depth = 0", "s.toml:LINE: `depth` must be at least 1");
+    check("depth = 46", "depth = 0", "s.toml:LINE: `depth` must be from 1 to 100000");
     check("cache = \"40 GiB\"", "cache = \"1 MiB\"", "s.toml:LINE: `cache` must be at least 1 MiB");
     check("\"log\"\ncompression", "\"lug\"\ncompression", "s.toml:LINE: `lug`: expected `log` or");
     check("\"none\"", "\"gzip\"", "s.toml:LINE: `gzip`: expected `none`");

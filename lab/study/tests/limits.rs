@@ -126,7 +126,7 @@ fn what_cannot_be_used_is_refused_with_its_place() {
         "the drive takes guidelines from 20 ms to",
     );
     check(&replaced("window = 32", "window = 0"), "`window` must be from 1 to 100000");
-    check(&replaced("depth = 6", "depth = 0"), "`depth` must be at least 1");
+    check(&replaced("depth = 6", "depth = 0"), "`depth` must be from 1 to 100000");
     check(
         &|inputs| inputs.load = Some(job("[a]\nrw=randread\n[b]\nrw=randread\n")),
         "job.fio:3: a study has one client: keep one of the 2 jobs",

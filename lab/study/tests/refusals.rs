@@ -63,7 +63,7 @@ fn wrong_study_files() {
         "block = \"3 KiB\"",
         "s.toml:LINE: `block` must be sizes that divide",
     );
-    check("depth = 64", "depth = 0", "s.toml:LINE: `depth` must be at least 1");
+    check("depth = 64", "depth = 0", "s.toml:LINE: `depth` must be from 1 to 100000");
     check(
         "spread_scale = 0.01",
         "spread_scale = 2.0",

@@ -2,10 +2,11 @@
 
 use super::descriptors::Descriptors;
 use super::progress::BenchProgress;
+use crate::drive::mechanical;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
-use clap::Args;
+use clap::{Args, value_parser};
 use loadline_base::Span;
 use loadline_cdl::bench::{
     Action, BS_DEFAULT, Bench, BenchError, BenchNews, BenchOptions, BenchOrder, Device, Ground,
@@ -14,6 +15,7 @@ use loadline_cdl::bench::{
 };
 use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures, ReadWorkload};
 use loadline_device::cdl::{DescriptorPage, DriveBounds, ModePage};
+use loadline_host::in_words;
 use loadline_sim::hdd::HddSpec;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -74,8 +76,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Runs at the same time on a modelled drive; by default one per core
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
     /// Show what would be switched and each fio job, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -108,7 +110,7 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     let folder = BenchFolder::begin(&root, &manifest(&order, &ground))?;
     let bench = Bench { order: &order, folder: &folder, ground };
     let mut progress = BenchProgress::new(order.steps().len(), args.json);
-    progress.lines(&head(&bench, &root))?;
+    progress.lines(&in_words(&head(&bench, &root)))?;
     run(&bench, args, &mut progress)?;
     if args.json {
         return show::json(&summary(&bench)?);
@@ -121,7 +123,7 @@ fn run(bench: &Bench<'_>, args: &BenchArgs, progress: &mut BenchProgress) -> Res
     let interrupted = interruptible()?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let mut unheard = None;
-    let outcome = bench.run(args.jobs.unwrap_or_else(cores), &mut |news| {
+    let outcome = bench.run(args.jobs.map_or_else(cores, usize::from), &mut |news| {
         let heard = match news {
             BenchNews::Workload(workload) => progress.lines(workload.announcement()),
             BenchNews::Depth { depth, kept: false } => progress.depth(&format!("  QD={depth}...")),
@@ -165,7 +167,7 @@ impl BenchArgs {
         let (reads, writes) = (pages.reads, pages.writes);
         match &order.device {
             Device::Modelled(name) => {
-                let spec = modelled(name)?;
+                let spec = mechanical(name)?;
                 if spec.capacity().get() < order.block_bytes {
                     let text = format!("--bs {}: a block is larger than the drive", self.bs);
                     return Err(Failure::Input(text));
@@ -250,19 +252,6 @@ fn page(
             Err(wrong(format!("an ATA log page; a file of page {kind} is needed")))
         }
     }
-}
-
-/// A modelled drive by its name or by its file.
-fn modelled(name: &str) -> Result<HddSpec, Failure> {
-    let wrong = |why: String| Failure::Input(format!("--dev sim:{name}: {why}"));
-    if !name.ends_with(".toml") {
-        let known = HddSpec::built_in(name);
-        let why = "no modelled drive has this name; `loadline drive list` shows them, and sim:hdd-22tb-cdl has limits";
-        return known.ok_or_else(|| wrong(why.to_owned()));
-    }
-    let text = std::fs::read_to_string(name).map_err(|error| wrong(error.to_string()))?;
-    let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
-    HddSpec::parse(&stem, name, &text).map_err(|error| wrong(error.to_string()))
 }
 
 /// Whether a modelled drive takes the descriptors of a run that uses them.

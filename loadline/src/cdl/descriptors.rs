@@ -40,12 +40,14 @@ impl Descriptors {
             let limits = AtaLimits::from_log(bytes).map_err(|error| error.to_string())?;
             return Ok(Descriptors::Ata(limits));
         }
-        let text = str::from_utf8(bytes).map_err(|_| {
-            format!(
-                "{} bytes, neither the text of a .cdl file nor a mode page ({SIMPLE_PAGE_BYTES} or {T2_PAGE_BYTES} \
-                 bytes) nor an ATA log page ({ATA_LOG_BYTES} bytes)",
-                bytes.len()
-            )
+        // Zeros are text to a reader of characters.
+        let text = str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+        let text = text.ok_or_else(|| match page_size {
+            true => "a mode page of descriptors begins with 4Ah, and this begins otherwise".to_owned(),
+            false => format!(
+                "neither the text of a .cdl file nor a mode page ({SIMPLE_PAGE_BYTES} or {T2_PAGE_BYTES} bytes) nor an \
+                 ATA log page ({ATA_LOG_BYTES} bytes)"
+            ),
         })?;
         Ok(Descriptors::Text(DescriptorPage::parse(text).map_err(|error| error.to_string())?))
     }

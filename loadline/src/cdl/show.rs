@@ -6,6 +6,7 @@ use crate::show;
 use clap::Args;
 use loadline_cdl::bench::held_pages;
 use loadline_device::cdl::{AtaDescriptor, DescriptorPage};
+use loadline_host::in_words;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -96,7 +97,8 @@ fn show_drive(path: &Path, as_json: bool) -> Result<(), Failure> {
     let pages = held_pages(&real);
     let unread = pages.as_ref().err().map(|why| {
         format!(
-            "Its descriptors cannot be read: {why}. `cdladm show {}` may show them",
+            "Its descriptors cannot be read: {}. `cdladm show {}` may show them",
+            in_words(why),
             real.display()
         )
     });

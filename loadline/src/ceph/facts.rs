@@ -2,12 +2,13 @@
 
 use super::args::CephFactsArgs;
 use crate::failure::Failure;
-use crate::show;
+use crate::{show, writable};
 use loadline_base::Bytes;
 use loadline_ceph::{DescribedCluster, DescribedPool, describe, look};
 use loadline_study::write_whole;
 
 pub(super) fn carry_out(args: &CephFactsArgs) -> Result<(), Failure> {
+    writable::file(&args.out)?;
     let connection = args.place.connect()?;
     let found = look(&*connection, 1)?;
     let described = describe(&*connection, &found)?;

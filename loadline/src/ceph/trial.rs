@@ -23,14 +23,16 @@ pub(super) fn carry_out(args: &CephTryArgs) -> Result<(), Failure> {
         );
         return Err(Failure::Input(text));
     }
-    let tried: Vec<Tried<'_>> = args
-        .change
-        .iter()
-        .map(|text| {
-            text.split_once('=')
-                .map_or(Tried::Flag(text), |(name, value)| Tried::Option(name, value))
-        })
-        .collect();
+    let tried = args.change.iter().map(|text| match text.split_once('=') {
+        None if !text.is_empty() => Ok(Tried::Flag(text)),
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok(Tried::Option(name, value))
+        }
+        _ => Err(Failure::Input(format!(
+            "`{text}`: takes OPTION=VALUE, such as osd_max_backfills=4, or a flag, such as noscrub"
+        ))),
+    });
+    let tried: Vec<Tried<'_>> = tried.collect::<Result<_, _>>()?;
     let connection: Arc<dyn CephConnection> = args.place.connect()?.into();
     let found = plan(&*connection, None)?;
     show::text(&told(&found))?;

@@ -4,11 +4,15 @@ use super::served::BootArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
+use loadline_base::{Bytes, Span};
 use loadline_guest::{GuestError, GuestOrder, GuestRoot, GuestScript, GuestWatch, RootError, run};
+use loadline_host::{ProgramMemory, why};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
-use std::fs::File;
+use std::fmt::Display;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -20,6 +24,8 @@ const DRIVE_TIME: Duration = Duration::from_secs(10);
 
 pub(super) fn carry_out(args: &BootArgs) -> Result<(), Failure> {
     let path = args.root.clone().map_or_else(default_root, Ok)?;
+    let kernel = kernel(args)?;
+    check(args, kernel.as_deref())?;
     let root = GuestRoot::at(&path, &args.mirror, &mut |step| show::note(step));
     let root = root.map_err(|error| match error {
         RootError::Lacking(_) => Failure::Environment(error.to_string()),
@@ -30,7 +36,7 @@ pub(super) fn carry_out(args: &BootArgs) -> Result<(), Failure> {
     })?;
     let order = GuestOrder {
         root,
-        kernel: kernel(args)?,
+        kernel,
         kernel_words: kernel_words(args),
         memory: args.memory,
         time_limit: args.time_limit,
@@ -54,6 +60,58 @@ pub(super) fn carry_out(args: &BootArgs) -> Result<(), Failure> {
         }
         Err(error) => Err(Failure::Environment(error.to_string())),
     }
+}
+
+/// A kernel with less says nothing that could be passed on.
+const MEMORY_MIN: Bytes = Bytes::from_mib(64);
+
+/// Refuses what would be refused when a root has been made, packages fetched and all, or what the drive's process would refuse.
+fn check(args: &BootArgs, kernel: Option<&Path>) -> Result<(), Failure> {
+    let refused = |flag: &str, what: &dyn Display, why: &str| {
+        Err(Failure::Input(format!("--{flag} {what}: {why}")))
+    };
+    let memory_max = ProgramMemory::here().total;
+    if args.memory < MEMORY_MIN || memory_max.is_some_and(|most| args.memory > most) {
+        let most =
+            memory_max.map_or(String::new(), |most| format!(", and this machine has {most}"));
+        return refused(
+            "memory",
+            &args.memory,
+            &format!("a guest takes at least {MEMORY_MIN}{most}"),
+        );
+    }
+    if args.time_limit < Span::from_secs(1) {
+        return refused("time-limit", &args.time_limit, "a guest is given at least 1 s");
+    }
+    let is_program = |path: &Path| {
+        fs::metadata(path)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if let Some(kernel) = kernel.filter(|kernel| !is_program(kernel)) {
+        return refused("kernel", &kernel.display(), "there is no program of this name");
+    }
+    for path in &args.share {
+        if let Err(error) = fs::metadata(path) {
+            return refused("share", &path.display(), &why(&error));
+        }
+    }
+    for path in &args.vhost_blk {
+        let found = fs::metadata(path).map(|found| found.file_type().is_socket());
+        let why = match found {
+            Ok(true) => continue,
+            Ok(false) => {
+                "it is no socket; `loadline serve --vhost IMAGE=PATH` makes one".to_owned()
+            }
+            Err(error) => why(&error),
+        };
+        return refused("vhost-blk", &path.display(), &why);
+    }
+    let spec = super::serve::spec(&args.drive, args.virtual_time)?;
+    drop(super::serve::device(&spec, &args.drive, args.backing.as_deref())?);
+    if let Err(error) = fs::create_dir_all(&args.results) {
+        return refused("results", &args.results.display(), &why(&error));
+    }
+    Ok(())
 }
 
 /// The socket of a machine's time, beside that of its disk.

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
 use crate::study::rfc3339;
-use crate::typed;
+use crate::{typed, writable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_base::{Bytes, Span};
 use loadline_measure::{
@@ -57,7 +57,8 @@ fn check_out(args: &MeasureArgs) -> Result<(), Failure> {
             format!("--out {place}: it is there already; name another, or say --yes to replace it");
         return Err(Failure::Input(text));
     }
-    Ok(())
+    // Its folder is made.
+    out.parent().map_or(Ok(()), writable::folder)
 }
 
 fn failure(error: MeasureError) -> Failure {

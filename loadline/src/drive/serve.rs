@@ -1,18 +1,20 @@
 //! `loadline drive serve`
 
+use super::mechanical;
 use super::served::{DriveOptions, DriveServeArgs};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
 use loadline_base::{Bytes, Span};
 use loadline_drive::{
-    CommandCounts, DriveContents, DriveMedium, DriveStatistics, ScsiDevice, ServeOrders, bind,
-    serve, serve_in_virtual_time,
+    CommandCounts, DriveContents, DriveMedium, DriveStatistics, ScsiDevice, ServeOrders, serve,
+    serve_in_virtual_time,
 };
+use loadline_host::{ListenAt, listen_at};
 use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
-use loadline_sim::AnyDrive;
 use loadline_sim::hdd::{Hdd, HddSpec};
 use signal_hook::consts::SIGUSR1;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The shortest and the longest time that a descriptor of a SCSI drive can hold (cdl.md 1.2).
 const TIMES: (Span, Span) = (Span::from_nanos(500), Span::from_millis(32_767_500));
 
-/// `load` finds a drive by its name.
-pub(super) fn carry_out(
-    args: &DriveServeArgs,
-    load: impl Fn(&str) -> Result<AnyDrive, Failure>,
-) -> Result<(), Failure> {
-    let spec = spec(args, load)?;
+pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
+    let spec = spec(&args.drive, args.calendar.is_some())?;
     let mut device = device(&spec, &args.drive, args.backing.as_deref())?;
     let environment = |what: &str, error: &dyn std::fmt::Display| {
         Failure::Environment(format!("{what}: {error}"))
@@ -35,11 +33,9 @@ pub(super) fn carry_out(
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wanted))
         .map_err(|error| environment("cannot listen for signals", &error))?;
     let mut orders = SignalOrders { end: interruptible()?, wanted, json: args.json.json };
-    let bound =
-        |path: &Path| bind(path).map_err(|error| environment(&path.display().to_string(), &error));
     // Who waits for the drive looks for the socket that comes last.
-    let calendars = args.calendar.as_deref().map(bound).transpose()?;
-    let listener = bound(&args.vhost_scsi)?;
+    let calendars = args.calendar.as_deref().map(listen).transpose()?;
+    let listener = listen(&args.vhost_scsi)?;
     let served = match &calendars {
         Some(calendars) => serve_in_virtual_time(&listener, calendars, &mut device, &mut orders),
         None => serve(&listener, &mut device, &mut orders),
@@ -50,6 +46,14 @@ pub(super) fn carry_out(
     }
     let statistics = served.map_err(|error| environment(&path, &error))?;
     show_statistics(&statistics, args.json.json)
+}
+
+/// For this user alone, in the place of what a former drive has left there, and of nothing else.
+fn listen(path: &Path) -> Result<UnixListener, Failure> {
+    let listening = listen_at(&ListenAt::Unix(path.to_owned()), 0o600);
+    listening
+        .map(|(socket, _)| socket.into())
+        .map_err(|error| Failure::Environment(error.to_string()))
 }
 
 /// Signals as orders: a request to end, and a wish for statistics.
@@ -79,24 +83,14 @@ impl ServeOrders for SignalOrders {
 }
 
 /// The model that is meant, with what was asked to be different about it.
-fn spec(
-    args: &DriveServeArgs,
-    load: impl Fn(&str) -> Result<AnyDrive, Failure>,
-) -> Result<HddSpec, Failure> {
-    let options = &args.drive;
-    let Some(name) = options.drive.strip_prefix("sim:") else {
-        let text = format!(
-            "drive `{}`: only modelled drives can be served; say sim:NAME, e.g. sim:hdd-22tb-cdl",
-            options.drive
-        );
-        return Err(Failure::Input(text));
-    };
-    let AnyDrive::Mechanical(mut spec) = load(name)? else {
-        let text = format!(
-            "drive `{name}` is a calibrated one, whose queue is not modelled; a mechanical one such as hdd-22tb-cdl can be served"
-        );
-        return Err(Failure::Input(text));
-    };
+pub(super) fn spec(options: &DriveOptions, keeps_time: bool) -> Result<HddSpec, Failure> {
+    let name = options.drive.strip_prefix("sim:").ok_or_else(|| {
+        let typed = &options.drive;
+        Failure::Input(format!(
+            "drive `{typed}`: only modelled drives can be served; say sim:NAME, e.g. sim:hdd-22tb-cdl"
+        ))
+    })?;
+    let mut spec = mechanical(name)?;
     if options.slow != 1.0 {
         let times = |span: Span| Span::from_secs_f64(span.as_secs_f64() * options.slow);
         let seek = &mut spec.seek;
@@ -105,14 +99,15 @@ fn spec(
         }
     }
     // In virtual time the way to the drive takes none.
-    if args.calendar.is_none() {
+    if !keeps_time {
         let path_time = options.path_time.nanos().min(spec.turnaround.nanos());
         spec.turnaround = Span::from_nanos(spec.turnaround.nanos() - path_time);
     }
     Ok(spec)
 }
 
-fn device(
+/// The drive of that model.
+pub(super) fn device(
     spec: &HddSpec,
     options: &DriveOptions,
     backing: Option<&Path>,

@@ -19,7 +19,7 @@ pub(crate) struct DriveOptions {
     #[arg(long, default_value_t = Claims::Limits, value_name = "WHAT")]
     pub(crate) claims: Claims,
     /// How many times longer it seeks and thinks
-    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    #[arg(long, default_value_t = 1.0, value_parser = slowness, value_name = "FACTOR")]
     pub(crate) slow: f64,
     /// Blocks of 512 bytes that cannot be read until they are written, e.g. 1000+8
     #[arg(long, value_name = "FIRST+COUNT")]
@@ -135,6 +135,19 @@ impl Claims {
     }
 }
 
+/// A read that takes so many turns more has long been given up by every kernel.
+const TURNS_MAX: u32 = 1_000_000;
+
+fn turns_of(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|turns| (1..=TURNS_MAX).contains(turns))
+}
+
+/// From a drive that seeks in no time to one on which a seek takes a minute.
+fn slowness(text: &str) -> Result<f64, &'static str> {
+    let factor = text.parse().ok().filter(|factor| (0.001..=1000.0).contains(factor));
+    factor.ok_or("it takes a number from 0.001 to 1000, such as `1.5`")
+}
+
 /// Blocks as they are typed: the first, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Blocks {
@@ -171,9 +184,9 @@ impl std::str::FromStr for SlowBlocks {
     type Err = String;
     fn from_str(text: &str) -> Result<SlowBlocks, String> {
         let parts = text.split_once(':').and_then(|(blocks, turns)| {
-            Some(SlowBlocks { blocks: blocks.parse().ok()?, turns: turns.parse().ok()? })
+            Some(SlowBlocks { blocks: blocks.parse().ok()?, turns: turns_of(turns)? })
         });
-        parts.ok_or_else(|| "blocks and turns are needed, e.g. 1000+8:3".to_owned())
+        parts.ok_or_else(|| format!("blocks and 1 to {TURNS_MAX} turns are needed, e.g. 1000+8:3"))
     }
 }
 
@@ -181,9 +194,9 @@ impl std::str::FromStr for Fading {
     type Err = String;
     fn from_str(text: &str) -> Result<Fading, String> {
         let parts = text.split_once(':').and_then(|(after, turns)| {
-            Some(Fading { after: after.parse().ok()?, turns: turns.parse().ok()? })
+            Some(Fading { after: after.parse().ok()?, turns: turns_of(turns)? })
         });
-        parts.ok_or_else(|| "a time and turns are needed, e.g. 60s:5".to_owned())
+        parts.ok_or_else(|| format!("a time and 1 to {TURNS_MAX} turns are needed, e.g. 60s:5"))
     }
 }
 

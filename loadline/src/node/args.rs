@@ -111,6 +111,7 @@ pub(crate) struct OneOsdForced {
 #[derive(Debug, Args)]
 pub(crate) struct DiskArgs {
     /// A file or a block device
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) path: String,
     /// Size of a file that does not exist yet
     #[arg(long, value_name = "SIZE")]

@@ -67,17 +67,21 @@ pub(super) fn backup(
     let mut export = open(node, name, question)?;
     let extents = export.extents().map_err(|error| of_export(name, &error))?;
     let label = path.with_added_extension("is");
-    let whole = identity(node, name)?;
+    let (whole, _) = identity(node, name)?;
     let unfinished = match since {
         None => format!("unfinished: {whole}"),
         Some(since) => {
             let older = SnapshotName { image: name.image.clone(), snapshot: since.to_owned() };
-            let older = identity(node, &older)?;
+            let (older, bytes) = identity(node, &older)?;
             let unfinished = format!("{older}, unfinished: {whole}");
             let says = fs::read_to_string(&label).unwrap_or_default();
-            if ![&older, &unfinished].contains(&&says.trim_end().to_owned()) {
-                return Err(Failure::Input(no_copy(path, &label, says.trim_end(), &older)));
+            let says = says.trim_end();
+            if ![&older, &unfinished].iter().any(|label| **label == says) {
+                return Err(Failure::Input(no_copy(path, &label, says, &older)));
             }
+            // One that was begun may have its new size already.
+            let sizes = if says == unfinished { [bytes, export.bytes] } else { [bytes; 2] };
+            check_length(path, &older, sizes)?;
             unfinished
         }
     };
@@ -112,15 +116,28 @@ pub(super) fn backup(
     show::text(&format!("{shown} is {name}; {} were written\n", size(written_bytes)))
 }
 
-/// What a copy of a snapshot is labelled by. A name may be given anew, a number is not; each counts inside the next: the snapshot's, the image's
+/// What was cut, or has grown, is no copy any more, whatever its label says: what it lacks would be zeros in the newer one.
+fn check_length(path: &Path, older: &str, sizes: [u64; 2]) -> Result<(), Failure> {
+    let found = fs::metadata(path).map_err(|error| Failure::unwritable(path, &error))?;
+    if !found.is_file() || sizes.contains(&found.len()) {
+        return Ok(());
+    }
+    let (shown, is, wanted) = (path.display(), size(found.len()), size(sizes[0]));
+    Err(Failure::Input(format!(
+        "{shown} has {is}, and a copy of {older} has {wanted}: something else has changed it; make a whole copy"
+    )))
+}
+
+/// What a copy of a snapshot is labelled by, and how long it is. A name may be given anew, a number is not; each counts inside the next: the snapshot's, the image's
 /// and the cluster's.
-fn identity(node: &NodeArgs, name: &SnapshotName) -> Result<String, Failure> {
+fn identity(node: &NodeArgs, name: &SnapshotName) -> Result<(String, u64), Failure> {
     let all: Snapshots =
         node.connect()?.ask(&Command::SnapshotList { image: name.image.clone() })?;
     let found = all.snapshots.iter().find(|row| row.name == name.snapshot);
     let found = found.ok_or_else(|| Failure::Input(format!("there is no {name}")))?;
     let Snapshots { image_id, cluster_id, .. } = &all;
-    Ok(format!("{name} (image {image_id} of cluster {cluster_id}, snapshot {})", found.id))
+    let label = format!("{name} (image {image_id} of cluster {cluster_id}, snapshot {})", found.id);
+    Ok((label, found.size_bytes))
 }
 
 /// Why a file is not brought on from an older snapshot.

@@ -27,7 +27,8 @@ pub(crate) struct NodeArgs {
 
 /// The folder of the node that is meant when nothing is said.
 pub(crate) fn default_dir() -> PathBuf {
-    env::var_os("LOADLINE_DIR").map_or_else(|| DIR.into(), PathBuf::from)
+    let said = env::var_os("LOADLINE_DIR").filter(|dir| !dir.is_empty());
+    said.map_or_else(|| DIR.into(), PathBuf::from)
 }
 
 impl NodeArgs {

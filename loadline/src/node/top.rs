@@ -1,18 +1,22 @@
 //! `loadline top`: the live page in a terminal, drawn anew each second until `q`, Escape or Ctrl-C.
 
+mod keys;
+
 use super::args::TopArgs;
 use super::{SECOND, bandwidth, duration, milliseconds};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
+use keys::{Keys, Typed};
 use loadline_base::Bytes;
 use loadline_host::admin::Client;
 use loadline_host::admin::api::{
     Command, HealthLevel, LiveClass, LiveImage, LiveNow, LiveOsd, LiveSecond, LiveView, OpRow,
 };
+use loadline_host::why;
 use ratatui::Frame;
 use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::terminal;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span as Words};
@@ -23,6 +27,8 @@ use std::time::{Duration, Instant};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(1);
+/// So soon a signal, or another size of the terminal, is seen.
+const STEP: Duration = Duration::from_millis(100);
 /// How wide it is drawn where the output is no terminal; it is as high as it must be then.
 const WIDTH: u16 = 120;
 /// The most lines that are drawn there.
@@ -38,21 +44,32 @@ pub(crate) fn carry_out(args: &TopArgs) -> Result<(), Failure> {
         return show::json(&client.ask::<serde_json::Value>(&Command::Live)?);
     }
     let first: LiveView = client.ask(&Command::Live)?;
-    if !io::stdout().is_terminal() {
+    if !io::stdout().is_terminal() || is_dumb() {
         return show::text(&as_text(&first));
     }
     let interrupted = interruptible()?;
+    let keys = Keys::of_the_terminal().map_err(unusable)?;
     let mut terminal = ratatui::try_init().map_err(|error| {
-        ratatui::restore();
+        restore();
         unusable(error)
     })?;
-    let ended = watch(&mut terminal, &mut client, first, &interrupted);
-    ratatui::restore();
+    let ended = watch(&mut terminal, &mut client, first, (&keys, &interrupted));
+    restore();
     ended
 }
 
+/// Leaves the terminal as it was; one that has gone is nobody's.
+fn restore() {
+    let _ = ratatui::try_restore();
+}
+
+/// Whether the terminal takes lines alone, or nobody says what it takes.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb")
+}
+
 fn unusable(error: io::Error) -> Failure {
-    Failure::Environment(format!("the terminal cannot be used: {error}"))
+    Failure::Environment(format!("the terminal cannot be used: {}", why(&error)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a person watches in real time")]
@@ -60,27 +77,25 @@ fn watch(
     terminal: &mut ratatui::DefaultTerminal,
     client: &mut Client,
     mut view: LiveView,
-    interrupted: &AtomicBool,
+    (keys, interrupted): (&Keys, &AtomicBool),
 ) -> Result<(), Failure> {
     let mut looked = Instant::now();
+    let mut drawn_at = None;
     while !interrupted.load(Ordering::Relaxed) {
-        terminal.draw(|frame| draw(frame, &view)).map_err(unusable)?;
-        while event::poll(LOOK.saturating_sub(looked.elapsed())).map_err(unusable)? {
-            match event::read().map_err(unusable)? {
-                Event::Key(key) if key.kind == KeyEventKind::Press => {
-                    let is_interrupt = key.modifiers.contains(KeyModifiers::CONTROL)
-                        && key.code == KeyCode::Char('c');
-                    if is_interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
-                        return Ok(());
-                    }
-                }
-                Event::Resize(..) => break,
-                _ => {}
-            }
+        let size = Some(terminal::size().map_err(unusable)?);
+        if drawn_at != size {
+            terminal.draw(|frame| draw(frame, &view)).map_err(unusable)?;
+            drawn_at = size;
+        }
+        match keys.within(STEP.min(LOOK.saturating_sub(looked.elapsed()))) {
+            Some(Typed::End) => return Ok(()),
+            Some(Typed::Gone) => break,
+            None => {}
         }
         if looked.elapsed() >= LOOK {
             view = client.ask(&Command::Live)?;
             looked = Instant::now();
+            drawn_at = None;
         }
     }
     Err(Failure::Interrupted("interrupted".to_owned()))

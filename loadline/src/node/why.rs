@@ -3,13 +3,14 @@
 use super::args::WhyArgs;
 use super::milliseconds;
 use crate::failure::Failure;
-use crate::show;
+use crate::{show, writable};
 use loadline_host::admin::api::{Command, ImageWaits, ReasonShare, StageShare, TracedOps};
 use loadline_study::{chrome_trace_of, write_whole};
 use std::path::Path;
 
 pub(crate) fn carry_out(args: WhyArgs) -> Result<(), Failure> {
     let WhyArgs { image, watch, trace, trace_ops, node } = args;
+    trace.as_deref().map_or(Ok(()), writable::file)?;
     let traced = trace.as_ref().map_or_else(TracedOps::default, |_| trace_ops.0);
     let command = Command::ImageWhy { image, seconds: watch.0, traced };
     let waits: ImageWaits = node.connect()?.ask(&command)?;

@@ -5,7 +5,7 @@ mod rot;
 use crate::cli::SoakArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
-use crate::show;
+use crate::{show, writable};
 use loadline_sim::StoreDisks;
 use loadline_sim::soak::{
     FaultKind, SeedOutcome, SeedReplay, SoakCounts, SoakRow, run, shrink, tell,
@@ -50,6 +50,7 @@ struct SoakState {
 }
 
 pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
+    args.keep.as_deref().map_or(Ok(()), writable::folder)?;
     name_the_seed_of_a_bug();
     if args.rot.rot.is_some() || args.rot.rot_self {
         return rot::carry_out(args);

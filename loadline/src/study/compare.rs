@@ -170,6 +170,6 @@ fn result(folder: &Path) -> Result<StudyResult, Failure> {
     // A study that was not concluded says what it lacks, and a folder that holds none that there is none.
     match folder.manifest()?.and(folder.result()?) {
         Some(result) => Ok(result),
-        None => Ok(Session::reopen(folder)?.conclude()?),
+        None => Ok(Session::reopen(folder)?.result()?),
     }
 }

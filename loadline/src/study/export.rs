@@ -8,7 +8,7 @@ use loadline_study::{RunFolder, Session};
 use serde_json::json;
 
 pub(super) fn carry_out(args: &ExportArgs) -> Result<(), Failure> {
-    let result = Session::reopen(RunFolder::at(&args.folder))?.conclude()?;
+    let result = Session::reopen(RunFolder::at(&args.folder))?.result()?;
     let folder = args.out.clone().unwrap_or_else(|| args.folder.join("parquet"));
     let files = write_parquet(&folder, &result)?;
     let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();

@@ -120,9 +120,6 @@ impl Intent {
 
     fn of_order(args: &RunArgs, order: Order) -> Result<Intent, Failure> {
         let is_real = order.inputs.place != Place::Sim;
-        if args.jobs == Some(0) {
-            return Err(InputError::new("--jobs", "takes a number of at least 1").into());
-        }
         if is_real && args.jobs.is_some_and(|jobs| jobs != 1) {
             let reason = "real runs go one after the other: leave --jobs out";
             return Err(InputError::new("--jobs", reason).into());
@@ -196,7 +193,11 @@ fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
     for name in [name, hashed.clone()].into_iter().chain(numbered) {
         match order.may_use(&RunFolder::at(&name)) {
             Ok(_) => return Ok(name.into()),
-            Err(SessionError::OtherInputs(_) | SessionError::OtherBuild(_)) => {}
+            Err(
+                SessionError::OtherInputs(_)
+                | SessionError::OtherBuild(_)
+                | SessionError::NotOurs { .. },
+            ) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -176,6 +176,12 @@ fn what_cannot_be_compared_or_copied_is_refused_with_a_reason() {
     node.tell(&["image", "snapshot", "create", "vol0@e"]);
     check(&brings_on("vol0@e", "b"), "and not of vol0@b (image ");
     check(&["image", "backup", "vol0@b", file], "cannot write");
+    // A copy that was cut was brought on: what it had lost was zeros, and its label said that it was whole.
+    let cut = folder.path().join("cut");
+    node.tell(&["image", "backup", "vol0@a", text(&cut)]);
+    std::fs::File::options().write(true).open(&cut).unwrap().set_len(1 << 16).unwrap();
+    let brings_on_cut = ["image", "backup", "vol0@d", text(&cut), "--since", "a"];
+    check(&brings_on_cut, "cut has 64 KiB, and a copy of vol0@a (image ");
     // Another image may have the name by now, and snapshots of the same names and numbers.
     let other = folder.path().join("other");
     let other = text(&other);

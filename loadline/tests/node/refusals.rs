@@ -63,4 +63,7 @@ fn what_cannot_be_meant_is_refused_before_anybody_is_asked() {
     check(&node, &["image", "snapshot", "create", "v"], 2, "a snapshot such as `vol0@monday`");
     check(&node, &["config", "set", "osd.x", "a", "b"], 2, "expected `global`, `osd` or one OSD");
     check(&node, &["tell", "osd.0", "dance"], 2, "unexpected argument 'dance'");
+    // The image was watched first, for up to an hour.
+    let says = "cannot write none/trace.json: there is no such file or folder";
+    check(&node, &["why", "v", "--trace", "none/trace.json"], 1, says);
 }

@@ -22,7 +22,7 @@ fn what_cannot_be_served_is_refused_in_a_sentence() {
     check(path, "kv serve --dir db --socket s --clients 100000000", 1, "raise `ulimit -n`");
     let most = format!("kv serve --dir db --socket s --clients {}", u64::MAX);
     check(path, &most, 1, "raise `ulimit -n`");
-    check(path, "kv serve --dir db --socket s --users none", 1, "cannot read none");
+    check(path, "kv serve --dir db --socket s --users none", 2, "cannot read none");
     fs::write(path.join("users"), "[user.a]\nlimits = 3\n").expect("it can be written");
     check(
         path,

@@ -183,7 +183,11 @@ impl Librados {
         // SAFETY: as above. What does not get connected is not shut down either: the header allows that only after it, and it is small.
         let code = unsafe { (functions.conf_read_file)(cluster, path.as_ptr()) };
         if code < 0 {
-            return Err(refuse(&format!("librados cannot read it: {}", in_words(code))));
+            let why = match -code {
+                libc::EINVAL => "it is no configuration of Ceph".to_owned(),
+                _ => in_words(code),
+            };
+            return Err(refuse(&format!("librados cannot read it: {why}")));
         }
         let quiet = [
             (c"rados_mon_op_timeout", TIMEOUT_S),

@@ -13,7 +13,6 @@
 //! This crate may not know studies, reports or the engine, and nothing in it knows what boots the machine. It is a world of
 //! its own beside `host` and `sim`: the kernel is real as there, and the drive is modelled as here.
 
-mod bind;
 mod calendar;
 mod contents;
 mod counts;
@@ -24,7 +23,6 @@ mod session;
 mod virtual_time;
 mod waiting;
 
-pub use bind::bind;
 pub use contents::{ContentsError, DriveContents};
 pub use counts::{CommandCounts, DriveCounts, DriveStatistics};
 pub use device::ScsiDevice;

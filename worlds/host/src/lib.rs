@@ -27,6 +27,7 @@ mod handshakes;
 mod machine_load;
 mod memory;
 mod new_store;
+mod text;
 mod why;
 
 pub use clock::Clock;
@@ -51,4 +52,5 @@ pub use folder::make_folder;
 pub use handshakes::{HandshakeLine, NextHandshake};
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};
-pub use why::why;
+pub use text::read_text;
+pub use why::{in_words, why};

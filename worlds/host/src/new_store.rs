@@ -1,6 +1,6 @@
 //! Writing an empty store onto files or block devices.
 
-use crate::{DiskOpen, DiskOpenError};
+use crate::{DiskOpen, DiskOpenError, why};
 use loadline_base::Bytes;
 use loadline_store::paged::ids::StoreId;
 use loadline_store::paged::{
@@ -20,10 +20,10 @@ pub enum NewStoreError {
     #[error(transparent)]
     Disk(#[from] DiskOpenError),
     /// It cannot be written.
-    #[error("{0}: a new store cannot be written there: {1}")]
+    #[error("{0}: a new store cannot be written there: {why}", why = why(.1))]
     Write(PathBuf, io::Error),
     /// It is too small.
-    #[error("{0}: {1} leave no room for a store; an OSD takes at least 64 MiB")]
+    #[error("{0}: {1} leave no room for a store; it takes some 16 MiB at least, and an OSD 64 MiB")]
     TooSmall(PathBuf, Bytes),
     /// Randomness cannot be had.
     #[error("no random number for the new store: {0}")]

@@ -11,6 +11,7 @@
 
 use crate::error::{DbError, DbOpenError};
 use crate::record::{self, StoredPairs};
+use loadline_host::why;
 use std::io::{self, Read, Write};
 
 const MAGIC: [u8; 8] = *b"LOADLKVB";
@@ -26,7 +27,7 @@ const FRAME_MAX: usize = FRAME_AIM + record::ENTRY_BYTES_MAX + 64;
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The stream cannot be written or read.
-    #[error("the backup's stream: {0}")]
+    #[error("the backup's stream: {}", why(.0))]
     Io(#[from] io::Error),
     /// What was read is no backup, or no whole one.
     #[error("the backup is not whole: {0}")]

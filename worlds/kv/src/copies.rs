@@ -57,8 +57,13 @@ pub fn restore(
 /// [`BackupError`]; the database is as it was then.
 pub fn grow(path: impl AsRef<Path>, size: Bytes, options: DbOptions) -> Result<(), BackupError> {
     let file = path.as_ref().join(DATA_FILE);
-    let missing = |error| DbOpenError::Folder { path: file.clone(), error };
-    let is = Bytes::new(fs::metadata(&file).map_err(missing)?.len());
+    let cannot = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            DbOpenError::Missing { path: file.clone() }
+        }
+        _ => DbOpenError::Folder { path: file.clone(), error },
+    };
+    let is = Bytes::new(fs::metadata(&file).map_err(cannot)?.len());
     if size <= is {
         return Err(DbOpenError::NotLarger { path: file, is, wanted: size }.into());
     }

@@ -1,7 +1,7 @@
 //! Why something failed: a small list for ops, another for opening.
 
 use loadline_base::Bytes;
-use loadline_host::{DiskOpenError, LoopError, NewStoreError};
+use loadline_host::{DiskOpenError, LoopError, NewStoreError, why};
 use loadline_store::paged::bounds::Exceeded;
 use loadline_store::paged::{Fault, OpError};
 use std::io;
@@ -83,7 +83,7 @@ impl DbError {
 #[derive(Debug, thiserror::Error)]
 pub enum DbOpenError {
     /// The folder or the file in it cannot be made or looked at.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {}", path.display(), why(error))]
     Folder {
         /// Which.
         path: PathBuf,

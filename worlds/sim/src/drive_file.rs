@@ -216,13 +216,20 @@ impl Drive {
 
     /// The first field that makes no sense, and what would.
     fn fault(&self) -> Option<(&'static str, &'static str)> {
+        // What an OSD can be told that its disk does.
+        let iops = 1.0..=1e9;
+        let bandwidth = Bytes::new(1)..=Bytes::from_mib(1000 << 10);
         let checks = [
-            (self.capacity_iops > 0.0, "capacity_iops", "more than 0 IOPS"),
-            (self.bandwidth > Bytes::ZERO, "bandwidth", "more than 0 bytes per second"),
+            (iops.contains(&self.capacity_iops), "capacity_iops", "from 1 to 1000000000 IOPS"),
+            (bandwidth.contains(&self.bandwidth), "bandwidth", "from 1 B to 1000 GiB per second"),
             (self.window > Bytes::ZERO, "window", "at least one byte"),
             ((1..=1024).contains(&self.channels), "channels", "from 1 to 1024"),
             (self.service.per_request > Span::ZERO, "per_request", "longer than 0"),
-            (self.calibration.baseline_iops > 0.0, "baseline_iops", "more than 0 IOPS"),
+            (
+                iops.contains(&self.calibration.baseline_iops),
+                "baseline_iops",
+                "from 1 to 1000000000 IOPS",
+            ),
         ];
         checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right))
     }

@@ -51,3 +51,16 @@ pub enum TlsProblem {
         why: String,
     },
 }
+
+impl TlsProblem {
+    /// The file that is to blame.
+    pub fn path(&self) -> Option<&PathBuf> {
+        match self {
+            TlsProblem::NotBuilt => None,
+            TlsProblem::Unreadable { path, .. }
+            | TlsProblem::Without { path, .. }
+            | TlsProblem::OpenKey { path }
+            | TlsProblem::Unusable { path, .. } => Some(path),
+        }
+    }
+}

@@ -8,6 +8,9 @@ use std::path::Path;
 /// The right of everybody on a machine to read a file.
 const OTHERS_READ: u32 = 0o004;
 
+/// What people write has far less: a file with more is something else, which may have no end.
+const BYTES_MAX: u64 = 16 << 20;
+
 /// What a file holds that may be a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretFile {
@@ -21,12 +24,17 @@ impl SecretFile {
     /// Reads a file. What is asked about its rights and what is read is the same file.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's, or that it is too much.
     pub fn read(path: &Path) -> io::Result<SecretFile> {
-        let mut file = File::open(path)?;
+        let file = File::open(path)?;
         let is_open = file.metadata()?.permissions().mode() & OTHERS_READ != 0;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > BYTES_MAX {
+            let most = BYTES_MAX >> 20;
+            let says = format!("it holds more than {most} MiB, and is no file of this kind");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, says));
+        }
         Ok(SecretFile { bytes, is_open })
     }
 }

@@ -6,9 +6,13 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
+
+/// All CAs of a system are some hundred KiB.
+const TEXT_BYTES_MAX: u64 = 4 << 20;
 
 /// Who the server is, and whose clients it lets in. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -74,14 +78,14 @@ impl TlsServer {
 /// At least one certificate.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsProblem> {
     let unreadable = |error| TlsProblem::Unreadable { path: path.into(), error };
-    let text = fs::read(path).map_err(unreadable)?;
+    let text = File::open(path).and_then(read).map_err(unreadable)?;
     let read: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&text).collect();
     match read {
         Ok(certificates) if certificates.is_empty() => {
             Err(TlsProblem::Without { path: path.into(), what: "certificate" })
         }
         Ok(certificates) => Ok(certificates),
-        Err(error) => Err(TlsProblem::Unusable { path: path.into(), why: error.to_string() }),
+        Err(error) => Err(TlsProblem::Unusable { path: path.into(), why: in_words(&error) }),
     }
 }
 
@@ -96,6 +100,26 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsProblem> {
         pem::Error::NoItemsFound => {
             TlsProblem::Without { path: path.into(), what: "private key without a password" }
         }
-        other => TlsProblem::Unusable { path: path.into(), why: other.to_string() },
+        other => TlsProblem::Unusable { path: path.into(), why: in_words(&other) },
     })
+}
+
+/// All of a file; of one that has no end, so much as certificates never have.
+fn read(file: File) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    file.take(TEXT_BYTES_MAX).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// What the reader of PEM says, which puts the letters of a mark into numbers.
+fn in_words(error: &pem::Error) -> String {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => {
+            "it ends within a part of it: it was cut".to_owned()
+        }
+        pem::Error::IllegalSectionStart { .. } => {
+            "a line that begins a part of it is damaged".to_owned()
+        }
+        other => other.to_string(),
+    }
 }

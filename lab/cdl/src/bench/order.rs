@@ -70,6 +70,9 @@ pub enum Device {
     Real(PathBuf),
 }
 
+/// The longest run, in seconds: a year.
+const TIME_MAX: u64 = 365 * 24 * 3600;
+
 /// Why nothing can be run. The first words are those of the script.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
@@ -119,6 +122,16 @@ pub enum OrderError {
     /// Nothing would be measured.
     #[error("--runtime 0: a run takes at least a second")]
     NoTime,
+    /// No clock counts so far.
+    #[error(
+        "--ramptime {ramp}, --runtime {run}: a run takes at most a year together, {TIME_MAX} seconds"
+    )]
+    Time {
+        /// What was asked before anything counts.
+        ramp: u64,
+        /// What was asked to count.
+        run: u64,
+    },
 }
 
 impl BenchOrder {
@@ -156,6 +169,10 @@ impl BenchOrder {
         }
         if asked.runtime == 0 {
             return Err(OrderError::NoTime);
+        }
+        let (ramp, run) = (asked.ramptime, asked.runtime);
+        if ramp.saturating_add(run) > TIME_MAX {
+            return Err(OrderError::Time { ramp, run });
         }
         Ok(BenchOrder {
             device,

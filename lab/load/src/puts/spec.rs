@@ -2,7 +2,7 @@
 
 use super::values::ValueForm;
 use crate::pace::Arrivals;
-use crate::spec::SpecProblem;
+use crate::spec::{DEPTHS, SpecProblem};
 use serde::Deserialize;
 use std::fmt;
 
@@ -32,8 +32,8 @@ impl PutSpec {
         if self.rate.is_none() && self.depth.is_none() {
             return problem("depth", "set for a closed loop, unless `rate` asks for an open one");
         }
-        if self.depth == Some(0) {
-            return problem("depth", "at least 1");
+        if self.depth.is_some_and(|depth| !DEPTHS.contains(&depth)) {
+            return problem("depth", "from 1 to 100000");
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e7)) {
             return problem("rate", "more than 0 and at most 1e7 puts per second");

@@ -210,7 +210,7 @@ pub(super) struct ClassTyped {
 
 /// A setting's value: options take text, and a file may leave the quotes out where it is no text.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "an option takes a number, text, `true` or `false`")]
 pub(super) enum FileValue {
     Flag(bool),
     Count(i64),

@@ -14,8 +14,7 @@ use loadline_cluster::settings::{
 use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
-use loadline_host::why;
-use loadline_host::{ClientImages, DoorLimits, ImagePattern, NbdAccess, VhostSpec};
+use loadline_host::{ClientImages, DoorLimits, ImagePattern, NbdAccess, VhostSpec, read_text, why};
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
@@ -33,6 +32,8 @@ const SHORTEST: Span = Span::from_secs(1);
 const VHOST_MAX: usize = 64;
 /// A loop for each of the OSDs that a node may have.
 const LOOPS_MAX: usize = 64;
+/// What disks are made of.
+const PAGE_BYTES: u64 = 4096;
 /// What log, images and a useful number of pages take at least.
 const OSD_BYTES_MIN: Bytes = Bytes::from_mib(64);
 
@@ -84,6 +85,27 @@ impl FieldFault {
     }
 }
 
+/// Disks and sockets each have a path of their own. Asked before a disk is made: a socket in its place would be refused afterwards.
+fn refuse_shared_places(config: &NodeConfig) -> Result<(), FieldFault> {
+    let disks = config.osds.iter().map(|osd| ("osds", &osd.path));
+    let sockets = [("unix", &config.nbd_unix), ("admin", &config.admin)];
+    let guests = config.vhost.iter().map(|spec| ("vhost", &spec.path));
+    let mut taken: Vec<(&str, PathBuf)> = Vec::new();
+    for (field, path) in disks.chain(sockets).chain(guests) {
+        // Some are told from the folder that the command was typed in, and some from the root.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == path) {
+            let reason = format!(
+                "{} is a path of `{other}`, too: each takes one of its own",
+                path.display()
+            );
+            return Err(FieldFault::new(field, reason));
+        }
+        taken.push((field, path));
+    }
+    Ok(())
+}
+
 /// How many loops there are.
 fn loops(typed: Option<usize>) -> Result<NonZeroUsize, FieldFault> {
     match NonZeroUsize::new(typed.unwrap_or(1)).filter(|loops| loops.get() <= LOOPS_MAX) {
@@ -111,7 +133,7 @@ impl NodeFile {
         let nbd_tls = tls(&self.nbd.tls, folder)?;
         refuse_unsafe(&self.nbd, nbd_tls.as_ref())?;
         refuse_open_page(self.page)?;
-        Ok(NodeConfig {
+        let config = NodeConfig {
             osds,
             copies,
             pgs: self.pgs,
@@ -138,7 +160,9 @@ impl NodeFile {
             drive_limits,
             settings,
             dir,
-        })
+        };
+        refuse_shared_places(&config)?;
+        Ok(config)
     }
 
     fn images(&self) -> Result<Vec<ImageConfig>, FieldFault> {
@@ -291,7 +315,7 @@ fn limits(typed: &LimitsTyped, folder: &Path) -> Result<DriveLimits, FieldFault>
     let read = |field: &'static str, path: &Option<PathBuf>, foreign: ModePage| {
         let Some(path) = path else { return Ok(Limits::default()) };
         let shown = folder.join(path);
-        let text = std::fs::read_to_string(&shown).map_err(|error| {
+        let text = read_text(&shown).map_err(|error| {
             FieldFault::new(field, format!("{}: cannot be read: {}", shown.display(), why(&error)))
         })?;
         let page = DescriptorPage::parse(&text)
@@ -341,6 +365,14 @@ fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, FieldFault> {
         if let Some(size) = osd.size.filter(|size| *size < OSD_BYTES_MIN) {
             let shown = osd.path.display().to_string();
             let reason = format!("{size} are too few; an OSD takes at least {OSD_BYTES_MIN}");
+            return Err(FieldFault::at("size", &shown, reason));
+        }
+        if let Some(size) = osd.size.filter(|size| !size.get().is_multiple_of(PAGE_BYTES)) {
+            let shown = osd.path.display().to_string();
+            let reason = format!(
+                "{} bytes are not whole pages; give a multiple of {PAGE_BYTES}",
+                size.get()
+            );
             return Err(FieldFault::at("size", &shown, reason));
         }
         osds.push(OsdConfig { path, size: osd.size });

@@ -14,12 +14,13 @@ mod tests;
 pub(crate) use flags::ServeArgs;
 
 use crate::failure::Failure;
+use crate::typed::WANTED_ADDRESS;
 use file::NodeFile;
 use loadline_base::Bytes;
 use loadline_cluster::settings::{DriveLimits, SettingsChange};
 use loadline_device::Medium;
-use loadline_host::why;
 use loadline_host::{BackendChoice, Direct, Discards, DoorLimits, NbdAccess, VhostSpec};
+use loadline_host::{read_text, why};
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 use loadline_tls::TlsServer;
@@ -123,7 +124,7 @@ impl NodeConfig {
 
     fn read(path: &Path) -> Result<NodeConfig, Failure> {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path)
+        let text = read_text(path)
             .map_err(|error| Failure::Input(format!("{shown}: cannot be read: {}", why(&error))))?;
         NodeConfig::parse(&shown, path.parent().unwrap_or(Path::new("")), &text)
             .map_err(Failure::Input)
@@ -134,8 +135,13 @@ impl NodeConfig {
         let file: NodeFile = toml::from_str(text).map_err(|problem| {
             let line = problem.span().map(|span| 1 + text[..span.start].matches('\n').count());
             let place = line.map_or(shown.to_owned(), |line| format!("{shown}:{line}"));
-            format!("{place}: {}", problem.message())
+            format!("{place}: {}", in_words(problem.message()))
         })?;
         file.meant(folder).map_err(|fault| fault.of_file(shown, text))
     }
+}
+
+/// What the reader of TOML says, but for a sentence of the standard library that does not say what would be right.
+fn in_words(message: &str) -> &str {
+    if message.starts_with("invalid socket address") { WANTED_ADDRESS } else { message }
 }

@@ -33,3 +33,12 @@ fn a_node_says_where_it_is_met() {
     assert!(!page.exists(), "it leads to nobody");
     node.refuses(&["page"], 1, "no node answers at node/admin.sock");
 }
+
+/// Somebody starts it who does not know that it runs: each of its disks was told to be another process's.
+#[test]
+fn a_node_that_runs_is_not_started_again() {
+    let mut node = Node::with_osds(2);
+    node.does_not_start(&["a node runs in node already", "`loadline stop --dir node` ends it"]);
+    node.refuses(&["image", "info", ""], 2, "an empty name names nothing");
+    node.stop();
+}

@@ -7,11 +7,12 @@ mod virtual_time;
 
 use loadline_base::Span;
 use loadline_drive::{
-    DriveContents, DriveMedium, DriveStatistics, MediumFault, ScsiDevice, ServeOrders, bind, serve,
+    DriveContents, DriveMedium, DriveStatistics, MediumFault, ScsiDevice, ServeOrders, serve,
     serve_in_virtual_time,
 };
 use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
 use loadline_sim::hdd::{Hdd, HddSpec};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -80,11 +81,12 @@ impl Served {
         let mut device = ScsiDevice::new(disk, medium, contents);
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("drive.sock");
-        let listener = bind(&socket).unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
         let end = Arc::new(AtomicBool::new(false));
         let told = Arc::default();
         let mut orders = Flag { end: Arc::clone(&end), told: Arc::clone(&told) };
-        let calendars = keeps_time.then(|| bind(&folder.path().join(CALENDAR)).unwrap());
+        let calendars =
+            keeps_time.then(|| UnixListener::bind(folder.path().join(CALENDAR)).unwrap());
         #[expect(clippy::disallowed_methods, reason = "the machine is this thread")]
         let thread = std::thread::spawn(move || {
             let served = match &calendars {

@@ -2,6 +2,7 @@
 
 use super::api::{AdminRefusal, Command};
 use super::route::{self, Method};
+use crate::why;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -60,6 +61,12 @@ pub enum ClientError {
 fn is_nobody(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | ConnectionRefused | NotADirectory)
+}
+
+/// Whether whoever was asked ended before the answer.
+fn has_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
 }
 
 impl Client {
@@ -209,9 +216,21 @@ impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClientError::NobodyAnswers { socket } => {
-                let folder = socket.parent().unwrap_or(Path::new("."));
-                if folder.is_file() {
-                    return write!(f, "{} is a file; a node has a folder", folder.display());
+                let folder = socket.parent().filter(|folder| *folder != Path::new(""));
+                let folder = folder.unwrap_or(Path::new("."));
+                if folder.exists() && !folder.is_dir() {
+                    let shown = folder.display();
+                    return write!(
+                        f,
+                        "{shown} is no folder; --dir takes a node's folder, and --socket its socket"
+                    );
+                }
+                if socket.is_dir() {
+                    let shown = socket.display();
+                    return write!(
+                        f,
+                        "{shown} is a folder; --socket takes a node's socket, and --dir its folder"
+                    );
                 }
                 write!(
                     f,
@@ -220,11 +239,11 @@ impl fmt::Display for ClientError {
                     folder.display()
                 )
             }
-            ClientError::Io { socket, error } if error.kind() == io::ErrorKind::UnexpectedEof => {
+            ClientError::Io { socket, error } if has_gone(error) => {
                 write!(f, "the node at {} went away before it answered", socket.display())
             }
             ClientError::Io { socket, error } => {
-                write!(f, "{}: cannot be asked: {error}", socket.display())
+                write!(f, "{}: cannot be asked: {}", socket.display(), why(error))
             }
             ClientError::Silent { socket, limit } => write!(
                 f,

@@ -62,10 +62,20 @@ fn open_or_create(how: &DiskOpen) -> Result<(OwnedFd, bool), DiskProblem> {
     match open_file(&how.path, flags, Mode::empty()) {
         Ok(fd) => Ok((fd, false)),
         Err(Errno::NOENT) if how.create.is_some() => {
+            may_have(how.create)?;
             let new = flags | OFlags::CREATE | OFlags::EXCL;
             open_file(&how.path, new, Mode::RUSR | Mode::WUSR).map(|fd| (fd, true)).map_err(refused)
         }
         Err(errno) => Err(refused(errno)),
+    }
+}
+
+/// Asked before a file is made: what is made and then refused would be called a disk that was cut.
+fn may_have(size: Option<Bytes>) -> Result<(), DiskProblem> {
+    let is_none = |size: &Bytes| *size < SIZE_MIN || !size.get().is_multiple_of(PAGE);
+    match size.filter(is_none) {
+        Some(wanted) => Err(DiskProblem::NewSize { wanted, least: SIZE_MIN }),
+        None => Ok(()),
     }
 }
 

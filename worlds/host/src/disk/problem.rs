@@ -1,6 +1,6 @@
 //! Why a disk cannot be opened, one sentence each.
 
-use crate::LoopError;
+use crate::{LoopError, why};
 use loadline_base::Bytes;
 use std::io;
 use std::path::PathBuf;
@@ -54,6 +54,14 @@ pub enum DiskProblem {
         /// Its size.
         is: Bytes,
     },
+    /// No new disk has that size.
+    #[error("a new disk of {wanted} is none; it takes at least {least}, in whole pages of 4 KiB")]
+    NewSize {
+        /// The size that was asked for.
+        wanted: Bytes,
+        /// The least that would do.
+        least: Bytes,
+    },
     /// Direct I/O was asked for and the file system has none.
     #[error("its file system has no direct I/O; allow buffered I/O or choose another place")]
     NoDirect,
@@ -64,7 +72,7 @@ pub enum DiskProblem {
         wanted: Bytes,
     },
     /// A new file's blocks could not be allocated.
-    #[error("its {wanted} cannot be allocated beforehand: {error}")]
+    #[error("its {wanted} cannot be allocated beforehand: {}", why(error))]
     NotAllocated {
         /// The size that was to be allocated.
         wanted: Bytes,
@@ -75,6 +83,6 @@ pub enum DiskProblem {
     #[error("{0}")]
     NotAdded(LoopError),
     /// Any other refusal of the system.
-    #[error("it cannot be opened: {0}")]
+    #[error("it cannot be opened: {}", why(.0))]
     System(io::Error),
 }

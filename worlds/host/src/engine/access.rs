@@ -75,7 +75,8 @@ impl FromStr for ImagePattern {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<ImagePattern, &'static str> {
-        match text.is_empty() || text.contains(['@', '/']) {
+        let name = text.strip_suffix('*').unwrap_or(text);
+        match text.is_empty() || name.contains(['@', '/', '*']) {
             true => Err("expected an image's name such as `vol0`, or a beginning such as `vm-*`"),
             false => Ok(ImagePattern(text.to_owned())),
         }

@@ -1,6 +1,6 @@
 //! What a loop is made from, and what it tells about itself.
 
-use crate::Clock;
+use crate::{Clock, why};
 use loadline_base::Bytes;
 use std::fmt;
 use std::io;
@@ -89,10 +89,10 @@ impl fmt::Display for Mode {
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
     /// The system refuses io_uring and nothing else was allowed.
-    #[error("the system refuses io_uring: {0}; choose the backend `auto` or `threads`")]
+    #[error("the system refuses io_uring: {}; choose the backend `auto` or `threads`", why(.0))]
     UringRefused(io::Error),
     /// No descriptor or memory left for what every loop needs.
-    #[error("the event loop cannot be set up: {0}")]
+    #[error("the event loop cannot be set up: {}", why(.0))]
     System(#[from] io::Error),
 }
 
@@ -131,7 +131,7 @@ pub enum ListenError {
     #[error("{0}: there is a file that is no socket")]
     NotASocket(ListenAt),
     /// Any other refusal of the system.
-    #[error("{at}: cannot listen there: {error}")]
+    #[error("{at}: cannot listen there: {}", why(error))]
     System {
         /// Where.
         at: ListenAt,

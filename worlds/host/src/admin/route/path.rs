@@ -59,7 +59,10 @@ fn decode_segment(segment: &str) -> Result<String, AdminRefusal> {
             .wants("a name, percent-encoded UTF-8")
     };
     match percent_decode_str(segment).decode_utf8() {
-        Ok(text) if !text.is_empty() => Ok(text.into_owned()),
+        Ok(text) if text.is_empty() => {
+            Err(AdminRefusal::bad("an empty name names nothing").wants("the name of what is meant"))
+        }
+        Ok(text) => Ok(text.into_owned()),
         _ => Err(refused()),
     }
 }

@@ -148,7 +148,7 @@ fn what_cannot_be_meant_is_refused_and_the_connection_goes_on() {
     check("GET /statu", "", 404, "there is no GET /statu");
     check("PUT /status", "", 404, "there is no PUT /status");
     check("GET status", "", 400, "is no path");
-    check("GET /status/", "", 400, "is no part of a path");
+    check("GET /status/", "", 400, "an empty name names nothing");
     check("GET /image/%ff", "", 400, "percent-encoded UTF-8");
     check("GET /status", "{}", 400, "GET /status takes no body");
     check("GET /status?x=1", "", 400, "/status takes no query");

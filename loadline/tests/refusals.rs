@@ -1,0 +1,522 @@
+//! What cannot be used or done, as somebody meets it who tries everything: each is answered by one sentence that names the place and what
+//! would be right, with the exit code of its kind, and what was there stays.
+
+mod program;
+
+use program::{check, loadline, text};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs it, and looks at the one sentence that it answers with, for people and, if it has a form for programs, for them.
+fn refused(folder: &Path, arguments: &str, code: i32, says: &str) {
+    let sentence = |arguments: &str| {
+        let output = loadline(folder, arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        assert!(said.contains(says), "{arguments}: `{said}` should contain `{says}`");
+        assert!(!said.contains("os error"), "{arguments}: {said}");
+        assert!(said.lines().count() <= 3, "{arguments}: {said}");
+        said
+    };
+    sentence(arguments);
+    let (command, behind) = arguments.split_once(" -- ").unwrap_or((arguments, ""));
+    let has_json =
+        !["drive boot", "serve", "kv serve", "ceph try"].iter().any(|it| command.starts_with(it));
+    if has_json && behind.is_empty() {
+        let said = sentence(&format!("{command} --json"));
+        let object: Value = serde_json::from_str(&said).expect("one JSON object");
+        assert_eq!(object["exit_code"], code, "{said}");
+    }
+}
+
+/// A drive's socket took the place of whatever file was named, a backup or a disk's image among them.
+#[test]
+fn a_served_drive_takes_no_file_s_place() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("mine"), "precious").unwrap();
+    refused(folder, "drive serve --vhost-scsi mine", 1, "mine: there is a file that is no socket");
+    refused(
+        folder,
+        "drive serve --vhost-scsi s --calendar mine",
+        1,
+        "there is a file that is no socket",
+    );
+    assert_eq!(fs::read_to_string(folder.join("mine")).unwrap(), "precious");
+    let _served = UnixListener::bind(folder.join("served")).unwrap();
+    refused(folder, "drive serve --vhost-scsi served", 1, "served: another process listens there");
+    refused(
+        folder,
+        "drive serve --vhost-scsi none/s",
+        1,
+        "none/s: cannot listen there: there is no such",
+    );
+    refused(
+        folder,
+        "drive serve --vhost-scsi s --backing none/b",
+        1,
+        "none/b: it cannot be opened",
+    );
+}
+
+#[test]
+fn a_drive_with_no_sense_is_refused_before_it_is_served() {
+    let place = tempfile::tempdir().unwrap();
+    let drive = |flags: &str, says: &str| {
+        refused(place.path(), &format!("drive serve --vhost-scsi s {flags}"), 2, says);
+        refused(place.path(), &format!("drive boot --root none {flags} -- true"), 2, says);
+    };
+    for slow in ["0", "nan", "inf", "1e300"] {
+        drive(&format!("--slow={slow}"), "it takes a number from 0.001 to 1000");
+    }
+    drive("--slow-blocks 5+5:0", "1 to 1000000 turns");
+    drive("--fading 60s:0", "1 to 1000000 turns");
+    drive("--unreadable 99999999999999+1", "the drive has 42970644480");
+    let named = |drive: &str, says: &str| {
+        refused(place.path(), &format!("drive serve {drive} --vhost-scsi s"), 2, says);
+        refused(place.path(), &format!("drive boot {drive} --root none -- true"), 2, says);
+        refused(place.path(), &format!("cdl bench --baseline --dev {drive}"), 2, says);
+    };
+    named("sim:nvme-p3700", "drive `nvme-p3700` is a calibrated one");
+    named("sim:hdd-22tb", "there is no drive `hdd-22tb`");
+    assert!(fs::read_dir(place.path()).unwrap().next().is_none(), "nothing was made");
+}
+
+/// What a guest takes was looked at when its root had been made: after 120 MB of packages.
+#[test]
+fn what_no_guest_can_have_is_refused_before_its_root_is_made() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("file"), "").unwrap();
+    let boot = |flags: &str, says: &str| {
+        refused(folder, &format!("drive boot --root root {flags} -- true"), 2, says);
+    };
+    boot("--kernel none", "--kernel none: there is no program of this name");
+    boot("--kernel file", "--kernel file: there is no program of this name");
+    boot("--memory 1", "--memory 1 B: a guest takes at least 64 MiB");
+    boot(
+        "--memory 1000TiB",
+        "--memory 1000 TiB: a guest takes at least 64 MiB, and this machine has",
+    );
+    boot("--time-limit 0s", "--time-limit 0 ns: a guest is given at least 1 s");
+    boot("--share none", "--share none: there is no such file or folder");
+    boot("--vhost-blk none", "--vhost-blk none: there is no such file or folder");
+    boot("--vhost-blk file", "--vhost-blk file: it is no socket");
+    boot("--results file", "--results file: ");
+    assert!(!folder.join("root").exists() && !folder.join("root.lock").exists());
+}
+
+/// Work of minutes or hours ended with the news that nothing could be written.
+#[test]
+fn what_cannot_be_written_is_known_before_the_work() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("file"), "").unwrap();
+    refused(
+        folder,
+        "drive measure m --out file/x.toml",
+        1,
+        "cannot write file: a part of the path is a file",
+    );
+    assert!(!folder.join("m").exists(), "nothing was measured");
+    refused(
+        folder,
+        "soak --keep file --seconds 1",
+        1,
+        "cannot write file: a part of the path is a file",
+    );
+    refused(
+        folder,
+        "soak --rot-self --keep file/x",
+        1,
+        "cannot write file/x: a part of the path is a file",
+    );
+    // The map of 4000 TiB's pages was made in memory, for as long as there was some.
+    refused(
+        folder,
+        "store format s --size 4000TiB",
+        1,
+        "the map of its pages takes 122.07 GiB of memory",
+    );
+    assert!(!folder.join("s").exists());
+    refused(folder, "soak --seconds 0", 2, "it takes a whole number of at least 1");
+}
+
+/// A file without an end took all of the machine's memory.
+#[test]
+fn what_has_no_end_is_no_file_of_any_kind() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let endless = "/dev/zero: it holds more than 16 MiB";
+    for line in [
+        "study run recovery-nvme --dry-run --load /dev/zero",
+        "study run recovery-nvme --dry-run --described /dev/zero",
+        "study run recovery-nvme --dry-run --drive /dev/zero",
+        "study show /dev/zero",
+        "study import /dev/zero",
+        "drive show /dev/zero",
+        "serve --config /dev/zero",
+    ] {
+        refused(folder, line, 2, "cannot be read: it holds more than 16 MiB");
+    }
+    refused(folder, "kv serve --dir db --socket s --users /dev/zero", 2, endless);
+    let no_pem =
+        "kv serve --dir db --tcp 127.0.0.1:0 --tls-certificate /dev/zero --tls-key /dev/zero";
+    refused(folder, no_pem, 2, "--tls-certificate: /dev/zero: there is no certificate in it");
+    let zeros = fs::File::open("/dev/zero").unwrap();
+    let mut put = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    let put = put.args(["kv", "put", "k", "-", "--dir", "db"]).current_dir(folder).stdin(zeros);
+    let output = put.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("has more than 16 MiB"), "{}", text(&output.stderr));
+    assert!(!folder.join("db").exists(), "no database was made for it");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&[u8]]| {
+        let arguments = arguments.iter().map(|argument| OsStr::from_bytes(argument));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+        command.args(arguments).current_dir(place.path()).output().unwrap()
+    };
+    let output = run(&[b"study", b"show", b"\xffx"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "error: `\u{fffd}x`: this is no UTF-8, and text is needed here\n"
+    );
+    let output = run(&[b"image", b"info", b"\xff", b"--json"]);
+    let object: Value = serde_json::from_slice(&output.stderr).expect("one JSON object");
+    assert_eq!(object["exit_code"], 2);
+}
+
+#[test]
+fn a_form_for_programs_is_not_proposed_as_a_value() {
+    let place = tempfile::tempdir().unwrap();
+    let json = |line: &str, says: &str| {
+        check(place.path(), line, 2, says);
+        let object: Value =
+            serde_json::from_slice(&loadline(place.path(), line).stderr).expect("one JSON object");
+        assert!(!object["error"].as_str().unwrap().contains("as a value"), "{object}");
+    };
+    json("completions bash --json", "`loadline completions` has no output for programs");
+    json("drive boot --json", "`loadline drive boot` has no output for programs");
+    json("study --json", "`loadline study` takes one of its commands before --json: list, show");
+    json("--json", "`loadline` takes one of its commands before --json: serve, status");
+}
+
+/// The record that was damaged was said to be on line 1, whichever it was; and `study report` was told to take another --out, which it has not.
+#[test]
+fn a_damaged_record_is_named_by_its_line() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    check(
+        folder,
+        "study run recovery-nvme --set scale=0.0005 --setups baseline,balanced --out s",
+        0,
+        "s/report.html",
+    );
+    let records = folder.join("s/runs.jsonl");
+    let whole = fs::read_to_string(&records).unwrap();
+    fs::write(&records, whole.replacen('\n', "\ngarbage\n", 2)).unwrap();
+    refused(
+        folder,
+        "study report s",
+        2,
+        "s/runs.jsonl is not a file of a study: line 2: expected value; put back",
+    );
+    fs::write(&records, &whole).unwrap();
+    check(folder, "study report s", 0, "s/report.html");
+    // The same where an op is to be traced that no run comes to.
+    let late = "study run recovery-nvme --set scale=0.0005 --setups baseline --out t --trace --trace-op 99999999";
+    check(folder, late, 0, "No op was traced: every run ended before its op 99999999");
+}
+
+/// A page that somebody had made by hand was written over by a study with that --out.
+#[test]
+fn a_study_writes_over_nothing_of_anybody_else_s() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    for mine in ["report.html", "results.json"] {
+        let out = mine.replace('.', "-");
+        fs::create_dir(folder.join(&out)).unwrap();
+        fs::write(folder.join(&out).join(mine), "mine").unwrap();
+        let run =
+            format!("study run recovery-nvme --set scale=0.0005 --setups baseline --out {out}");
+        refused(folder, &run, 2, &format!("{out} holds {mine}, which no study there has written"));
+        assert_eq!(fs::read_to_string(folder.join(&out).join(mine)).unwrap(), "mine");
+    }
+}
+
+/// Tables of a result that belongs to somebody else could not be had, wherever they were to go.
+#[test]
+fn what_is_read_alone_is_not_written() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    check(
+        folder,
+        "study run recovery-nvme --set scale=0.0005 --setups baseline --out s",
+        0,
+        "s/report.html",
+    );
+    let result = folder.join("s/results.json");
+    let before = fs::metadata(&result).unwrap().modified().unwrap();
+    check(folder, "study export s --parquet --out tables", 0, "tables/results.parquet");
+    check(folder, "study compare s s", 0, "equal");
+    assert_eq!(fs::metadata(&result).unwrap().modified().unwrap(), before, "it is as it was");
+}
+
+#[test]
+fn names_of_studies_setups_and_drives_are_told_from_what_is_none() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let run = "study run recovery-nvme --dry-run --setups";
+    refused(folder, &format!("{run} all,baseline"), 2, "the set `all` stands alone");
+    refused(folder, &format!("{run} baseline,"), 2, "one of them is empty");
+    fs::create_dir_all(folder.join("studies/folder.toml")).unwrap();
+    fs::create_dir_all(folder.join("drives")).unwrap();
+    let output = loadline(folder, "study show folder");
+    assert!(!text(&output.stderr).contains("did you mean `folder`"), "{}", text(&output.stderr));
+    let p4510 = include_str!("../../drives/nvme-p4510.toml");
+    for wrong in ["inf", "1e300", "0", "-1", "nan"] {
+        let line = p4510.lines().find(|line| line.starts_with("capacity_iops")).unwrap();
+        fs::write(folder.join("d.toml"), p4510.replace(line, &format!("capacity_iops = {wrong}")))
+            .unwrap();
+        let says = "`capacity_iops` must be from 1 to 1000000000 IOPS";
+        refused(folder, "study run recovery-nvme --dry-run --drive d.toml", 2, says);
+    }
+    let background = "study run cdl-classes --dry-run --set background_depth=0";
+    refused(folder, background, 2, "--set background_depth=0: `depth` must be from 1 to 100000");
+    let endless = "study run recovery-nvme --dry-run --set depth=4294967295";
+    refused(folder, endless, 2, "--set depth=4294967295: `depth` must be from 1 to 100000");
+    refused(
+        folder,
+        "profile show balanced --iops nan",
+        2,
+        "--iops: takes a number from 1 to 1000000000",
+    );
+    refused(
+        folder,
+        "profile show balanced --bandwidth 0",
+        2,
+        "--bandwidth: takes a size from 1 B to 1000 GiB",
+    );
+}
+
+#[test]
+fn a_benchmark_with_no_sense_is_refused_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let bench = |flags: &str, says: &str| {
+        refused(
+            folder,
+            &format!("cdl bench --dev sim:hdd-22tb-cdl --baseline --outdir out {flags}"),
+            2,
+            says,
+        );
+        assert!(!folder.join("out").exists());
+    };
+    bench("--runtime 99999999999999999", "a run takes at most a year together, 31536000 seconds");
+    bench("--ramptime 18446744073709551615", "a run takes at most a year together");
+    bench("--jobs 0", "it takes a whole number from 1 to 1024");
+    for (name, bytes) in [("zeros", vec![0; 232]), ("noise", vec![0xff; 36])] {
+        fs::write(folder.join(name), bytes).unwrap();
+        refused(
+            folder,
+            &format!("cdl show {name}"),
+            2,
+            "a mode page of descriptors begins with 4Ah",
+        );
+    }
+    fs::write(folder.join("other"), vec![0xff; 40]).unwrap();
+    refused(folder, "cdl show other", 2, "other: neither the text of a .cdl file nor a mode page");
+}
+
+#[test]
+fn databases_are_refused_in_the_words_of_who_typed() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    for size in ["0", "1KiB", "5000000001"] {
+        let says = "a new disk of ";
+        refused(folder, &format!("kv put k v --dir none --size {size}"), 2, says);
+    }
+    refused(folder, "kv grow --dir none --size 1GiB", 2, "none/data: there is no database");
+    refused(folder, "kv put k v --dir /dev/null", 1, "/dev/null: something of this name is there");
+    check(folder, "kv put k v --dir db --size 32MiB", 0, "");
+    let long = "k".repeat(600);
+    refused(
+        folder,
+        &format!("kv put {long} v --dir db"),
+        2,
+        "the key, in keyspace default, has 600 bytes and may have 495",
+    );
+    let long = "v".repeat(40_000);
+    refused(
+        folder,
+        &format!("kv put k {long} --dir db"),
+        2,
+        "the value has 40000 bytes and may have",
+    );
+    refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
+    refused(
+        folder,
+        "kv backup --dir db --to /dev/full",
+        1,
+        "cannot write /dev/full: the disk is full",
+    );
+    refused(folder, "kv restore --from .", 2, "cannot read .: it is a folder");
+    fs::write(folder.join("no-backup"), "text").unwrap();
+    refused(folder, "kv restore --from no-backup", 1, "no-backup: the backup is not whole");
+    refused(folder, "kv restore --from none", 2, "cannot read none: there is no such file");
+}
+
+#[test]
+fn a_server_s_certificates_are_blamed_one_by_one() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let names = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (names.self_signed(&key).unwrap().pem(), key.serialize_pem());
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(path, mode).unwrap();
+    };
+    write("c.pem", &certificate);
+    write("k.pem", &key);
+    write("cut-c.pem", &certificate[..100]);
+    write("cut-k.pem", &key[..100]);
+    let serve = |certificate: &str, key: &str, more: &str, says: &str| {
+        let line = format!(
+            "kv serve --dir db --tcp 127.0.0.1:0 --tls-certificate {certificate} --tls-key {key} {more}"
+        );
+        refused(folder, &line, 2, says);
+    };
+    serve(
+        "cut-c.pem",
+        "k.pem",
+        "",
+        "--tls-certificate: cut-c.pem: cannot be used: it ends within a part of it: it was cut",
+    );
+    serve(
+        "c.pem",
+        "cut-k.pem",
+        "",
+        "--tls-key: cut-k.pem: cannot be used: it ends within a part of it: it was cut",
+    );
+    serve("c.pem", "none", "", "--tls-key: none: cannot be read: there is no such file");
+    serve(
+        "c.pem",
+        "k.pem",
+        "--tls-client-ca k.pem",
+        "--tls-client-ca: k.pem: there is no certificate in it",
+    );
+}
+
+#[test]
+fn a_node_is_refused_before_its_disks_are_made() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let serve = |flags: &str, says: &str| {
+        refused(folder, &format!("serve --osds 1 --size 64MiB --dir node {flags}"), 2, says);
+        assert!(!folder.join("node").exists(), "{flags}");
+    };
+    serve(
+        "--page localhost:7480",
+        "it takes an address in digits with a port, such as `127.0.0.1:7480`",
+    );
+    serve("--log inof", "--log inof: takes levels");
+    serve(
+        "--read-only *a*",
+        "expected an image's name such as `vol0`, or a beginning such as `vm-*`",
+    );
+    serve(
+        "--image vol=8MiB --vhost vol=node/osd.0",
+        "node/osd.0 is a path of `osds`, too: each takes one of its own",
+    );
+    refused(
+        folder,
+        "serve --osds 1 --size 5000000001 --dir node",
+        2,
+        "--size: 5000000001 bytes are not whole pages; give a multiple of 4096",
+    );
+    let file = |text: &str, says: &str| {
+        fs::write(folder.join("node.toml"), text).unwrap();
+        refused(folder, "serve --config node.toml", 2, says);
+        assert!(!folder.join("loadline").exists(), "{text}");
+    };
+    let osds = "osds = [{ path = \"a\", size = \"64 MiB\" }]\n";
+    file(
+        &format!("{osds}admin = \"a\"\n"),
+        "node.toml:2: admin: loadline/a is a path of `osds`, too",
+    );
+    file(
+        &format!("{osds}admin = \"nbd.sock\"\n"),
+        "node.toml:2: admin: loadline/nbd.sock is a path of `unix`, too",
+    );
+    file(
+        &format!("{osds}page = \"x\"\n"),
+        "node.toml:2: it takes an address in digits with a port",
+    );
+    file(
+        &format!("{osds}[settings.osd]\nosd_max_backfills = [1]\n"),
+        "node.toml:3: an option takes a number, text, `true` or `false`",
+    );
+}
+
+#[test]
+fn a_node_that_cannot_be_asked_is_told_from_none() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let dead = folder.join("dead");
+    drop(UnixListener::bind(&dead).unwrap());
+    refused(
+        folder,
+        "status --socket dead",
+        1,
+        "no node answers at dead: start one with `loadline serve --dir .`",
+    );
+    refused(
+        folder,
+        "status --socket .",
+        1,
+        ". is a folder; --socket takes a node's socket, and --dir its folder",
+    );
+    refused(
+        folder,
+        "status --dir dead",
+        1,
+        "dead is no folder; --dir takes a node's folder, and --socket its socket",
+    );
+    let long = "n".repeat(150);
+    refused(folder, &format!("status --socket {long}"), 1, "a socket's path has at most 107 bytes");
+    let mut status = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    let output = status.arg("status").env("LOADLINE_DIR", "").current_dir(folder).output().unwrap();
+    assert!(
+        text(&output.stderr).contains("no node answers at loadline/admin.sock"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+/// A limit of file sizes ended the program by a signal, with half a file left.
+#[test]
+fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
+    let place = tempfile::tempdir().unwrap();
+    let line = format!("ulimit -f 8; exec {} man pages", env!("CARGO_BIN_EXE_loadline"));
+    let output =
+        Command::new("bash").args(["-c", &line]).current_dir(place.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("larger than a file may be here"),
+        "{}",
+        text(&output.stderr)
+    );
+}
