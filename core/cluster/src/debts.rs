@@ -5,7 +5,8 @@
 //! nobody serves is *owed*: the disks that are away have it, and it comes with them.
 //!
 //! A disk that has lost what its device had accepted comes back with a copy that looks as good as any. Peering cannot see that what was answered is not
-//! there, so where such a copy has a say, somebody else must have had all. If nobody can have it any more, it may be *lost*.
+//! there, so where such a copy has a say, somebody else must have had all. If nobody can have it any more, it may be *lost*. So may what a disk had that is gone for
+//! good, where a group is served by those that lacked something when it went.
 
 use crate::pool::PoolId;
 use loadline_osd::{OsdId, OsdSet, PgId};
@@ -18,6 +19,8 @@ pub(crate) struct PeeringOutcome {
     pub told: OsdSet,
     /// Who serves it and lacks nothing; `None` if nobody can serve it.
     pub whole: Option<OsdSet>,
+    /// No copy was left that had all, and those that serve are what is left.
+    pub is_rest: bool,
 }
 
 /// What was answered of a placement group, as an OSD that served it has gone.
@@ -68,9 +71,13 @@ impl Debt {
         }
     }
 
-    /// Whether a group that is served has all of it.
-    fn is_paid_by(&self, told: OsdSet, whole: OsdSet) -> bool {
-        !meet(self.forgetful, told) || meet(self.whole, whole)
+    /// Whether a group that is served, by these of whom these lack nothing, has all of it.
+    fn is_paid_by(&self, outcome: &PeeringOutcome, whole: OsdSet) -> bool {
+        let counts = match outcome.is_rest {
+            true => !self.forgetful.is_empty(),
+            false => meet(self.forgetful, outcome.told),
+        };
+        !counts || meet(self.whole, whole)
     }
 }
 
@@ -100,7 +107,7 @@ impl Debts {
             return false;
         };
         let is_lost = match outcome.whole {
-            Some(whole) => !debt.is_paid_by(outcome.told, whole),
+            Some(whole) => !debt.is_paid_by(&outcome, whole),
             None => {
                 let away = debt.whole.iter().filter(|osd| !outcome.told.contains(*osd));
                 debt.whole = away.collect();
@@ -169,7 +176,8 @@ mod tests {
 
     /// Whether something may be lost, and how the pool stands.
     fn decided(debts: &mut Debts, told: &[u32], whole: Option<&[u32]>) -> (bool, Standing) {
-        let outcome = PeeringOutcome { told: osds(told), whole: whole.map(osds) };
+        let (told, whole) = (osds(told), whole.map(osds));
+        let outcome = PeeringOutcome { told, whole, is_rest: false };
         (debts.decided((POOL, PG), outcome), debts.standing(Some(POOL)))
     }
 
@@ -234,6 +242,23 @@ mod tests {
         );
         // It never served the group.
         assert_eq!(decided(&mut forgotten(&[], 3), &[1], None), (false, OWED));
+    }
+
+    /// The only one that had all got another disk before anybody had been asked, and those that had lacked something serve.
+    #[test]
+    fn what_those_lack_who_are_left_may_be_lost() {
+        let is_lost = |mut debts: Debts, whole: &[u32]| {
+            let (told, whole) = (osds(&[1, 2]), Some(osds(whole)));
+            debts.decided((POOL, PG), PeeringOutcome { told, whole, is_rest: true })
+        };
+        let gone = |whole: &[u32]| {
+            let mut debts = opened(whole);
+            assert_eq!(debts.forget(OsdId::new(0)), BTreeSet::new());
+            debts
+        };
+        assert!(is_lost(gone(&[0]), &[]) && is_lost(gone(&[0]), &[1]));
+        assert!(!is_lost(gone(&[0, 1]), &[1]), "it had all");
+        assert!(!is_lost(opened(&[0]), &[]), "nothing is gone");
     }
 
     #[test]

@@ -245,6 +245,8 @@ mod tests {
     use crate::Placement;
     use crate::Target;
     use crate::cluster::Config;
+    use crate::durable::Durable;
+    use crate::images::{ImageError, Images};
     use crate::router::tests::{READ, spec};
     use crate::settings::{Enforcement, Settings};
     use loadline_base::Time;
@@ -352,6 +354,45 @@ mod tests {
         let of = |id: OpId| cluster.router.issued(id).op.aside.to_string();
         assert_eq!([of(first), of(second)].map(|it| it.contains("earlier")), [false, false]);
         assert_eq!(cluster.held_writes(), 0);
+    }
+
+    /// A write was on its way when its image's removal looked for what waits, and came back with the next interval to wait for room: the removal waited for it,
+    /// and it for the room that the removal was to make. One in front of an image's new end went on waiting, as it should.
+    #[test]
+    fn what_comes_back_to_wait_for_room_ends_with_its_place() {
+        let check = |change: fn(&mut Images) -> Result<(), ImageError>, ends: &[u32]| {
+            let (mut cluster, mut fx) = (cluster(), OwnerEffects::default());
+            cluster.durable = Some(Durable::default());
+            let keep = |cluster: &mut Cluster| {
+                let Durable { images, kept_images, .. } = cluster.durable();
+                kept_images.begin(images.clone());
+                kept_images.take_next();
+            };
+            let (pool, object_bytes) = (READ.pool, spec().object_bytes);
+            let image =
+                cluster.durable().images.create("vol", pool, 3 * object_bytes, object_bytes);
+            let image = image.expect("the name is free");
+            keep(&mut cluster);
+            for block in 0..3 {
+                let target = Target { kind: OpKind::Write, object: image.object(block), ..READ };
+                assert!(cluster.issue(Time::ZERO, &target, Data::NONE).1.is_some());
+            }
+            change(&mut cluster.durable().images).expect("it is there");
+            keep(&mut cluster);
+            assert_eq!(cluster.take_displaced().len(), 0, "an OSD may carry them out");
+            assert_eq!(cluster.due_image_job(pool, |_| true), None);
+            cluster.fullness.full.insert(OSD);
+            cluster.route_open_ops(PgId::new(0), &mut fx);
+            assert_eq!((fx.messages.len(), cluster.held_writes()), (0, 3));
+            let ended = cluster.take_displaced();
+            let blocks: Vec<u32> =
+                ended.iter().map(|(op, _)| ImageId::of(op.op.object).1).collect();
+            assert_eq!(blocks, ends);
+            assert_eq!(cluster.held_writes(), 3 - ends.len());
+            assert!(cluster.due_image_job(pool, |_| true).is_some(), "nothing is in its way");
+        };
+        check(|images| images.remove("vol").map(drop), &[0, 1, 2]);
+        check(|images| images.resize("vol", 1 << 20).map(drop), &[1, 2]);
     }
 
     /// Zeros go on where writes wait, down to a share of their own, and wait for those on their way beyond it.

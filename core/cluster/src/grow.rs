@@ -131,13 +131,14 @@ impl Cluster {
         self.forget_osd(osd, fx);
     }
 
-    /// Forgets an OSD that was added and has never come up. Returns whether it could, which it cannot if another one was
-    /// added after it.
+    /// Forgets an OSD that was added, or whose number was to be given again, and has never come up. Returns whether it could, which it cannot if another one
+    /// was added after it.
     pub fn take_back_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) -> bool {
         let OsdState { up, is_in } = self.map.osds()[osd];
         let is_last = self.map.osds().ids().next_back() == Some(osd);
         let was_never_up = !up && !is_in && self.durable().disks.fillable.contains(osd);
-        let can = is_last && was_never_up && !self.osds[osd].is_opening();
+        let may_go = is_last || self.map.is_removed(osd);
+        let can = may_go && was_never_up && !self.osds[osd].is_opening();
         if can {
             self.forget_osd(osd, fx);
         }
@@ -146,7 +147,10 @@ impl Cluster {
 
     fn forget_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
         self.crash(osd, fx);
-        self.map.remove_osd(osd);
+        self.durable().disks.fillable.remove(osd);
+        // Who is given a disk just now is told of by its number.
+        let expected = self.durable().disks.fillable;
+        self.map.remove_osd(osd, expected);
         self.map.next_epoch();
         while self.osds.len() > self.map.osds().len() {
             self.osds.pop();
@@ -154,9 +158,8 @@ impl Cluster {
         self.lose_what_it_had(osd);
         let durable = self.durable();
         durable.disks.healing.forget(osd);
-        durable.forget_disk(osd);
+        durable.saving.holding.remove(osd);
         durable.disks.log_modes.remove(&osd);
-        durable.disks.fillable.remove(osd);
         durable.disks.sizes.remove(&osd);
         durable.disks.promised.remove(&osd);
         durable.disks.measured_on.remove(&osd);

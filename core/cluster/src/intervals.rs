@@ -89,9 +89,12 @@ impl Cluster {
         self.peering.remove(&pg);
         self.complete_members(pg, &mut copies);
         let of = |osd: OsdId| copies[&osd].as_ref().map(|report| report.state());
-        let peered = self.peer_with(pg, copies.keys().map(|osd| (*osd, of(*osd))).collect());
+        let mut peered = self.peer_with(pg, copies.keys().map(|osd| (*osd, of(*osd))).collect());
         let log = peered.authority.and_then(|osd| copies[&osd].as_ref());
         let log = log.map(|report| report.log().clone());
+        let gathered = peered.gathered.take().map(Arc::new);
+        let is_rest = gathered.is_some();
+        let log = gathered.or(log);
         let copies_wanted = self.map.pool_of(pg).1.spec.copies as usize;
         let running = self.running(&self.map.pg(pg).up);
         let state = self.map.pg_mut(pg);
@@ -105,7 +108,7 @@ impl Cluster {
         self.note_filled();
         let has_copy = copies.iter().filter(|(_, copy)| copy.is_some()).map(|(osd, _)| *osd);
         let has_copy: OsdSet = has_copy.collect();
-        self.settle_debt(pg, has_copy);
+        self.settle_debt(pg, has_copy, is_rest);
         let strays = has_copy.iter().filter(|osd| !self.takes_part(*osd, pg)).collect();
         self.seeking.entry(pg).or_default().asked(strays);
         self.tell_members(pg, peered, log, fx);
@@ -135,6 +138,7 @@ impl Cluster {
         let nothing = BTreeSet::new();
         let rules = Rules {
             copies: self.map.pool_of(pg).1.spec.copies as usize,
+            interval: state.interval,
             active_in: state.served.interval,
             served_by: self.may_bring_back(pg),
             stand_in: self.map.placement().stand_in(),

@@ -14,6 +14,8 @@ pub enum NotLost {
     MayComeBack(OsdSet),
     /// Some were when the last interval ended, and its primary looks for them: a moment, and it is known.
     LookedFor,
+    /// Some were, and nobody can lead the group and look for them: what all OSDs have that run is not enough.
+    NobodyServes,
 }
 
 impl fmt::Display for NotLost {
@@ -21,6 +23,9 @@ impl fmt::Display for NotLost {
         match self {
             NotLost::NoneUnfound => f.write_str("no object of it is unfound"),
             NotLost::LookedFor => f.write_str("what was unfound is looked for once more"),
+            NotLost::NobodyServes => f.write_str(
+                "nobody serves it: every OSD is there, and none has a copy that may lead, so there is nothing that what is unfound could become",
+            ),
             NotLost::MayComeBack(osds) => {
                 let osds: Vec<String> = osds.iter().map(|osd| osd.to_string()).collect();
                 write!(
@@ -49,9 +54,11 @@ impl Cluster {
             return Err(NotLost::NoneUnfound);
         }
         let away = self.away();
+        let nobody_serves = self.map.pg(pg).acting.is_empty() && !self.peering.contains_key(&pg);
         match away.is_empty() {
             false => Err(NotLost::MayComeBack(away)),
             true if is_known => Ok(()),
+            true if nobody_serves => Err(NotLost::NobodyServes),
             true => Err(NotLost::LookedFor),
         }
     }

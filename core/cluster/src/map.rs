@@ -242,11 +242,12 @@ impl Map {
         self.osds.push(state);
     }
 
-    /// An OSD is none any more. Its number stays for another one, unless it is the last.
-    pub(crate) fn remove_osd(&mut self, osd: OsdId) {
+    /// An OSD is none any more. Its number stays for another one, unless it is the last; so does one before it for which a disk is `expected`.
+    pub(crate) fn remove_osd(&mut self, osd: OsdId, expected: OsdSet) {
         self.removed.insert(osd);
         self.taken_out.remove(osd);
-        while let Some(last) = self.osds.ids().next_back().filter(|last| self.is_removed(*last)) {
+        let is_free = |map: &Map, osd: OsdId| map.is_removed(osd) && !expected.contains(osd);
+        while let Some(last) = self.osds.ids().next_back().filter(|last| is_free(self, *last)) {
             self.osds.pop();
             self.removed.remove(last);
         }

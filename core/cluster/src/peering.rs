@@ -2,7 +2,7 @@
 //!
 //! The one owner of the map asks all OSDs that run (`intervals.rs`), so this is a function over their answers.
 
-use loadline_osd::{Activation, CopyReport, CopyState, IntervalId, OsdId, OsdSet};
+use loadline_osd::{Activation, CopyReport, CopyState, IntervalId, OsdId, OsdSet, PgLog};
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +24,8 @@ pub(crate) struct Copies<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Rules<'a> {
     pub copies: usize,
+    /// The number of the interval that is to begin.
+    pub interval: u32,
     /// The last interval in which somebody served the placement group; never, if it is new.
     pub active_in: IntervalId,
     /// Who may come back with what it had then: those of its OSDs that still are some.
@@ -53,6 +55,8 @@ pub(crate) struct Peered {
     pub backfill: Vec<OsdId>,
     /// Whose log all acting OSDs take; `None` if there is nothing to take over.
     pub authority: Option<OsdId>,
+    /// The log that they take instead, where no copy has one that tells of every write.
+    pub gathered: Option<PgLog>,
 }
 
 /// Decides the next interval for a placement group that should be on `up` and was served by `acting`.
@@ -66,9 +70,26 @@ pub(crate) fn peer(
         let acting = up.iter().copied().filter(|osd| copies.runs(*osd)).collect();
         return Peered { acting, ..Peered::default() };
     }
-    let Some(Authority { osd: authority, copy: best, others }) = copies.authority(rules) else {
-        return Peered::default();
-    };
+    if let Some(authority) = copies.authority(rules) {
+        return led_by(authority, up, acting, copies, rules);
+    }
+    let Some(Gathered { osd, log }) = copies.gathered(rules).filter(|_| false) else { return Peered::default() };
+    let copies = copies.with_gathered(osd, &log, rules);
+    let authority = copies.of(osd).and_then(|copy| copies.led_by(osd, copy, rules));
+    let authority = authority.expect("all who may have something run");
+    let peered = led_by(authority, up, acting, &copies, rules);
+    Peered { gathered: Some(log), ..peered }
+}
+
+/// Decides it where this copy decides what was written.
+fn led_by(
+    authority: Authority<'_>,
+    up: &[OsdId],
+    acting: &[OsdId],
+    copies: &Copies<'_>,
+    rules: &Rules<'_>,
+) -> Peered {
+    let Authority { osd: authority, copy: best, others } = authority;
     // Where nobody has everything, nobody may be written past.
     let asynchronous_above = if best.is_complete() { best.asynchronous_above } else { u64::MAX };
     let mut peered = Peered { authority: Some(authority), ..Peered::default() };
@@ -197,25 +218,77 @@ impl<'a> Copies<'a> {
     /// A longer log counts even where its copy has lost pages of what it tells of, and a shorter one has all of the object as it was before: an OSD may have
     /// gone with a write in its device's cache, a flush been answered by the other one alone, and the power gone before a map told of that.
     fn authority(&self, rules: &Rules<'_>) -> Option<Authority<'a>> {
-        let copies = self.states.iter().filter_map(|(osd, copy)| Some((*osd, (*copy)?)));
-        // A later interval than the map tells of was never served: its copies have what the one before it had. One that an
-        // earlier owner began is not later, whatever its number.
-        let eligible = |(_, copy): &(OsdId, CopyState<'_>)| {
-            !copy.filling && !copy.gaps && copy.active_in >= rules.active_in
-        };
-        let (osd, copy) = copies.filter(eligible).max_by_key(|(osd, copy)| {
+        let eligible = self.of_the_last_interval(rules).filter(|(_, copy)| !copy.gaps);
+        let (osd, copy) = eligible.max_by_key(|(osd, copy)| {
             let lacks = std::cmp::Reverse(copy.lacks.len());
             (copy.is_complete(), copy.log.head(), lacks, std::cmp::Reverse(*osd))
         })?;
+        self.led_by(osd, copy, rules)
+    }
+
+    fn led_by(&self, osd: OsdId, copy: CopyState<'a>, rules: &Rules<'_>) -> Option<Authority<'a>> {
         let others = self.holders(osd, &copy, rules.served_by)?;
         Some(Authority { osd, copy, others })
+    }
+
+    /// The copies that took part in the last interval that was served. A later interval than the map tells of was never served: its copies have what the one
+    /// before it had. One that an earlier owner began is not later, whatever its number.
+    fn of_the_last_interval(
+        &self,
+        rules: &Rules<'_>,
+    ) -> impl Iterator<Item = (OsdId, CopyState<'a>)> {
+        let copies = self.states.iter().filter_map(|(osd, copy)| Some((*osd, (*copy)?)));
+        let active_in = rules.active_in;
+        copies.filter(move |(_, copy)| !copy.filling && copy.active_in >= active_in)
+    }
+
+    /// What is left where every copy that had all is gone for good: those that were being recovered beside the writes. Each has, but for what it lacks by name,
+    /// every write up to its last one, and its log tells of them; so what they have together is known, and what all of them lack, that it is lost. Nothing while
+    /// somebody may come back who has more.
+    fn gathered(&self, rules: &Rules<'_>) -> Option<Gathered> {
+        if !self.all_run(rules.served_by) {
+            return None;
+        }
+        let last = self.of_the_last_interval(rules).map(|(_, copy)| copy.active_in).max()?;
+        let of_last = || self.of_the_last_interval(rules).filter(|(_, it)| it.active_in == last);
+        let (osd, best) = of_last().max_by_key(|(osd, copy)| {
+            let lacks = std::cmp::Reverse(copy.lacks.len());
+            (copy.log.head(), lacks, std::cmp::Reverse(*osd))
+        })?;
+        let is_lost = |object: &ObjectNo| {
+            self.of_the_last_interval(rules).all(|(_, copy)| copy.lacks.contains(object))
+        };
+        let lost = best.lacks.iter().copied().filter(is_lost).collect();
+        let logs = of_last().map(|(_, copy)| copy.log);
+        Some(Gathered { osd, log: PgLog::gathered(logs, &lost, rules.interval) })
+    }
+
+    /// The same copies, where the log of all of them is one's, and those of the last interval may be measured by it.
+    fn with_gathered<'b>(&self, osd: OsdId, log: &'b PgLog, rules: &Rules<'_>) -> Copies<'b>
+    where
+        'a: 'b,
+    {
+        let measured: OsdSet = self.of_the_last_interval(rules).map(|(osd, _)| osd).collect();
+        let state = |(id, copy): &(OsdId, Option<CopyState<'a>>)| {
+            let copy = copy.map(|copy| CopyState {
+                log: if *id == osd { log } else { copy.log },
+                gaps: copy.gaps && !measured.contains(*id),
+                ..copy
+            });
+            (*id, copy)
+        };
+        Copies { states: self.states.iter().map(state).collect() }
+    }
+
+    fn all_run(&self, osds: OsdSet) -> bool {
+        osds.iter().all(|osd| self.runs(osd))
     }
 
     /// Who gives what a copy lacks. `None` if somebody who may have some of it does not run. What nobody has of those who
     /// served is lost, and the rest is not the worse for it. Who runs without a copy got another disk: what it had will not
     /// come back.
     fn holders(&self, osd: OsdId, copy: &CopyState<'_>, served_by: OsdSet) -> Option<Vec<OsdId>> {
-        let all_run = served_by.iter().all(|osd| self.runs(osd));
+        let all_run = self.all_run(served_by);
         let others = self.missing_in_others(osd, copy);
         let mut holders = Vec::new();
         for object in copy.lacks {
@@ -255,6 +328,13 @@ struct Authority<'a> {
     copy: CopyState<'a>,
     /// Who has what it lacks.
     others: Vec<OsdId>,
+}
+
+/// What several copies tell together, none of whose logs tells of every write.
+struct Gathered {
+    /// Whose copy has the last of these writes.
+    osd: OsdId,
+    log: PgLog,
 }
 
 impl Peered {
@@ -299,7 +379,8 @@ impl Peered {
 mod tests {
     use super::*;
     use loadline_base::SlotId;
-    use loadline_osd::{ChangedBytes, OpId, PgLog};
+    use loadline_osd::{ChangedBytes, LogEntry, OpId};
+    use loadline_store::Version;
 
     /// One copy.
     #[derive(Clone, Copy)]
@@ -371,7 +452,7 @@ mod tests {
         let sought = &BTreeSet::new();
         let last = if acting.is_empty() { up } else { acting };
         let served_by = ids(last).into_iter().collect();
-        let rules = Rules { copies: 3, active_in, served_by, stand_in, sought };
+        let rules = Rules { copies: 3, interval: 5, active_in, served_by, stand_in, sought };
         let peered = peer(&ids(up), &ids(acting), &Copies { states }, &rules);
         let numbers = |osds: &[OsdId]| osds.iter().map(|osd| osd.get()).collect::<Vec<_>>();
         let missing: Vec<(u32, usize)> =
@@ -485,7 +566,7 @@ mod tests {
             let sought = &BTreeSet::new();
             let up = [0, 1, 2].map(osd);
             let served_by = up.into_iter().collect();
-            let rules = Rules { copies: 3, active_in, served_by, stand_in, sought };
+            let rules = Rules { copies: 3, interval: 5, active_in, served_by, stand_in, sought };
             let peered = peer(&up, &up, &Copies { states }, &rules);
             let numbers: Vec<u32> = peered.acting.iter().map(|osd| osd.get()).collect();
             assert_eq!(numbers, acting);
@@ -546,5 +627,77 @@ mod tests {
         let outcome: Outcome<'_> = (&[0, 2], &[(0, 1), (2, 1)], &[], &[1]);
         check(&[1, 0, 2], &[1, 0, 2], 4, &copies, outcome);
         check(&[1, 0, 2], &[1, 0, 2], 4, &[lacking(0), lacking(2)], (&[], &[], &[], &[]));
+    }
+
+    /// The same where the others were being recovered beside the writes, as every copy is that lacks something under Loadline's own preset: their logs may lack
+    /// writes in the middle, and so nobody led.
+    #[test]
+    fn copies_recovered_beside_the_writes_are_what_is_left_of_a_replaced_disk() {
+        let beside = |osd, writes, lacks| Has { gaps: true, lacks, ..whole(osd, writes, 4) };
+        let (up, nobody): ([u32; 3], Outcome<'_>) = ([1, 0, 2], (&[], &[], &[], &[]));
+        let both = [beside(0, 9, &[3]), beside(2, 8, &[3])];
+        let copies = |of: &[Has]| both.iter().chain(of).copied().collect::<Vec<_>>();
+        let outcome: Outcome<'_> = (&[0, 2], &[(0, 1), (2, 2)], &[], &[1]);
+        check(&up, &up, 4, &copies(&[empty(1)]), outcome);
+        // It may come back; it is back, with all of it or what it had once.
+        check(&up, &up, 4, &both, nobody);
+        let outcome: Outcome<'_> = (&[1, 0, 2], &[(0, 1), (2, 2)], &[2], &[]);
+        check(&up, &up, 4, &copies(&[whole(1, 9, 4)]), outcome);
+        let outcome: Outcome<'_> = (&[1, 0, 2], &[(1, 4), (0, 1), (2, 2)], &[], &[]);
+        check(&up, &up, 4, &copies(&[whole(1, 6, 3)]), outcome);
+        // Each gives what the other lacks; one that has come to have all goes first.
+        let outcome: Outcome<'_> = (&[0, 2], &[(0, 1), (2, 1)], &[], &[1]);
+        let apart = [beside(0, 9, &[3]), empty(1), beside(2, 9, &[5])];
+        check(&up, &up, 4, &apart, outcome);
+        let outcome: Outcome<'_> = (&[0, 2], &[(2, 2)], &[2], &[1]);
+        check(&up, &up, 4, &[beside(0, 9, &[]), empty(1), beside(2, 9, &[3, 5])], outcome);
+    }
+
+    /// What such a copy was not told of stands in another one's log, or in none. A copy from before those writes looked as if it had everything.
+    #[test]
+    fn a_copy_from_before_lacks_what_the_others_were_not_told_of() {
+        let (before, op) = (log_of(6), OpId { slot: SlotId::new(0), number: 77 });
+        // Each of these was written once more, and osd.1, which was told of all of it, is gone.
+        let told_of = |objects: [u64; 2]| {
+            let mut log = before.clone();
+            for (object, number) in [1, 2, 3, 4].into_iter().zip(1..) {
+                let (version, changed) = (Version(4 << 32 | number), ChangedBytes::ALL);
+                let entry = LogEntry { version, object: ObjectNo(object), op, changed };
+                if objects.contains(&object) {
+                    log.record(entry);
+                }
+            }
+            log
+        };
+        let objects = |of: &[u64]| of.iter().copied().map(ObjectNo).collect::<BTreeSet<_>>();
+        let (logs, none) = ([told_of([1, 4]), told_of([2, 4])], BTreeSet::new());
+        let lacks = [objects(&[2, 3]), objects(&[1, 3])];
+        let copy = |log, lacks, gaps, active_in| CopyState {
+            log,
+            lacks,
+            damaged: &none,
+            gaps,
+            filling: false,
+            active_in,
+            asynchronous_above: 0,
+        };
+        let gapped = |of: usize| Some(copy(&logs[of], &lacks[of], true, now(4)));
+        let from_before = Some(copy(&before, &none, false, now(3)));
+        let states =
+            vec![(osd(0), gapped(0)), (osd(1), None), (osd(2), gapped(1)), (osd(3), from_before)];
+        let (up, stand_in) = ([0, 2, 3].map(osd), StandIn::NextMember);
+        let served_by = [0, 1, 2].map(osd).into_iter().collect();
+        let sought = &BTreeSet::new();
+        let rules =
+            Rules { copies: 3, interval: 9, active_in: now(4), served_by, stand_in, sought };
+        let peered = peer(&up, &[0, 1, 2].map(osd), &Copies { states }, &rules);
+        assert_eq!((peered.acting, peered.asynchronous), (up.to_vec(), OsdSet::EMPTY));
+        let lacks_now = [(osd(0), objects(&[2, 3])), (osd(2), objects(&[1, 3]))];
+        let behind = (osd(3), objects(&[1, 2, 3, 4]));
+        assert_eq!(peered.missing, lacks_now.into_iter().chain([behind]).collect::<Vec<_>>());
+        // Whoever comes later learns it from the log that they have from now on.
+        let log = peered.gathered.expect("nobody's log tells of every write");
+        assert_eq!(log.differs_from(&before), Some(objects(&[1, 2, 3, 4])));
+        assert_eq!(log.head(), Version(9 << 32 | 1), "of what is lost");
     }
 }

@@ -99,12 +99,12 @@ impl Cluster {
         matches!(fault, Some(DiskFault::Store(Flush(_) | Restart(RestartFault::Unwritable))))
     }
 
-    /// Peering has seen these copies of a group, and has decided who serves it, if somebody can.
-    pub(crate) fn settle_debt(&mut self, pg: PgId, told: OsdSet) {
+    /// Peering has seen these copies of a group, and has decided who serves it, if somebody can: `is_rest` says that no copy was left that had all.
+    pub(crate) fn settle_debt(&mut self, pg: PgId, told: OsdSet, is_rest: bool) {
         let Some(durable) = &mut self.durable else { return };
         let (pool, state) = (self.map.pool_of(pg).0, self.map.pg(pg));
         let whole = (!state.acting.is_empty()).then(|| whole_of(state));
-        if durable.syncs.decided((pool, pg), PeeringOutcome { told, whole }) {
+        if durable.syncs.decided((pool, pg), PeeringOutcome { told, whole, is_rest }) {
             self.lose(&BTreeSet::from([pool]));
         }
     }

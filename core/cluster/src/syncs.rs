@@ -236,7 +236,8 @@ mod tests {
     }
 
     fn decided(syncs: &mut Syncs, whole: Option<OsdSet>) {
-        assert!(!syncs.decided((HERE, PG), PeeringOutcome { told: osds([1]), whole }));
+        let outcome = PeeringOutcome { told: osds([1]), whole, is_rest: false };
+        assert!(!syncs.decided((HERE, PG), outcome));
     }
 
     #[test]
@@ -265,7 +266,8 @@ mod tests {
         syncs.lose(&BTreeSet::from([HERE]), [7].map(image).into_iter());
         assert_eq!(ended(&mut syncs), []);
         assert_eq!(syncs.forget_osd(OsdId::new(0)), BTreeSet::new());
-        assert!(syncs.decided((HERE, PG), PeeringOutcome { told: osds([1]), whole: None }));
+        let outcome = PeeringOutcome { told: osds([1]), whole: None, is_rest: false };
+        assert!(syncs.decided((HERE, PG), outcome));
         assert_eq!(ended(&mut syncs), [], "that is to be told first");
         syncs.lose(&BTreeSet::from([HERE]), [7].map(image).into_iter());
         assert_eq!(ended(&mut syncs), [(open, false)]);

@@ -242,7 +242,8 @@ pub(crate) struct Primary {
     pub bad: BadObjects,
     /// Missing objects that nobody can give.
     pub unfound: Unfound,
-    pub asynchronous: OsdSet,
+    /// Those that are recovered beside the writes, each with what it knows that it lacks.
+    pub beside: BTreeMap<OsdId, BTreeSet<ObjectNo>>,
     pub backfill: Option<Backfill>,
     pub recovering: BTreeMap<ObjectNo, Recovering>,
     /// Objects that were read to be pushed, and what they held.
@@ -446,6 +447,8 @@ impl Primary {
     pub(crate) fn new(activation: &Activation, objects: u64) -> Primary {
         let targets: OsdSet = activation.backfill.iter().copied().collect();
         let lacking = activation.missing.iter().chain(&activation.damaged);
+        let missing: BTreeMap<_, _> = activation.missing.iter().cloned().collect();
+        let known = |osd: OsdId| (osd, missing.get(&osd).cloned().unwrap_or_default());
         Primary {
             shape: PgShape {
                 acting: activation.acting.iter().copied().collect(),
@@ -454,13 +457,13 @@ impl Primary {
                 object_bytes: activation.object_bytes,
             },
             ops: IntervalOps::default(),
-            missing: activation.missing.iter().cloned().collect(),
+            beside: activation.asynchronous.iter().map(known).collect(),
+            missing,
             bad: BadObjects {
                 told_lacking: lacking.map(|(osd, _)| *osd).collect(),
                 ..BadObjects::default()
             },
             unfound: Unfound::default(),
-            asynchronous: activation.asynchronous,
             backfill: (!targets.is_empty()).then(|| Backfill::new(targets, objects)),
             recovering: BTreeMap::new(),
             read: Received::default(),
@@ -510,10 +513,19 @@ impl Primary {
         self.missing.entry(osd).or_default().insert(object);
     }
 
-    /// Whether writes go on without this OSD as long as it misses their object: it is recovered beside them, or filled.
-    fn is_beside(&self, osd: OsdId) -> bool {
+    /// An OSD misses `object`, and its disk says so.
+    pub(crate) fn note_lacking(&mut self, osd: OsdId, object: ObjectNo) {
+        self.note_missing(osd, object);
+        if let Some(known) = self.beside.get_mut(&osd) {
+            known.insert(object);
+        }
+    }
+
+    /// Whether writes to an object go on without this OSD, which misses it: it is recovered beside them, or filled. One that is recovered has to know: its log
+    /// will not tell of them, and by that it would have the object.
+    fn is_beside(&self, osd: OsdId, object: ObjectNo) -> bool {
         let is_filled = self.backfill.as_ref().is_some_and(|b| b.targets.contains(osd));
-        self.asynchronous.contains(osd) || is_filled
+        is_filled || self.beside.get(&osd).is_some_and(|known| known.contains(&object))
     }
 
     /// The objects of a range that an OSD misses.
@@ -564,6 +576,9 @@ impl Primary {
 
     /// An OSD does not miss `object`.
     pub(crate) fn found(&mut self, osd: OsdId, object: ObjectNo) {
+        if let Some(known) = self.beside.get_mut(&osd) {
+            known.remove(&object);
+        }
         if let Some(missing) = self.missing.get_mut(&osd) {
             missing.remove(&object);
             if missing.is_empty() {
@@ -602,7 +617,7 @@ impl Primary {
         }
         for (osd, missing) in &self.missing {
             if missing.contains(&object) {
-                if !self.is_beside(*osd) {
+                if !self.is_beside(*osd, object) {
                     return WriteWay::Park;
                 }
                 targets.remove(*osd);

@@ -98,6 +98,15 @@ impl ChangedBytes {
     }
 }
 
+impl LogEntry {
+    /// Of what two copies tell of one write what holds for both.
+    fn joined(self, other: LogEntry) -> LogEntry {
+        debug_assert_eq!((self.version, self.object), (other.version, other.object), "one write");
+        let op = if self.op == other.op { self.op } else { OpId::NOBODYS };
+        LogEntry { op, changed: self.changed.joined(other.changed), ..self }
+    }
+}
+
 /// How far an object's state is away from the ones that its history went through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divergence {
@@ -241,6 +250,31 @@ impl PgLog {
         let write = &mut self.writes[self.versions.place_of(version)?];
         write.changed = write.changed.without(ends, page);
         Some(write.entry(version))
+    }
+
+    /// The log of a group of which each of these tells all but the writes to objects that its copy lacked, as one primary has numbered them: what any of them
+    /// tells. Behind it each of `lost` counts as written: all lacked it, and what was written to it last, or not, nobody knows any more.
+    ///
+    /// Nothing is cut off: the logs may have been read back, and do not know how far they reach.
+    pub fn gathered<'a>(
+        logs: impl IntoIterator<Item = &'a PgLog>,
+        lost: &BTreeSet<ObjectNo>,
+        interval: u32,
+    ) -> PgLog {
+        let (mut tail, mut entries) = (Version::default(), BTreeMap::<Version, LogEntry>::new());
+        for log in logs {
+            tail = tail.max(log.tail);
+            for entry in log.entries() {
+                let known = entries.entry(entry.version).or_insert(entry);
+                *known = known.joined(entry);
+            }
+        }
+        let mut log = PgLog::loaded(tail, entries.into_values().collect());
+        for object in lost {
+            let (version, op) = (log.next(interval), OpId::NOBODYS);
+            log.push(LogEntry { version, object: *object, op, changed: ChangedBytes::ALL });
+        }
+        log
     }
 
     /// Not everything of what this op wrote is where this log is: if it comes again, it is not known.
@@ -419,6 +453,38 @@ mod tests {
         authority.append_forgotten(1, 1);
         check(&authority, &behind, None);
         assert_eq!(authority.differs_from(&authority.clone()), Some(BTreeSet::new()));
+    }
+
+    /// Each copy lacked something, and was not told of the writes to it. Whoever was away during all of them learns from none of their logs alone what it misses.
+    #[test]
+    fn what_several_copies_tell_together_is_one_log() {
+        let away = log(&[1, 2, 3, 4]);
+        let mut all = away.clone();
+        extend(&mut all, 2, &[1, 2, 3, 4, 1]);
+        let of = |left_out: &[u64]| {
+            let told = all.entries().filter(|entry| {
+                entry.version <= away.head() || !left_out.contains(&entry.object.0)
+            });
+            PgLog::loaded(Version::default(), told.collect())
+        };
+        let (one, other) = (of(&[2, 3]), of(&[1, 2]));
+        check(&one, &away, Some(&[1, 4]));
+        check(&other, &away, Some(&[3, 4]));
+        let lost = BTreeSet::from([ObjectNo(2)]);
+        let gathered = PgLog::gathered([&one, &other], &lost, 7);
+        check(&gathered, &away, Some(&[1, 2, 3, 4]));
+        check(&gathered, &one, Some(&[2]));
+        check(&gathered, &other, Some(&[1, 2]));
+        assert_eq!(gathered.head(), Version((7 << INTERVAL_SHIFT) + 1));
+        assert!(gathered.undone(&one).is_empty() && gathered.undone(&other).is_empty());
+        // One of them reaches back less far, and one does not have all of what a write wrote.
+        let mut short = one.clone();
+        short.keep_from_now_on(LogReach { clean: 2, degraded: 2 }, true);
+        let mut partly = one.clone();
+        partly.forget_op(op(4));
+        let gathered = PgLog::gathered([&one, &short, &partly], &BTreeSet::new(), 7);
+        assert_eq!((gathered.tail(), gathered.head()), (short.tail(), one.head()));
+        assert!(gathered.knows(op(1)) && !gathered.knows(op(4)));
     }
 
     #[test]

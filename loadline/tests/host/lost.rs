@@ -106,6 +106,24 @@ fn the_last_write_of_an_object_is_given_up() {
     node.stop();
 }
 
+/// The disk that alone had the write was given up for another one, as the refusal to give the write up advises. Nobody served the group any more: by default the
+/// others are recovered beside the writes, and what is left of such copies led nobody. Commands about it said nothing for a minute.
+#[test]
+fn a_group_goes_on_without_the_disk_that_alone_had_its_last_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let (node, pg) = with_unfound(folder.path());
+    let (pg, new) = (pg.as_str(), folder.path().join("new"));
+    node.tell(&["osd", "down", "0", "--force"]);
+    let refused = node.try_tell(&["pg", "mark-unfound-lost", pg, "revert", "--yes"]);
+    assert!(refused.expect_err("it may come back").contains("osd.0 may have what is unfound"));
+    let new = new.to_str().expect("a temporary folder has a plain name");
+    node.tell(&["osd", "replace", "0", new, "--size", "128MiB", "--force"]);
+    node.wait_for(|| node.try_tell(&["pg", "mark-unfound-lost", pg, "revert", "--yes"]));
+    node.wait_until_clean();
+    assert!(reads(&node, 1), "it is what it was before:\n{}", node.log());
+    node.stop();
+}
+
 /// The removal of one image had the whole node's only turn, and waited for a group that nobody served: of no other image anything was removed.
 #[test]
 fn a_removal_that_waits_for_a_group_holds_up_no_other_pool() {

@@ -211,7 +211,7 @@ impl Osd {
             match given_up.holders.contains(osd) {
                 true => primary.found(osd, object),
                 false => {
-                    primary.note_missing(osd, object);
+                    primary.note_lacking(osd, object);
                     primary.forget_lost(osd, object);
                 }
             }

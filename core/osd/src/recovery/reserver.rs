@@ -169,6 +169,26 @@ mod tests {
         assert_eq!(reserver.state(), (1, vec![pg(2)], vec![pg(1)]));
     }
 
+    /// Of two that became more urgent together the first took the other one's slot, as long as that was not, and as they became less urgent it was the other
+    /// way round: deletions were begun anew for nothing.
+    #[test]
+    fn those_that_change_their_urgency_together_take_no_slot_from_one_another() {
+        for holder in [1, 2] {
+            let mut reserver = Reserver::new(1, 0);
+            let mut changes = Vec::new();
+            let both = [holder, 3 - holder].map(pg);
+            both.iter().for_each(|pg| reserver.ask(*pg, 100, &mut changes));
+            changes.clear();
+            for priority in [180, 100] {
+                reserver.set_priority(|pg| both.contains(&pg), priority, &mut changes);
+                assert_eq!((changes.as_slice(), reserver.holds(both[0])), (&[][..], true));
+            }
+            // It is as urgent as it is said to be.
+            reserver.set_priority(|pg| pg == both[1], 180, &mut changes);
+            assert_eq!(changes, [Preempted(both[0]), Granted(both[1])]);
+        }
+    }
+
     #[test]
     fn slots_grow_at_once_and_shrink_by_release() {
         let mut reserver = Reserver::new(1, 0);

@@ -428,7 +428,7 @@ impl Osd {
             return;
         }
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
-        primary.note_missing(from, object);
+        primary.note_lacking(from, object);
         // It has nothing to lend any more.
         primary.forget_lost(from, object);
         if let Some(bad) = primary.bad.unreadable.get_mut(&object) {

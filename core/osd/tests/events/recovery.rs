@@ -159,6 +159,37 @@ fn what_a_copy_was_given_behind_a_hole_of_its_log_counts_as_lacking_until_all_is
     }
 }
 
+/// A copy that recovers beside the writes could not read an object either that its primary had to get from a third one, and did not know that it counted as
+/// lacking that. A write of it went past it, and no later write shows a hole in a log: in the next interval the copy counted as one that had the object, and an
+/// acknowledged write was gone where it led.
+#[test]
+fn no_write_goes_past_a_copy_that_does_not_know_that_it_lacks_the_object() {
+    let mut bench = Bench::new(3, plan("quincy", SchedulerKind::Wpq), options());
+    bench.fill(0, &[1, 2, 3]);
+    bench.fill(1, &[1, 2]);
+    bench.fill(2, &[1, 2, 3]);
+    bench.hold(|effect| matches!(effect, Effect::Send(e) if e.message == Message::ReserveGranted));
+    bench.activate(PG, asynchronous(missing(interval(2, &[0, 1, 2]), 1, &[3]), 1));
+    bench.run();
+    (0..2).for_each(|osd| bench.spoil(osd, 1));
+    bench.op(7, OpKind::Read, 1, 2);
+    let seen = bench.run();
+    for part in ["osd.1 to osd.0: unreadable 1", "osd.2 to osd.0: push 1", "reply 7"] {
+        assert!(seen.contains(&part.to_owned()), "{part}: {seen:?}");
+    }
+    bench.heal(1, 1);
+    for (number, object) in [(8, 1), (9, 3), (10, 2)] {
+        bench.op(number, OpKind::Write, object, 2);
+    }
+    bench.run();
+    assert_eq!(bench.replies.len(), 4);
+    let [copy, led] = [1, 0].map(|osd| bench.ask_for_copy(osd, PG));
+    let mut missing = led.log().differs_from(copy.log()).expect("they have a common past");
+    missing.extend(copy.state().lacks);
+    assert_eq!(missing, [ObjectNo(3)].into(), "it was told of the write");
+    bench.check_copies(&[0, 2], &[1, 2, 3]);
+}
+
 /// Ops recovered the last missing object before the group had its slots, and nobody said that it was whole.
 #[test]
 fn a_group_that_its_ops_made_whole_needs_no_slots() {

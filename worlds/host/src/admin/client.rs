@@ -1,7 +1,8 @@
 //! The command line's side: one connection to a node's socket, asking one thing after the other.
 
 use super::api::{AdminRefusal, Command};
-use super::route::{self, Method};
+use super::patience::{DEED_LIMIT, QUESTION_LIMIT};
+use super::route;
 use crate::why;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -10,12 +11,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A question is answered in one turn of the node's loop. One that is not answered within this time is held up or stopped.
-const QUESTION_LIMIT: Duration = Duration::from_secs(30);
 /// The largest head of an answer.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// A connection to a running node. What is to be done, or watched for a time, it waits for as long as the node takes.
+/// A connection to a running node. What is to be watched for a time it waits for as long as the node takes.
 #[derive(Debug)]
 pub struct Client {
     socket: PathBuf,
@@ -24,6 +23,10 @@ pub struct Client {
     received: Vec<u8>,
     /// How long each piece of an answer to a question may take.
     pub(super) limit: Duration,
+    /// The same for what is to be done.
+    pub(super) deed_limit: Duration,
+    /// The one of the last request.
+    waits: Option<Duration>,
 }
 
 /// Why there is no answer.
@@ -41,7 +44,7 @@ pub enum ClientError {
         /// Why.
         error: io::Error,
     },
-    /// The node does not answer a question.
+    /// The node does not answer.
     Silent {
         /// The socket.
         socket: PathBuf,
@@ -78,7 +81,8 @@ impl Client {
         match UnixStream::connect(socket) {
             Ok(stream) => {
                 let (socket, received) = (socket.into(), Vec::new());
-                Ok(Client { socket, stream, received, limit: QUESTION_LIMIT })
+                let (limit, deed_limit) = (QUESTION_LIMIT, DEED_LIMIT);
+                Ok(Client { socket, stream, received, limit, deed_limit, waits: None })
             }
             Err(error) if is_nobody(&error) => {
                 Err(ClientError::NobodyAnswers { socket: socket.into() })
@@ -109,10 +113,11 @@ impl Client {
 
     fn ask_for(&mut self, accept: &str, command: &Command) -> Result<Vec<u8>, ClientError> {
         let request = command.request();
-        let is_question =
-            request.method == Method::Get && !matches!(command, Command::ImageWhy { .. });
-        let limit = is_question.then_some(self.limit);
-        let timed = self.stream.set_read_timeout(limit);
+        self.waits = match command.is_question() {
+            true => Some(self.limit),
+            false => Some(self.deed_limit).filter(|_| !command.is_watch()),
+        };
+        let timed = self.stream.set_read_timeout(self.waits);
         let sent = timed.and_then(|()| self.stream.write_all(&encode(accept, &request)));
         sent.map_err(|error| self.broken(error))?;
         let (code, body) = self.receive()?;
@@ -164,7 +169,9 @@ impl Client {
         let socket = self.socket.clone();
         match error.kind() {
             // What a read that has waited for its time ends with.
-            io::ErrorKind::WouldBlock => ClientError::Silent { socket, limit: self.limit },
+            io::ErrorKind::WouldBlock => {
+                ClientError::Silent { socket, limit: self.waits.unwrap_or_default() }
+            }
             _ => ClientError::Io { socket, error },
         }
     }

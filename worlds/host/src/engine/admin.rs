@@ -27,12 +27,8 @@ pub(super) use desk::{AdminConnections, CommandOutcome, DiskReady, Executed, Tic
 use super::Engine;
 use crate::ConnId;
 use crate::admin::api::{AdminAnswer, AdminRefusal, Command};
-use crate::admin::{Audience, HttpOutbox, HttpSession};
-use desk::{AdminConnection, Delayed, WaitingAnswer};
-use loadline_base::Span;
-
-/// How long a command waits for what passes by itself.
-const PATIENCE: Span = Span::from_secs(60);
+use crate::admin::{Audience, HttpOutbox, HttpSession, PATIENCE, QUESTION_PATIENCE, WORK_PATIENCE};
+use desk::{AdminConnection, BegunWork, Delayed, WaitingAnswer};
 
 /// Bytes asked of a connection at a time.
 const RECEIVE: usize = 64 << 10;
@@ -63,7 +59,8 @@ impl Engine {
 
     fn admin_command(&mut self, ticket: Ticket, command: Command) {
         self.begin_change(ticket, &command);
-        self.try_command(Delayed { ticket, command, until: self.host.now + PATIENCE });
+        let patience = if command.is_question() { QUESTION_PATIENCE } else { PATIENCE };
+        self.try_command(Delayed { ticket, command, patience, until: self.host.now + patience });
     }
 
     fn try_command(&mut self, delayed: Delayed) {
@@ -81,13 +78,18 @@ impl Engine {
                 self.end_change(ticket, true);
                 self.answer_when_kept(ticket, answer);
             }
-            CommandOutcome::Later => {}
+            // What is watched ends by the clock.
+            CommandOutcome::Later if delayed.command.is_watch() => {}
+            CommandOutcome::Later => {
+                let until = self.host.now + WORK_PATIENCE;
+                self.admin.begun.push(BegunWork { ticket, until });
+            }
             CommandOutcome::Busy(_) if self.host.now < delayed.until => {
                 self.admin.delayed.push(delayed)
             }
             CommandOutcome::Busy(why) => {
                 self.end_change(ticket, false);
-                let error = format!("{why}, and that has not ended within {PATIENCE}");
+                let error = format!("{why}, and that has not ended within {}", delayed.patience);
                 self.admin_answer(ticket, &Err(AdminRefusal::unavailable(error)));
             }
         }
@@ -101,13 +103,16 @@ impl Engine {
         }
     }
 
-    /// What took time has ended. What it has changed is kept before it is told.
+    /// What took time has ended. What it has changed is kept before it is told, to whoever waits for it still.
     pub(super) fn admin_ended(
         &mut self,
         ticket: Ticket,
         answer: Result<AdminAnswer, AdminRefusal>,
     ) {
         self.end_change(ticket, answer.is_ok());
+        if self.admin.begun.extract_if(.., |begun| begun.ticket == ticket).next().is_none() {
+            return;
+        }
         match answer {
             Ok(answer) => self.answer_when_kept(ticket, answer),
             Err(_) => {
@@ -125,12 +130,28 @@ impl Engine {
 
     fn answer_when_kept(&mut self, ticket: Ticket, answer: AdminAnswer) {
         let change = self.host.node.cluster().last_change();
-        self.admin.waiting.push(WaitingAnswer { ticket, answer, change });
+        let until = self.host.now + PATIENCE;
+        self.admin.waiting.push(WaitingAnswer { ticket, answer, change, until });
     }
 
-    /// Answers what waited for the map. Without a quorum a map may never be kept, and that is told instead.
+    /// Tells those of whose work no end is to be seen.
+    fn tell_of_long_work(&mut self) {
+        let now = self.host.now;
+        let late: Vec<BegunWork> =
+            self.admin.begun.extract_if(.., |begun| now >= begun.until).collect();
+        for BegunWork { ticket, .. } in late {
+            let error = format!(
+                "it was begun, and has not ended within {WORK_PATIENCE}; it goes on, and `loadline status` tells what comes of it"
+            );
+            self.admin_answer(ticket, &Err(AdminRefusal::unavailable(error)));
+            self.admin_go_on(ticket.conn);
+        }
+    }
+
+    /// Answers what waited for the map. Without a quorum, or with a disk that does not answer, a map may never be kept, and that is told instead.
     pub(super) fn admin_settle(&mut self) {
         self.join_settle();
+        self.tell_of_long_work();
         for delayed in std::mem::take(&mut self.admin.delayed) {
             let conn = delayed.ticket.conn;
             self.try_command(delayed);
@@ -140,12 +161,20 @@ impl Engine {
             return;
         }
         let refusal = self.host.without_quorum();
-        let cluster = self.host.node.cluster();
-        let is_due =
-            |waiting: &mut WaitingAnswer| refusal.is_some() || cluster.is_kept(waiting.change);
+        let (cluster, now) = (self.host.node.cluster(), self.host.now);
+        let is_due = |waiting: &mut WaitingAnswer| {
+            refusal.is_some() || cluster.is_kept(waiting.change) || now >= waiting.until
+        };
         let due: Vec<WaitingAnswer> = self.admin.waiting.extract_if(.., is_due).collect();
-        for WaitingAnswer { ticket, answer, .. } in due {
-            let answer = refusal.clone().map_or(Ok(answer), Err);
+        for WaitingAnswer { ticket, answer, change, .. } in due {
+            let is_kept = self.host.node.cluster().is_kept(change);
+            let late = || {
+                AdminRefusal::unavailable(format!(
+                    "it is done, and no map that tells of it is on a quorum of the disks after {PATIENCE}: if one of them answers no more, take its OSD down"
+                ))
+            };
+            let refusal = refusal.clone().or_else(|| (!is_kept).then(late));
+            let answer = refusal.map_or(Ok(answer), Err);
             self.admin_answer(ticket, &answer);
             self.admin_go_on(ticket.conn);
         }
@@ -189,6 +218,7 @@ impl Engine {
         self.admin.connections.remove(&conn);
         self.watches.forget(conn);
         self.admin.waiting.retain(|waiting| waiting.ticket.conn != conn);
+        self.admin.begun.retain(|begun| begun.ticket.conn != conn);
         let is_gone = |delayed: &mut Delayed| delayed.ticket.conn == conn;
         for delayed in self.admin.delayed.extract_if(.., is_gone).collect::<Vec<_>>() {
             self.end_change(delayed.ticket, false);

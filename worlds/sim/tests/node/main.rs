@@ -15,6 +15,7 @@ mod lost;
 mod puts;
 mod regressions;
 mod removal;
+mod rest;
 mod scrub;
 mod scrub_schedule;
 mod starts;

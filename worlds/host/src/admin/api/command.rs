@@ -4,7 +4,7 @@ use super::{
     BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow, SizeAsked,
     TracedOps, ValueAsked, ValueLevel, WatchSeconds, Who,
 };
-use crate::admin::route::verbs;
+use crate::admin::route::{Method, verbs};
 use loadline_osd::OsdId;
 
 verbs! {
@@ -125,6 +125,16 @@ verbs! {
 }
 
 impl Command {
+    /// Whether it changes nothing and takes no time: a question.
+    pub fn is_question(&self) -> bool {
+        self.request().method == Method::Get && !self.is_watch()
+    }
+
+    /// Whether it watches something for the time that it says.
+    pub fn is_watch(&self) -> bool {
+        matches!(self, Command::ImageWhy { .. })
+    }
+
     /// The same, its cost accepted.
     pub fn meant(self) -> Command {
         Command::Meant(Box::new(self))

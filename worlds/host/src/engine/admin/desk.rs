@@ -59,6 +59,14 @@ pub(super) struct WaitingAnswer {
     pub(super) ticket: Ticket,
     pub(super) answer: AdminAnswer,
     pub(super) change: MapChange,
+    pub(super) until: Time,
+}
+
+/// Work that a command has begun. It goes on when whoever asked has been told that it takes longer than anybody is to wait.
+#[derive(Debug)]
+pub(super) struct BegunWork {
+    pub(super) ticket: Ticket,
+    pub(super) until: Time,
 }
 
 /// A command that waits for what passes by itself.
@@ -66,6 +74,7 @@ pub(super) struct WaitingAnswer {
 pub(super) struct Delayed {
     pub(super) ticket: Ticket,
     pub(super) command: Command,
+    pub(super) patience: Span,
     pub(super) until: Time,
 }
 
@@ -79,6 +88,8 @@ pub(in crate::engine) struct AdminConnections {
     /// OSDs that are to come up, and who is told.
     pub(super) joining: Vec<Joining>,
     pub(super) delayed: Vec<Delayed>,
+    /// Whose work has begun, and who has no answer yet.
+    pub(super) begun: Vec<BegunWork>,
     /// What operators change, until it is done.
     pub(super) changing: Vec<(Ticket, Changing)>,
 }

@@ -90,7 +90,7 @@ impl HostNode {
         let why = self.why_down(osd).unwrap_or_else(|| "it was taken down".to_owned());
         let path = self.disks.of[osd].path.display().to_string();
         let remedy = self.overwriting(osd).filter(|_| is != Is::There);
-        let refusal = match is == Is::New && self.take_back_osd(osd) {
+        let refusal = match self.goes_if_it_stays_down(osd, is) && self.take_back_osd(osd) {
             true => AdminRefusal::conflict(format!("{path} cannot be a new OSD's disk: {why}")),
             false => AdminRefusal::conflict(format!("{osd} stays down: {why}")),
         };
@@ -98,6 +98,11 @@ impl HostNode {
             Some(remedy) => refusal.wants(remedy),
             None => refusal,
         }
+    }
+
+    /// Whether nobody has this number if its OSD does not come up: it is new, or was a removed one's.
+    fn goes_if_it_stays_down(&self, osd: OsdId, is: Is) -> bool {
+        is == Is::New || self.node.cluster().map().is_removed(osd)
     }
 
     /// What an operator may say who gave an OSD this disk, if what it holds is nothing that somebody here may still need.
@@ -247,7 +252,8 @@ impl Engine {
         let awaited = |joining: &Joining| joining.opening.filter(|_| joining.osd == osd);
         let is = self.admin.joining.iter().filter_map(awaited).max().expect("somebody waits");
         // A store that has just opened may still be writing; a number is taken back when its disk is at rest.
-        let has_to_rest = is == Is::New && !self.host.is_at_rest(osd);
+        let is_to_go = self.host.goes_if_it_stays_down(osd, is);
+        let has_to_rest = is_to_go && !self.host.is_at_rest(osd);
         if !up && (self.host.is_coming_up(osd) || has_to_rest) {
             return;
         }

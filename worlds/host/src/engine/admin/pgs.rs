@@ -35,7 +35,8 @@ impl HostNode {
 
     pub(super) fn pg_list_unfound(&self, name: &str) -> Executed {
         let pg = self.pg_of(name)?;
-        if let Err(why @ NotLost::LookedFor) = self.node.cluster().may_give_up_unfound(pg) {
+        let may_be_given_up = self.node.cluster().may_give_up_unfound(pg);
+        if let Err(why @ (NotLost::LookedFor | NotLost::NobodyServes)) = may_be_given_up {
             return not_lost(name, why);
         }
         let objects = self.node.cluster().unfound_objects(pg).iter();

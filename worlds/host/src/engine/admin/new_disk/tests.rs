@@ -6,12 +6,16 @@ use crate::admin::HttpRequestId;
 use crate::admin::api::OsdMove;
 use crate::engine::{DiskSpec, EngineConfig};
 use loadline_base::Bytes;
+use loadline_cluster::Cluster;
 use loadline_cluster::settings::{LevelTarget, Scope, SettingsChange};
 use std::num::NonZeroUsize;
 use tempfile::TempDir;
 
 const OSDS: u32 = 3;
 const FIRST: OsdId = OsdId::new(1);
+/// Those that are added to it.
+const MIDDLE: OsdId = OsdId::new(OSDS);
+const LAST: OsdId = OsdId::new(OSDS + 1);
 
 /// A node in this process that turns when it is told to.
 struct Turned {
@@ -46,11 +50,46 @@ impl Turned {
         assert!(matches!(begun, Ok(CommandOutcome::Later)), "{begun:?}");
     }
 
+    fn removes(&mut self, osd: OsdId) {
+        let removed = self.engine.osd_remove(osd);
+        assert!(matches!(removed, Ok(CommandOutcome::WhenKept(_))), "{removed:?}");
+    }
+
+    fn replaces(&mut self, osd: OsdId, disk: &Path) {
+        let ticket = self.ticket();
+        let begun = self.engine.osd_replace(ticket, osd, asked(disk));
+        assert!(matches!(begun, Ok(CommandOutcome::Later)), "{begun:?}");
+    }
+
     fn takes_down(&mut self, osd: OsdId) {
         let ticket = self.ticket();
         self.engine.osd_move(ticket, osd, OsdMove::Down).unwrap();
         self.until(|engine| engine.host.is_at_rest(osd));
     }
+}
+
+/// A node that has had two OSDs more, of which the first is removed and the last is down and out.
+fn with_two_gone(loops: usize) -> Turned {
+    let mut node = Turned::new(loops);
+    for osd in [MIDDLE, LAST] {
+        let path = node.folder.path().join(format!("osd.{}", osd.get()));
+        let asked = asked(&path);
+        let ticket = node.ticket();
+        node.engine.osd_add(ticket, asked).unwrap();
+        node.until(|engine| engine.admin.joining.is_empty());
+        let ticket = node.ticket();
+        node.engine.osd_move(ticket, osd, OsdMove::Out).unwrap();
+        let settled = |cluster: &Cluster| cluster.is_clean() && cluster.is_map_everywhere();
+        node.until(|engine| settled(engine.host.node.cluster()));
+        node.takes_down(osd);
+    }
+    node.removes(MIDDLE);
+    node
+}
+
+fn asked(path: &Path) -> OsdAsked {
+    let path = path.to_str().unwrap().to_owned();
+    OsdAsked { path, size_bytes: Some(64 << 20), overwrite: false }
 }
 
 fn config(folder: &Path, loops: usize) -> EngineConfig {
@@ -124,5 +163,44 @@ fn whoever_waits_for_an_osd_that_cannot_be_added_hears_of_it() {
         node.brings_up(added);
         node.until(|engine| engine.admin.joining.is_empty());
         assert_eq!(node.engine.host.disks.of.len() as u32, OSDS, "it is none");
+    }
+}
+
+/// The number of an OSD that was removed was to be given again, and was the last one when the one behind it went: it was nobody's any more, and the node was no
+/// more at the next word about it.
+#[test]
+fn a_number_that_is_being_given_again_stays_when_those_behind_it_go() {
+    for loops in [1, 2] {
+        let mut node = with_two_gone(loops);
+        let disk = node.folder.path().join("another");
+        node.replaces(MIDDLE, &disk);
+        node.until(|engine| engine.host.node.cluster().is_opening_disk(MIDDLE));
+        node.removes(LAST);
+        node.until(|engine| engine.admin.joining.is_empty());
+        let map = node.engine.host.node.cluster().map();
+        assert!(map.osds()[MIDDLE].up && !map.is_removed(MIDDLE));
+        assert_eq!(map.osds().len() as u32, OSDS + 1);
+        assert_eq!(node.engine.host.disks.of.len() as u32, OSDS + 1);
+    }
+}
+
+/// And it goes with them if its OSD does not come up.
+#[test]
+fn a_number_that_could_not_be_given_again_goes_with_those_behind_it() {
+    for loops in [1, 2] {
+        let mut node = with_two_gone(loops);
+        let copy = node.folder.path().join("copy");
+        std::fs::copy(node.folder.path().join("osd.4"), &copy).unwrap();
+        node.replaces(MIDDLE, &copy);
+        node.until(|engine| engine.host.node.cluster().is_opening_disk(MIDDLE));
+        node.removes(LAST);
+        node.until(|engine| engine.admin.joining.is_empty());
+        assert_eq!(node.engine.host.node.cluster().map().osds().len() as u32, OSDS);
+        assert_eq!(node.engine.host.disks.of.len() as u32, OSDS);
+        // It is given anew.
+        let ticket = node.ticket();
+        node.engine.osd_add(ticket, asked(&node.folder.path().join("new"))).unwrap();
+        node.until(|engine| engine.admin.joining.is_empty());
+        assert!(node.engine.host.node.cluster().map().osds()[MIDDLE].up);
     }
 }
