@@ -20,5 +20,5 @@ pub use post::Lateness;
 pub use rack::{LifeNotice, Rack, RackEvent};
 pub use report::{
     DeletionReport, LeftToRecover, PgReport, PoolScrub, RecoveryForecast, ScrubReport,
-    ScrubReports, TrimReport, WrittenBytes,
+    ScrubReports, ScrubSlotsLeft, TrimReport, WrittenBytes,
 };

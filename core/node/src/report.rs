@@ -106,6 +106,48 @@ pub struct PoolScrub {
     pub groups_left: u64,
     /// Those of them that have a slot on every copy.
     pub groups_running: u64,
+    /// What slots would allow the others, where that is known.
+    pub slots: Option<ScrubSlotsLeft>,
+}
+
+/// What slots allow the groups of a pool whose scrub has not begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScrubSlotsLeft {
+    /// Those for which every copy has a slot beside the scrubs of the pool that are under way, one after the other in the order of their numbers.
+    pub groups_fitting: u64,
+    /// So often the OSD with the most groups for its slots has to fill them, for all whose scrub has not ended.
+    pub rounds: u64,
+}
+
+impl ScrubSlotsLeft {
+    /// Of groups with these members.
+    fn of(
+        running: &[Vec<OsdId>],
+        waiting: &[Vec<OsdId>],
+        slots_of: impl FnMut(OsdId) -> usize,
+    ) -> ScrubSlotsLeft {
+        let mut held: BTreeMap<OsdId, usize> = BTreeMap::new();
+        for osd in running.iter().chain(waiting).flatten() {
+            *held.entry(*osd).or_default() += 1;
+        }
+        let slots: Vec<usize> = held.keys().copied().map(slots_of).collect();
+        let rounds = held.values().zip(&slots).map(|(held, slots)| held.div_ceil(*slots));
+        let rounds = rounds.max().unwrap_or(0) as u64;
+        let mut free: BTreeMap<OsdId, usize> = held.keys().copied().zip(slots).collect();
+        let take = |free: &mut BTreeMap<OsdId, usize>, members: &[OsdId]| {
+            let free = free.iter_mut().filter(|(osd, _)| members.contains(osd));
+            free.for_each(|(_, free)| *free = free.saturating_sub(1));
+        };
+        running.iter().for_each(|members| take(&mut free, members));
+        let mut groups_fitting = 0;
+        for members in waiting {
+            if members.iter().all(|osd| free[osd] > 0) {
+                groups_fitting += 1;
+                take(&mut free, members);
+            }
+        }
+        ScrubSlotsLeft { groups_fitting, rounds }
+    }
 }
 
 /// What recovery has left to move, by placement group; each goes through one queue of its primary.
@@ -174,15 +216,23 @@ impl Node {
         let mut scrub = PoolScrub::default();
         let mut racks = self.hold_racks();
         let map = racks.cluster().map();
+        let (mut running, mut waiting) = (Vec::new(), Vec::new());
         for pg in map.pgs_of(pool) {
-            let Some(primary) = map.pg(pg).acting.first().copied() else { continue };
+            let acting = &map.pg(pg).acting;
+            let Some(primary) = acting.first().copied() else { continue };
             let osd = racks.osd(primary);
             let under_way = osd.scrub_record(pg).and_then(|record| record.under_way.as_ref());
             let Some(compared) = under_way.map(|scrub| scrub.objects) else { continue };
             scrub.objects_left += (osd.objects(pg).len() as u64).saturating_sub(compared);
-            scrub.groups_left += 1;
-            scrub.groups_running += u64::from(osd.scrubs(pg).is_some());
+            match osd.scrubs(pg).is_some() {
+                true => running.push(acting.clone()),
+                false => waiting.push(acting.clone()),
+            }
         }
+        scrub.groups_left = (running.len() + waiting.len()) as u64;
+        scrub.groups_running = running.len() as u64;
+        let slots_of = |osd| racks.osd(osd).scrub_slots();
+        scrub.slots = Some(ScrubSlotsLeft::of(&running, &waiting, slots_of));
         scrub
     }
 

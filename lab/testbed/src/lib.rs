@@ -11,7 +11,7 @@ mod host;
 mod place;
 mod sim;
 
-pub use loadline_node::PoolScrub;
+pub use loadline_node::{PoolScrub, ScrubSlotsLeft};
 
 pub use ceph::{
     CephCluster, CephFound, CephSpec, CephTestPlace, check as check_ceph, plan as plan_on_ceph,

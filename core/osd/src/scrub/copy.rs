@@ -1,5 +1,6 @@
 //! What a copy does for a scrub: it gives a slot, looks at a range, and tells what it has there (scrub.md 2.6).
 
+use super::SlotAsker;
 use super::found::ScrubError;
 use super::kind::{ScrubItem, ScrubKind, ScrubStep};
 use super::map::{ScanAsked, ScrubMessage, ScrubRange};
@@ -38,9 +39,13 @@ impl Osd {
         fx: &mut Effects,
     ) {
         match message {
-            ScrubMessage::Reserve => self.scrub_slot_asked(now, from, pg, fx),
-            ScrubMessage::Granted => self.scrub_slot_granted(now, from, pg, fx),
-            ScrubMessage::Refused => self.scrub_slot_refused(now, from, pg, fx),
+            ScrubMessage::Reserve(number) => {
+                self.scrub_slot_asked(now, SlotAsker { pg, osd: from, number }, fx);
+            }
+            ScrubMessage::Granted(number) => self.scrub_slot_granted(now, from, (pg, number), fx),
+            ScrubMessage::Waits(number) => self.scrub_slot_awaited(now, from, (pg, number), fx),
+            ScrubMessage::Called(number) => self.scrub_slot_called(now, from, (pg, number), fx),
+            ScrubMessage::Refused(number) => self.scrub_slot_refused(now, from, (pg, number), fx),
             ScrubMessage::Released => self.free_scrub_slot(now, pg, fx),
             ScrubMessage::Scan(asked) => {
                 self.begin_scan(now, pg, from, asked, fx);
@@ -408,13 +413,27 @@ impl Osd {
 /// Slots: so many placement groups are scrubbed on an OSD at a time, whoever leads them (scrub.md 2.4).
 impl Osd {
     /// A primary asks for a slot here.
-    pub(super) fn scrub_slot_asked(&mut self, now: Time, from: OsdId, pg: PgId, fx: &mut Effects) {
-        let is_refused = self.options.scrub.slots != ScrubSlots::InLine;
-        if is_refused && from != self.id && self.scrub.slots.free() == 0 {
-            return self.send(from, pg, Message::Scrub(ScrubMessage::Refused), fx);
+    pub(super) fn scrub_slot_asked(&mut self, now: Time, asker: SlotAsker, fx: &mut Effects) {
+        let SlotAsker { pg, osd, number } = asker;
+        let was_called = self.scrub.no_longer_called(pg);
+        let is_free = self.scrub.slots.free() > 0;
+        match self.options.scrub.slots {
+            ScrubSlots::InLine if !is_free => {
+                // Somebody came first who had not waited: whoever was called is still the next.
+                let place = if was_called { 0 } else { self.scrub.line.len() };
+                self.scrub.line.insert(place, asker);
+                return match osd == self.id {
+                    true => self.scrub_slot_awaited(now, osd, (pg, number), fx),
+                    false => self.send(osd, pg, Message::Scrub(ScrubMessage::Waits(number)), fx),
+                };
+            }
+            ScrubSlots::OrRefused(_) if !is_free && osd != self.id => {
+                return self.send(osd, pg, Message::Scrub(ScrubMessage::Refused(number)), fx);
+            }
+            _ => {}
         }
         let mut changes = Vec::new();
-        self.scrub.askers.insert(pg, from);
+        self.scrub.askers.insert(pg, asker);
         self.scrub.slots.ask(pg, 0, &mut changes);
         self.scrub_slots_changed(now, &changes, fx);
     }
@@ -422,10 +441,14 @@ impl Osd {
     /// A slot here is needed no longer, or its group's interval has ended.
     pub(crate) fn free_scrub_slot(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.drop_scan(now, pg, fx);
+        self.scrub.line.retain(|asker| asker.pg != pg);
+        let was_called = self.scrub.no_longer_called(pg);
+        let mut changes = Vec::new();
         if self.scrub.askers.remove(&pg).is_some() {
-            let mut changes = Vec::new();
             self.scrub.slots.release(pg, &mut changes);
             self.scrub_slots_changed(now, &changes, fx);
+        } else if was_called {
+            self.call_scrub_line(now, fx);
         }
     }
 
@@ -434,14 +457,35 @@ impl Osd {
             let ReserverChange::Granted(pg) = *change else {
                 unreachable!("all claims are equal, so none takes another's slot")
             };
-            match self.scrub.askers.get(&pg).copied() {
-                Some(asker) if asker == self.id => self.scrub_slot_granted(now, asker, pg, fx),
-                Some(asker) => {
-                    self.send(asker, pg, Message::Scrub(ScrubMessage::Granted), fx);
-                }
-                None => {}
+            let Some(SlotAsker { osd, number, .. }) = self.scrub.askers.get(&pg).copied() else {
+                continue;
+            };
+            match osd == self.id {
+                true => self.scrub_slot_granted(now, osd, (pg, number), fx),
+                false => self.send(osd, pg, Message::Scrub(ScrubMessage::Granted(number)), fx),
             }
         }
+        self.call_scrub_line(now, fx);
+    }
+
+    /// Calls one of the line for each slot that is free. It is kept for nobody: whether whoever is called can begin is not known before it has asked
+    /// the other members.
+    fn call_scrub_line(&mut self, now: Time, fx: &mut Effects) {
+        while self.scrub.slots.free() > self.scrub.called.len()
+            && let Some(asker) = self.scrub.line.pop_front()
+        {
+            self.scrub.called.push(asker);
+            let SlotAsker { pg, osd, number } = asker;
+            match osd == self.id {
+                true => self.scrub_slot_called(now, osd, (pg, number), fx),
+                false => self.send(osd, pg, Message::Scrub(ScrubMessage::Called(number)), fx),
+            }
+        }
+    }
+
+    /// How many placement groups may be scrubbed here at once (`osd_max_scrubs`).
+    pub fn scrub_slots(&self) -> usize {
+        self.options.scrub.scrubs_max
     }
 
     /// Another number of slots (`osd_max_scrubs`).

@@ -68,13 +68,17 @@ pub struct ScrubMap {
 /// What one OSD tells another about the scrub of a placement group.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScrubMessage {
-    /// May this placement group be scrubbed on you?
-    Reserve,
+    /// May this placement group be scrubbed on you? Answers name the number of the run that asks: an earlier one's are nothing to it.
+    Reserve(u32),
     /// Yes, until released.
-    Granted,
+    Granted(u32),
+    /// Not now: there is no slot. It stands in line, and is called.
+    Waits(u32),
+    /// There is a slot now, unless somebody else comes first. Whoever is called asks for it, or gives the place up.
+    Called(u32),
     /// No: there is no slot.
-    Refused,
-    /// The slot is no longer needed.
+    Refused(u32),
+    /// The slot, or the place in line, is no longer needed.
     Released,
     /// What do you have of these objects?
     Scan(ScanAsked),

@@ -44,15 +44,19 @@ use load::LoadSeen;
 use loadline_base::Time;
 use run::ScrubRun;
 use scan::RangeScan;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What an OSD has of scrubs.
 #[derive(Debug)]
 pub(crate) struct Scrub {
     /// Slots of this OSD, for groups that it leads and for others.
     slots: Reserver,
-    /// Which primary asked for each slot.
-    askers: BTreeMap<PgId, OsdId>,
+    /// Who asked for each slot that is taken.
+    askers: BTreeMap<PgId, SlotAsker>,
+    /// Who found none free, in the order of their asking.
+    line: VecDeque<SlotAsker>,
+    /// Who was called out of the line and has not asked yet: no more than there are free slots.
+    called: Vec<SlotAsker>,
     /// Scrubs of groups that this OSD leads.
     runs: BTreeMap<PgId, ScrubRun>,
     /// Ranges that this OSD looks at.
@@ -69,11 +73,21 @@ pub(crate) struct Scrub {
     load: LoadSeen,
 }
 
+/// A run that asks for a slot, and its primary.
+#[derive(Clone, Copy, Debug)]
+struct SlotAsker {
+    pg: PgId,
+    osd: OsdId,
+    number: u32,
+}
+
 impl Scrub {
     pub(crate) fn new(options: &ScrubOptions) -> Scrub {
         Scrub {
             slots: Reserver::new(options.scrubs_max, 0),
             askers: BTreeMap::new(),
+            line: VecDeque::new(),
+            called: Vec::new(),
             runs: BTreeMap::new(),
             scans: BTreeMap::new(),
             records: BTreeMap::new(),
@@ -89,6 +103,13 @@ impl Scrub {
         self.scans.get_mut(&pg).filter(|scan| scan.asked.range.number == number)
     }
 
+    /// This group has asked, or asks no more. Whether it was called.
+    fn no_longer_called(&mut self, pg: PgId) -> bool {
+        let before = self.called.len();
+        self.called.retain(|asker| asker.pg != pg);
+        self.called.len() < before
+    }
+
     /// Stops as a crash does: only what a disk will tell again is known afterwards, and what the machine has told.
     pub(crate) fn crash(&mut self, options: &ScrubOptions) {
         *self = Scrub { number: self.number, load: self.load, ..Scrub::new(options) };
@@ -101,8 +122,9 @@ impl Scrub {
 
     /// What it waits for or has, for checkers of what must end; `None` if there is nothing.
     pub(crate) fn unfinished(&self) -> Option<String> {
-        let Scrub { slots, runs, scans, askers, .. } = self;
-        let is_idle = slots.is_idle() && runs.is_empty() && scans.is_empty() && askers.is_empty();
-        (!is_idle).then(|| format!("{runs:?}, {scans:?}, {slots:?}, {askers:?}"))
+        let Scrub { slots, runs, scans, askers, line, called, .. } = self;
+        let is_asked = !askers.is_empty() || !line.is_empty() || !called.is_empty();
+        let is_idle = slots.is_idle() && runs.is_empty() && scans.is_empty() && !is_asked;
+        (!is_idle).then(|| format!("{runs:?}, {scans:?}, {slots:?}, {askers:?}, {line:?}, {called:?}"))
     }
 }

@@ -1,10 +1,12 @@
 //! The scrub of a placement group on its primary, from its request to its end (scrub.md 2.5).
 //!
-//! A run asks one member after the other for a slot in order of their numbers, its own OSD among them, and waits in each one's line. So no
-//! two runs can wait for each other, nobody is refused, and nobody has to try again. In presets of other systems it asks all of them at once
-//! when its OSD looks, and is refused.
+//! A run asks one member after the other for a slot in order of their numbers, its own OSD among them. Where one has none, it stands in that
+//! one's line, gives back what others gave, and asks all again when it is called: a slot that is kept for a run that waits is of use to nobody, and
+//! on many OSDs most of them would be. They cannot turn each other away for ever: of runs that ask, the one with the highest slot that others of
+//! them want meets only slots of scrubs under way, so it begins or waits for one of those to end. In presets of other systems a run asks all members
+//! at once when its OSD looks, and is refused.
 
-use super::Scrub;
+use super::{Scrub, SlotAsker};
 use super::compare::{are_unreadable_alone, bad_copies};
 use super::kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
 use super::load::MachineLoad;
@@ -149,10 +151,10 @@ impl Osd {
         &mut self,
         now: Time,
         from: OsdId,
-        pg: PgId,
+        (pg, number): (PgId, u32),
         fx: &mut Effects,
     ) {
-        let run = self.scrub.runs.get(&pg);
+        let run = self.scrub.runs.get(&pg).filter(|run| run.number == number);
         let is_asked = run.is_some_and(|run| run.asked().with(run.reserved).contains(from));
         if let ScrubSlots::OrRefused(wait) = self.options.scrub.slots
             && is_asked
@@ -274,10 +276,16 @@ impl Osd {
 
     /// Asks a member for a slot.
     fn ask_for_scrub_slot(&mut self, now: Time, osd: OsdId, pg: PgId, fx: &mut Effects) {
+        let Some(number) = self.scrub.runs.get(&pg).map(|run| run.number) else { return };
         match osd == self.id {
-            true => self.scrub_slot_asked(now, osd, pg, fx),
-            false => self.send(osd, pg, Message::Scrub(ScrubMessage::Reserve), fx),
+            true => self.scrub_slot_asked(now, SlotAsker { pg, osd, number }, fx),
+            false => self.send(osd, pg, Message::Scrub(ScrubMessage::Reserve(number)), fx),
         }
+    }
+
+    /// The run of this number, unless it is over.
+    fn scrub_run(&mut self, (pg, number): (PgId, u32)) -> Option<&mut ScrubRun> {
+        self.scrub.runs.get_mut(&pg).filter(|run| run.number == number)
     }
 
     /// A member has given a slot.
@@ -285,16 +293,43 @@ impl Osd {
         &mut self,
         now: Time,
         from: OsdId,
-        pg: PgId,
+        (pg, number): (PgId, u32),
         fx: &mut Effects,
     ) {
-        let Some(run) = self.scrub.runs.get_mut(&pg) else { return };
+        let Some(run) = self.scrub_run((pg, number)) else { return };
         let is_last = run.granted(from);
         let next = run.next_to_ask();
         if is_last {
             self.pause_scrub(now, pg, fx);
         } else if let Some(osd) = next {
             self.ask_for_scrub_slot(now, osd, pg, fx);
+        }
+    }
+
+    /// A member has no slot, and will call: what the others gave is of no use until then.
+    pub(super) fn scrub_slot_awaited(
+        &mut self,
+        now: Time,
+        at: OsdId,
+        (pg, number): (PgId, u32),
+        fx: &mut Effects,
+    ) {
+        let Some(run) = self.scrub_run((pg, number)) else { return };
+        let given = run.stands_in_line(at);
+        self.give_scrub_slots_back(now, pg, given, fx);
+    }
+
+    /// A member in whose line a run stands has a slot, for now.
+    pub(super) fn scrub_slot_called(
+        &mut self,
+        now: Time,
+        by: OsdId,
+        (pg, number): (PgId, u32),
+        fx: &mut Effects,
+    ) {
+        let Some(run) = self.scrub_run((pg, number)) else { return };
+        if let Some(first) = run.called(by) {
+            self.ask_for_scrub_slot(now, first, pg, fx);
         }
     }
 
@@ -691,7 +726,7 @@ impl Osd {
     pub(crate) fn stop_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         if let Some(mut run) = self.scrub.runs.remove(&pg) {
             let blocked = run.take_blocked();
-            self.give_scrub_slots_back(now, pg, run.reserved.with(run.asked()), fx);
+            self.give_scrub_slots_back(now, pg, run.claimed(), fx);
             self.drop_scan(now, pg, fx);
             self.unpark(now, pg, blocked, fx);
         }

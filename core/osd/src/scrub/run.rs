@@ -14,8 +14,10 @@ use std::collections::VecDeque;
 /// What a scrub waits for, or does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScrubPhase {
-    /// A slot on the first of these, in order of their numbers, so that no circle of waiting can form; or on all of them.
+    /// A slot on the first of these, in order of their numbers; or on all of them.
     Reserving(VecDeque<OsdId>),
+    /// The call of this one, which had no slot. Nobody else's is held meanwhile.
+    InLine(OsdId),
     /// The pause before a chunk, or the turn of the item that chooses it.
     BeforeChunk,
     /// Writes to the chunk that were begun before are carried out on all copies.
@@ -37,6 +39,8 @@ pub(crate) struct ScrubRun {
     asks_at_once: bool,
     /// Who holds a slot for it.
     pub reserved: OsdSet,
+    /// Who has called it since it stood in line.
+    called_by: Option<OsdId>,
     /// The present chunk. Writes to it wait, or break it off.
     chunk: Option<ScrubRange>,
     preemptions: Preemptions,
@@ -68,6 +72,7 @@ impl ScrubRun {
             phase: ScrubPhase::Reserving(members.iter().collect()),
             asks_at_once,
             reserved: OsdSet::EMPTY,
+            called_by: None,
             chunk: None,
             preemptions: Preemptions::new(preemptions_most),
             preemptions_most,
@@ -82,14 +87,15 @@ impl ScrubRun {
 
     /// Whether it waits for slots.
     pub(crate) fn is_reserving(&self) -> bool {
-        matches!(self.phase, ScrubPhase::Reserving(_))
+        matches!(self.phase, ScrubPhase::Reserving(_) | ScrubPhase::InLine(_))
     }
 
-    /// Who is to give it a slot now.
+    /// Who is to give it a slot now, or to call it.
     pub(crate) fn asked(&self) -> OsdSet {
         match &self.phase {
             ScrubPhase::Reserving(left) if self.asks_at_once => left.iter().copied().collect(),
             ScrubPhase::Reserving(left) => left.front().copied().into_iter().collect(),
+            ScrubPhase::InLine(at) => OsdSet::one(*at),
             _ => OsdSet::EMPTY,
         }
     }
@@ -113,6 +119,31 @@ impl ScrubRun {
             self.phase = ScrubPhase::BeforeChunk;
         }
         is_last
+    }
+
+    /// It stands in the line of one who was asked and has no slot. Who is told that it needs nothing of them meanwhile.
+    pub(crate) fn stands_in_line(&mut self, at: OsdId) -> OsdSet {
+        let ScrubPhase::Reserving(_) = self.phase else { return OsdSet::EMPTY };
+        let mut others = self.claimed();
+        others.remove(at);
+        (self.phase, self.reserved, self.called_by) = (ScrubPhase::InLine(at), OsdSet::EMPTY, None);
+        others
+    }
+
+    /// Whoever has called it has a slot, for now: all are asked again. The first of them, if it waited for this call.
+    pub(crate) fn called(&mut self, by: OsdId) -> Option<OsdId> {
+        if self.phase != ScrubPhase::InLine(by) {
+            return None;
+        }
+        self.called_by = Some(by);
+        self.phase = ScrubPhase::Reserving(self.progress.members.iter().collect());
+        self.asked().iter().next()
+    }
+
+    /// Who has given a slot, was asked for one, or waits for it to ask.
+    pub(crate) fn claimed(&self) -> OsdSet {
+        let called_by = self.called_by.map_or(OsdSet::EMPTY, OsdSet::one);
+        self.reserved.with(self.asked()).with(called_by)
     }
 
     /// The bounds of the next chunk.

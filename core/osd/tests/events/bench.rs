@@ -500,9 +500,11 @@ fn message_name(message: &Message) -> String {
 
 fn scrub_name(message: &ScrubMessage) -> String {
     match message {
-        ScrubMessage::Reserve => "reserve for scrub".to_owned(),
-        ScrubMessage::Granted => "granted for scrub".to_owned(),
-        ScrubMessage::Refused => "refused for scrub".to_owned(),
+        ScrubMessage::Reserve(_) => "reserve for scrub".to_owned(),
+        ScrubMessage::Granted(_) => "granted for scrub".to_owned(),
+        ScrubMessage::Waits(_) => "stands in line for scrub".to_owned(),
+        ScrubMessage::Called(_) => "called for scrub".to_owned(),
+        ScrubMessage::Refused(_) => "refused for scrub".to_owned(),
         ScrubMessage::Released => "released by scrub".to_owned(),
         ScrubMessage::Scan(asked) => {
             let end = |end: Option<ObjectNo>| end.map_or("-".to_owned(), |end| end.0.to_string());

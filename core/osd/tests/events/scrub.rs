@@ -324,7 +324,7 @@ fn a_full_stride_lets_other_work_go_first() {
 const OTHER: PgId = PgId::new(1);
 
 /// Two groups with the same copies, and one slot on each OSD.
-fn two_groups() -> Bench {
+fn two_groups_at_rest() -> Bench {
     let mut bench = copies(2, &[1, 2], options());
     for osd in 0..2 {
         bench.osds[osd].place(OTHER, 1);
@@ -332,6 +332,12 @@ fn two_groups() -> Bench {
     }
     bench.activate(OTHER, interval(2, &[0, 1]));
     bench.run();
+    bench
+}
+
+/// Both asked for, the first under way.
+fn two_groups() -> Bench {
+    let mut bench = two_groups_at_rest();
     bench.hold(reads_objects);
     ask(&mut bench, PG, ScrubKind::Deep);
     ask(&mut bench, OTHER, ScrubKind::Deep);
@@ -346,6 +352,84 @@ fn a_scrub_waits_in_line_for_a_slot() {
     bench.release();
     let seen = bench.run();
     assert_eq!(lines(&seen, "scrub found 0"), 2, "{seen:?}");
+    is_over(&bench);
+}
+
+/// A run kept the slots that it had while it waited in the next line: of eight OSDs most slots were kept for runs that could not begin, and a round
+/// took four times as long. Whenever nothing is on its way, no group waits for which every copy has a slot.
+#[test]
+fn no_slot_is_kept_for_a_scrub_that_waits() {
+    const GROUPS: u32 = 40;
+    for slots in [1, 2] {
+        // No worker waits for what is held.
+        let options = within(|scrub| {
+            scrub.scrubs_max = slots;
+            scrub.reading = ScrubReading::Ahead { objects: 1, bytes: 1 << 20 };
+        });
+        let mut bench = bench_with(8, options);
+        let groups: Vec<(PgId, Vec<u32>)> =
+            (0..GROUPS).map(|number| (PgId::new(number), drawn_members(number))).collect();
+        for (pg, members) in &groups {
+            for osd in members {
+                bench.osds[*osd as usize].place(*pg, pg.get());
+                bench.osds[*osd as usize].prefill(*pg, [loadline_store::ObjectNo(5)], 4096);
+            }
+            bench.activate(*pg, interval(2, members));
+        }
+        bench.run();
+        bench.hold(reads_objects);
+        for (pg, members) in &groups {
+            let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+            bench.direct(OsdId::new(members[0]), Directive::Scrub(*pg, request));
+        }
+        let mut most_at_once = 0;
+        loop {
+            bench.run();
+            let led = |members: &[u32]| &bench.osds[members[0] as usize];
+            let (running, others): (Vec<_>, Vec<_>) =
+                groups.iter().partition(|(pg, members)| led(members).scrubs(*pg).is_some());
+            let taken = |osd: &u32| running.iter().filter(|(_, it)| it.contains(osd)).count();
+            assert!((0..8).all(|osd| taken(&osd) <= slots));
+            let is_under_way =
+                |pg| led(&groups[pg as usize].1).scrub_record(PgId::new(pg)).is_some_and(|it| it.under_way.is_some());
+            for (pg, members) in others.iter().filter(|(pg, _)| is_under_way(pg.get())) {
+                let is_held_up = members.iter().any(|osd| taken(osd) == slots);
+                assert!(is_held_up, "{pg} of {members:?} waits for nothing beside {running:?}");
+            }
+            most_at_once = most_at_once.max(running.len());
+            if running.is_empty() {
+                break;
+            }
+            bench.release_one();
+        }
+        assert!(most_at_once >= slots * 2, "{most_at_once}");
+        is_over(&bench);
+    }
+}
+
+/// Three of eight OSDs.
+fn drawn_members(number: u32) -> Vec<u32> {
+    let mut osds: Vec<u32> = (0..8).collect();
+    osds.sort_by_key(|osd| loadline_base::mix64(u64::from(number << 8 | *osd)));
+    osds.truncate(3);
+    osds
+}
+
+/// A group's slot was granted while an operator asked anew: the answer to what was broken off counted for the next run, which went on with a slot that
+/// the other group had by then.
+#[test]
+fn an_answer_to_an_earlier_run_is_no_slot() {
+    let mut bench = two_groups_at_rest();
+    bench.hold(|effect| matches!(effect, Effect::Send(envelope) if envelope.from == Some(OsdId::new(1))));
+    ask(&mut bench, PG, ScrubKind::Deep);
+    bench.run();
+    ask(&mut bench, PG, ScrubKind::Deep);
+    bench.run();
+    bench.release_one();
+    bench.run();
+    assert_eq!(bench.osds[0].scrubs(PG), None, "the slot was given back");
+    bench.release();
+    bench.run();
     is_over(&bench);
 }
 

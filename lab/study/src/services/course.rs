@@ -4,7 +4,7 @@ use super::study::ServicesStudy;
 use crate::figure::Figures;
 use crate::series::Series;
 use loadline_base::{Span, Time};
-use loadline_testbed::ServicesLeft;
+use loadline_testbed::{PoolScrub, ServicesLeft};
 
 /// One service.
 #[derive(Clone, Debug)]
@@ -69,11 +69,78 @@ impl ServiceCourse {
 /// Slots of scrubs, by which they are bound.
 #[derive(Clone, Debug, Default)]
 struct SlotsCourse {
+    /// The most groups that slots allow at a time. A group takes a slot for each copy: fewer than that are of use to nobody.
+    most: u64,
     /// Placement groups with all their slots, times seconds.
     group_seconds: f64,
+    /// Those that slots allowed beyond them, times seconds.
+    idle: IdleSlots,
+    /// Groups at the first look, and in how many rounds their scrubs are over at the soonest if all take equally long; where that is known.
+    groups: u64,
+    rounds: Option<u64>,
     /// Of each whole second's end.
     seconds: Vec<u64>,
-    running: u64,
+    looked: PoolScrub,
+}
+
+/// Groups that slots allow beyond those that are scrubbed, by why they are not.
+#[derive(Clone, Copy, Debug, Default)]
+struct IdleSlots {
+    /// One waits for which every copy has a slot.
+    waiting: f64,
+    /// Each that waits lacks one on some copy.
+    unfit: f64,
+    /// None waits.
+    ending: f64,
+}
+
+impl IdleSlots {
+    /// Of this moment.
+    fn of(most: u64, scrub: &PoolScrub) -> Option<IdleSlots> {
+        let free = most.saturating_sub(scrub.groups_running);
+        let of_use = free.min(scrub.groups_left.saturating_sub(scrub.groups_running));
+        let waiting = of_use.min(scrub.slots?.groups_fitting);
+        Some(IdleSlots {
+            waiting: waiting as f64,
+            unfit: (of_use - waiting) as f64,
+            ending: (free - of_use) as f64,
+        })
+    }
+
+    fn add(&mut self, other: IdleSlots, seconds: f64) {
+        self.waiting += other.waiting * seconds;
+        self.unfit += other.unfit * seconds;
+        self.ending += other.ending * seconds;
+    }
+}
+
+impl SlotsCourse {
+    /// So much is left now, and for so long it was as at the last look.
+    fn look(&mut self, seconds: f64, scrub: PoolScrub) {
+        self.group_seconds += self.looked.groups_running as f64 * seconds;
+        if let Some(idle) = IdleSlots::of(self.most, &self.looked) {
+            self.idle.add(idle, seconds);
+        }
+        if let Some(slots) = scrub.slots.filter(|_| self.rounds.is_none()) {
+            self.rounds = Some(slots.rounds.max(scrub.groups_left.div_ceil(self.most.max(1))));
+            self.groups = scrub.groups_left;
+        }
+        self.looked = scrub;
+    }
+
+    /// The shares of what slots allow in so many seconds.
+    fn put(&self, counted: &mut Figures, seconds: f64) {
+        let most = self.most.max(1) as f64;
+        counted.put("scrub/slots_used", self.group_seconds / seconds / most);
+        let Some(rounds) = self.rounds else { return };
+        let IdleSlots { waiting, unfit, ending } = self.idle;
+        let idle = [("waiting", waiting), ("unfit", unfit), ("ending", ending)];
+        for (why, group_seconds) in idle {
+            counted.put(&format!("scrub/slots_{why}"), group_seconds / seconds / most);
+        }
+        let reachable = self.groups as f64 / (most * rounds.max(1) as f64);
+        counted.put("scrub/slots_reachable", reachable);
+    }
 }
 
 /// All of a run's services.
@@ -86,6 +153,11 @@ pub(super) struct ServicesCourse {
 }
 
 impl ServicesCourse {
+    /// Slots allow so many groups at a time.
+    pub(super) fn slots_are(&mut self, most: u64) {
+        self.slots.most = most;
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.of.iter().all(ServiceCourse::is_over)
     }
@@ -98,11 +170,10 @@ impl ServicesCourse {
     pub(super) fn look_at_scrub(&mut self, now: Time, told: &ServicesLeft) {
         let (scrub, closely) = (told.scrub, told.closely);
         let since = self.looked.map_or(Span::ZERO, |looked| now.since(looked));
-        self.slots.group_seconds += self.slots.running as f64 * since.as_secs_f64();
+        self.slots.look(since.as_secs_f64(), scrub);
         if let Some(all) = closely.groups_scrubbed {
             self.slots.group_seconds = all.as_secs_f64();
         }
-        self.slots.running = scrub.groups_running;
         self.looked = Some(now);
         if let Some(service) = self.service("scrub") {
             let ended = closely.scrub_ended.unwrap_or(now);
@@ -121,20 +192,17 @@ impl ServicesCourse {
             service.seconds.resize(seconds.saturating_sub(more), service.all);
             service.seconds.resize(before.max(seconds), left);
         }
-        self.slots.seconds.resize(seconds, self.slots.running);
+        self.slots.seconds.resize(seconds, self.slots.looked.groups_running);
     }
 
-    pub(super) fn put(&self, counted: &mut Figures, now: Time, study: &ServicesStudy, slots: u64) {
+    pub(super) fn put(&self, counted: &mut Figures, now: Time, study: &ServicesStudy) {
         self.of.iter().for_each(|service| service.put(counted, now));
         let Some(scrub) = self.of.iter().find(|service| service.name == "scrub") else { return };
         let lasted = scrub.ended.unwrap_or(now).since(scrub.began).as_secs_f64();
         if lasted <= 0.0 || self.slots.group_seconds <= 0.0 {
             return;
         }
-        // A group takes a slot for each copy: fewer than that are of use to nobody.
-        let most = slots / u64::from(study.cluster.copies);
-        let groups = self.slots.group_seconds / lasted;
-        counted.put("scrub/slots_used", groups / most.max(1) as f64);
+        self.slots.put(counted, lasted);
         if let Some(pool) = study.steps.scrub {
             let mib = scrub.all.saturating_sub(scrub.left) as f64 * pool.object_size.as_mib_f64();
             counted.put("scrub/mib_per_s_of_pg", mib / self.slots.group_seconds);

@@ -1,7 +1,7 @@
 //! The figures of a study of services.
 
 use crate::client_figures as clients;
-use crate::figure::Better::{Down, Up};
+use crate::figure::Better::{Down, Neither, Up};
 use crate::figure::{Figure, Print};
 
 /// Those that tell a run in a few words.
@@ -23,12 +23,17 @@ const fn rate(key: &'static str, name: &'static str, formula: &'static str) -> F
     Figure::new(key, (name, "objects/s"), Up, formula).optional()
 }
 
+const fn idle(key: &'static str, name: &'static str, formula: &'static str) -> Figure {
+    let share = Figure::new(key, (name, "of slots"), Neither, formula).printed(Print::Percent);
+    share.optional().on_page()
+}
+
 const fn tail(key: &'static str, name: &'static str, formula: &'static str) -> Figure {
     Figure::new(key, (name, "ms"), Down, formula).optional()
 }
 
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 44] = [
+pub(crate) const FIGURES: [Figure; 48] = [
     Figure::new(
         "client/iops",
         ("client", "IOPS"),
@@ -70,6 +75,18 @@ pub(crate) const FIGURES: [Figure; 44] = [
     )
     .printed(Print::Percent)
     .optional(),
+    idle(
+        "scrub/slots_waiting",
+        "waiting",
+        "the same of groups that have not begun though every copy has a slot beside those that have, one after the other in the order of their numbers",
+    ),
+    idle("scrub/slots_unfit", "unfit", "the same of slots for which some group has not begun, and each of these lacks one on some copy"),
+    idle("scrub/slots_ending", "ending", "the same of slots for which every group has begun"),
+    idle(
+        "scrub/slots_reachable",
+        "reachable",
+        "what could be used at most if each group took equally long: groups / (the most at a time × rounds); rounds = the larger of groups / the most at a time and, of the OSD that has the most groups, its groups / osd_max_scrubs, both in whole rounds",
+    ),
     Figure::new(
         "scrub/mib_per_s_of_pg",
         ("a PG's scrub", "MiB/s"),

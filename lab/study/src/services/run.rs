@@ -147,6 +147,7 @@ impl<T: Testbed> ServicesRun<'_, T> {
         if let Some((pool, scrub)) = pools.scrub.zip(self.study.steps.scrub) {
             self.bed.deep_scrub(pool)?;
             let all = scaled(scrub.objects, scale);
+            course.slots_are(self.study.groups_at_once(self.job.setup));
             course.of.push(ServiceCourse::begin("scrub", self.bed.now(), all));
         }
         if let Some((pool, cloned)) = pools.trim.zip(self.study.cloned(scale)) {
@@ -253,9 +254,7 @@ impl<T: Testbed> ServicesRun<'_, T> {
         let mut counted =
             Figures::default().with([("client/iops", seen.iops), ("client/seconds", seconds)]);
         counted.put_latency("client/clat_ms", &seen.latency);
-        let each = setup.osds.options().scrub.scrubs_max as u64;
-        let slots = u64::from(self.study.cluster.osds) * each;
-        course.put(&mut counted, self.bed.now(), self.study, slots);
+        course.put(&mut counted, self.bed.now(), self.study);
         for (key, value) in self.bed.own_figures() {
             counted.put(key, value);
         }

@@ -63,6 +63,12 @@ impl ServicesStudy {
         }
     }
 
+    /// How many groups slots allow to be scrubbed at a time. Each takes one for each copy: fewer than that are of use to nobody.
+    pub(super) fn groups_at_once(&self, setup: usize) -> u64 {
+        let each = self.setups[setup].osds.options().scrub.scrubs_max as u64;
+        u64::from(self.cluster.osds) * each / u64::from(self.cluster.copies)
+    }
+
     /// A time of a run at this scale.
     pub(super) fn time(&self, whole: Span, scale: f64) -> Span {
         match self.place {

@@ -164,6 +164,7 @@ mod tests {
             objects_left,
             groups_left,
             groups_running,
+            slots: None,
         };
         // The number of an earlier scrub stands there until the next begins.
         assert_eq!(asked.told(&[born, other.clone()]).left, left(32, 2, 0));
