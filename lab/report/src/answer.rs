@@ -24,8 +24,33 @@ pub(crate) struct StudyAnswer {
     pub(crate) advice: Vec<String>,
     /// The place of the setup that is recommended to clients.
     pub(crate) chosen: Option<usize>,
-    /// Whether what was expected and promised came, and what does not hold.
-    pub(crate) findings: Vec<String>,
+    /// What does not hold first, then what is open, then what is so.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Something that the figures say beside the advice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) kind: FindingKind,
+    pub(crate) text: String,
+}
+
+/// What is found, in the order in which it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FindingKind {
+    /// Something expected, published or promised is not so.
+    Fails,
+    /// Something is not decided, or is so of something else.
+    Open,
+    Holds,
+    /// How one setup fared beside services, of which a page has a table.
+    Beside,
+}
+
+impl FindingKind {
+    fn of(self, text: String) -> Finding {
+        Finding { kind: self, text }
+    }
 }
 
 /// What the figures allow to say.
@@ -33,17 +58,17 @@ pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
     let choice =
         Sheet::of(result.kind).trade(result).and_then(|trade| Recommendation::of(result, trade));
     let unsure = choice.as_ref().map_or_else(Vec::new, Recommendation::unsure);
-    let expected = result.expected.iter().filter_map(expectation);
-    let findings = unsure
+    let open = unsure.into_iter().chain(in_another_regime(result)).chain(undecided(result));
+    let beside = beside_sentences(result).map(|text| FindingKind::Beside.of(text));
+    let mut findings: Vec<Finding> = expectations(result)
         .into_iter()
-        .chain(expected)
-        .chain(beside_sentences(result))
+        .chain(not_here(result).map(|text| FindingKind::Fails.of(text)))
         .chain(promises(result))
-        .chain(shipped(result))
-        .chain(not_here(result))
-        .chain(in_another_regime(result))
-        .chain(undecided(result))
+        .chain(open.map(|text| FindingKind::Open.of(text)))
+        .chain(shipped(result).map(|text| FindingKind::Holds.of(text)))
+        .chain(beside)
         .collect();
+    findings.sort_by_key(|finding| finding.kind);
     let advice = choice.as_ref().map_or_else(Vec::new, Recommendation::in_words);
     let chosen = choice.and_then(|choice| Some(choice.for_clients?.0));
     StudyAnswer { advice, chosen, findings }
@@ -53,12 +78,14 @@ pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
 pub fn answer_for_programs(result: &StudyResult) -> (Option<&str>, Vec<String>) {
     let StudyAnswer { advice, chosen, findings } = answer(result);
     let name = chosen.map(|place| result.setups[place].name());
+    let findings = findings.into_iter().map(|finding| finding.text);
     (name, advice.into_iter().chain(findings).collect())
 }
 
 /// The answer for a terminal, none of its lines wider than `width` where words allow it; what a reader must know follows at once.
 pub fn answer_text(result: &StudyResult, width: usize) -> String {
     let StudyAnswer { advice, findings, .. } = answer(result);
+    let findings = findings.into_iter().map(|finding| finding.text);
     let notes = result.warnings.iter().map(|warning| format!("note: {warning}"));
     advice.into_iter().chain(findings).chain(notes).map(|text| wrapped(&text, width)).collect()
 }
@@ -222,14 +249,10 @@ impl<'a> Recommendation<'a> {
                 listed(&names)
             )
         });
-        let runs = match chosen.repeats.len() {
-            RUNS_TESTED.. => None,
-            2 => Some("two runs"),
-            _ => Some("one run"),
-        };
-        let untested = runs.map(|runs| {
+        // A warning of the result says it of one run.
+        let untested = (2..RUNS_TESTED).contains(&chosen.repeats.len()).then(|| {
             format!(
-                "Whom to take is not tested: {runs} of each setup, and chance may have chosen; add --repeat {RUNS_TESTED}."
+                "Whom to take is not tested: two runs of each setup, and chance may have chosen; add --repeat {RUNS_TESTED}."
             )
         });
         open.into_iter().chain(untested).collect()
@@ -319,26 +342,35 @@ pub(crate) fn is_better(figure: &Figure, of: &SetupResult, than: &SetupResult) -
     }
 }
 
-/// Whether what a study expects came, with the numbers.
-fn expectation(of: &Statement) -> Option<String> {
-    let text = of.text.trim_end_matches('.');
-    let numbers = of.detail.split("; stated").next().unwrap_or_default();
-    Some(match of.holds? {
-        true => format!("Yes: {text} ({numbers})."),
-        false => format!("No, this is not so: {text} ({}).", of.detail),
-    })
+/// Whether what a study expects came, with the numbers: what did not in one sentence.
+fn expectations(result: &StudyResult) -> Vec<Finding> {
+    let text = |of: &Statement| of.text.trim_end_matches('.').to_owned();
+    let of = |holds: bool| result.expected.iter().filter(move |of| of.holds == Some(holds));
+    let broken: Vec<String> =
+        of(false).map(|broken| format!("{} ({})", text(broken), broken.detail)).collect();
+    let broken = (!broken.is_empty())
+        .then(|| FindingKind::Fails.of(format!("No, this is not so: {}.", broken.join("; "))));
+    let kept = of(true).map(|kept| {
+        let numbers = kept.detail.split("; stated").next().unwrap_or_default();
+        FindingKind::Holds.of(format!("Yes: {} ({numbers}).", text(kept)))
+    });
+    broken.into_iter().chain(kept).collect()
 }
 
-/// What others published and does not hold here.
-fn not_here(result: &StudyResult) -> Vec<String> {
+/// What others published and does not hold here, in one sentence.
+fn not_here(result: &StudyResult) -> Option<String> {
     let unheld = || result.statements.iter().filter(|statement| statement.holds == Some(false));
     let plain = unheld().filter(|statement| statement.regime.is_empty());
-    let plain = plain.map(|statement| format!("Does not hold here: {}", statement.text));
+    let plain: Vec<&str> = plain.map(|of| of.text.trim_end_matches('.')).collect();
     let others = by_reason(unheld(), |statement| &statement.regime);
-    let others = others.into_iter().map(|(regime, texts)| {
-        format!("Does not hold here, in another regime ({regime}): {texts}.")
-    });
-    plain.chain(others).collect()
+    let others =
+        others.iter().map(|(regime, texts)| format!("in another regime ({regime}): {texts}"));
+    let all: Vec<String> = (!plain.is_empty())
+        .then(|| format!(": {}", plain.join("; ")))
+        .into_iter()
+        .chain(others.map(|text| format!(", {text}")))
+        .collect();
+    (!all.is_empty()).then(|| format!("Does not hold here{}.", all.join("; nor")))
 }
 
 /// What holds, though not of the same thing.
@@ -348,11 +380,17 @@ fn in_another_regime(result: &StudyResult) -> Vec<String> {
     by_reason(held, |statement| &statement.regime).into_iter().map(told).collect()
 }
 
-/// What the figures do not decide, though there are some.
+/// What the figures do not decide, though there are some. What more repeats would is counted alone: its reasons stand with the statements.
 fn undecided(result: &StudyResult) -> Vec<String> {
-    let all = result.statements.iter().chain(&result.expected);
+    let all = || result.statements.iter().chain(&result.expected);
     let told = |(why, texts)| format!("Undecided ({why}): {texts}.");
-    by_reason(all, |statement| &statement.undecided).into_iter().map(told).collect()
+    let others = by_reason(all().filter(|of| !of.awaits_repeats()), |of| &of.undecided);
+    let by_chance = match all().filter(|of| of.awaits_repeats()).count() {
+        0 => None,
+        1 => Some("1 statement is undecided: add repeats.".to_owned()),
+        count => Some(format!("{count} statements are undecided: add repeats.")),
+    };
+    by_chance.into_iter().chain(others.into_iter().map(told)).collect()
 }
 
 /// Statements by the reasons of something, each reason once, with all that it is the reason of; reasons of the same ones stand together.
@@ -422,7 +460,7 @@ fn beside_log(result: &StudyResult, setup: &SetupResult) -> Option<String> {
 }
 
 /// Who kept what clients and images were promised, and who did not, with how often.
-fn promises(result: &StudyResult) -> Option<String> {
+fn promises(result: &StudyResult) -> Option<Finding> {
     let (mut kept, mut broken) = (Vec::new(), Vec::new());
     for setup in &result.setups {
         match setup.is_kept() {
@@ -449,10 +487,13 @@ fn promises(result: &StudyResult) -> Option<String> {
     };
     match (kept.is_empty(), broken.is_empty()) {
         (true, true) => None,
-        (true, false) => Some(format!("{what} under no setup: {}.", listed(&broken))),
-        (false, true) => Some(format!("{what} under {}.", listed(&kept))),
+        (true, false) => {
+            Some(FindingKind::Fails.of(format!("{what} under no setup: {}.", listed(&broken))))
+        }
+        (false, true) => Some(FindingKind::Holds.of(format!("{what} under {}.", listed(&kept)))),
         (false, false) => {
-            Some(format!("{what} under {}, but not under {}.", listed(&kept), listed(&broken)))
+            let (kept, broken) = (listed(&kept), listed(&broken));
+            Some(FindingKind::Fails.of(format!("{what} under {kept}, but not under {broken}.")))
         }
     }
 }
@@ -668,7 +709,7 @@ mod tests {
             let setups = [alone()].into_iter().chain(setups).collect();
             let StudyAnswer { advice, findings, .. } =
                 answer(&StudyResult { setups, ..StudyResult::default() });
-            (advice.concat().replace('\u{a0}', " "), findings)
+            (advice.concat().replace('\u{a0}', " "), texts(findings))
         };
         let (a, c) = (("a", 5.25, 90.0, None), ("c", 8.5, 60.0, None));
         let (advice, findings) = says([repeated(a, &[5.0, 5.5]), repeated(c, &[8.0, 9.0])]);
@@ -682,8 +723,9 @@ mod tests {
         assert_eq!(findings, [open, untested]);
         let (_, findings) = says([repeated(a, &[5.2, 5.3, 5.25]), repeated(c, &[8.4, 8.6, 8.5])]);
         assert_eq!(findings, Vec::<String>::new());
+        // Of one run a warning of the result says it.
         let (_, findings) = says([repeated(a, &[5.25]), repeated(c, &[8.5])]);
-        assert_eq!(findings, [untested.replace("two runs", "one run")]);
+        assert_eq!(findings, Vec::<String>::new());
     }
 
     /// 937 of 1,000 IOPS are kept for an open loop, and are no 95 %.
@@ -694,7 +736,7 @@ mod tests {
         (promise.kept_from_iops, promise.worst_iops) = (66.5, 70.0);
         let result = StudyResult { setups: vec![kept], ..StudyResult::default() };
         assert_eq!(
-            promises(&result).unwrap(),
+            promises(&result).unwrap().text,
             "In every second clients got at least 95 % of what they were owed, less what the arrivals of a second vary by, under a."
         );
     }
@@ -717,6 +759,7 @@ mod tests {
             expected: vec![
                 of("It is so.", Some(true), "a 0.1; stated: at most 1"),
                 of("It is not.", Some(false), "a 2; stated: at most 1"),
+                of("Nor this.", Some(false), "a 3; stated: at most 1"),
                 of("Who knows.", None, "needs the setup c"),
             ],
             statements: vec![
@@ -725,26 +768,30 @@ mod tests {
                 regime(of("Fast.", Some(false), ""), &["a 9 %"]),
                 regime(of("Faster", Some(false), ""), &["a 9 %"]),
                 regime(of("Slow", Some(true), ""), &["a 9 %", "b 8 %"]),
-                unsure("Close.", &["one run"]),
-                unsure("Closer.", &["one run"]),
+                unsure("Close.", &["one run each: add --repeat 3"]),
+                unsure("Closer.", &["a is 0.5 to 2 × b: add repeats"]),
                 unsure("A as B", &["a: 500 of 1000 puts/s", "b: full", "b: 1 checkpoint"]),
                 unsure("A as C", &["a: 500 of 1000 puts/s"]),
             ],
             ..StudyResult::default()
         };
         let wanted = [
-            "Whom to take is not tested: one run of each setup, and chance may have chosen; add --repeat 3.",
-            "Yes: It is so (a 0.1).",
-            "No, this is not so: It is not (a 2; stated: at most 1).",
+            "No, this is not so: It is not (a 2; stated: at most 1); Nor this (a 3; stated: at most 1).",
+            "Does not hold here: They said; nor, in another regime (a 9 %): Fast; Faster.",
             "In every second clients got at least 95 % of what they were owed under a, but not under b (7 of 40 s short).",
-            "Does not hold here: They said.",
-            "Does not hold here, in another regime (a 9 %): Fast; Faster.",
             "Holds, but in another regime (a 9 %; b 8 %): Slow.",
-            "Undecided (one run): Close; Closer.",
+            "2 statements are undecided: add repeats.",
             "Undecided (a: 500 of 1000 puts/s): A as B; A as C.",
             "Undecided (b: full; b: 1 checkpoint): A as B.",
+            "Yes: It is so (a 0.1).",
         ];
-        assert_eq!(answer(&result).findings, wanted);
+        let found = answer(&result).findings;
+        assert_eq!(found.iter().filter(|of| of.kind == FindingKind::Fails).count(), 3);
+        assert_eq!(texts(found), wanted);
+    }
+
+    fn texts(findings: Vec<Finding>) -> Vec<String> {
+        findings.into_iter().map(|finding| finding.text.replace('\u{a0}', " ")).collect()
     }
 
     /// What somebody gets who sets nothing is told, wherever in the table it stands, and that it is less than images in the log would give.
@@ -768,9 +815,7 @@ mod tests {
             ];
             let kind = StudyKind::Checkpoint;
             let found = answer(&StudyResult { kind, setups, ..StudyResult::default() });
-            let found: Vec<String> =
-                found.findings.iter().map(|text| text.replace('\u{a0}', " ")).collect();
-            assert_eq!(found, [wanted]);
+            assert_eq!(texts(found.findings), [wanted]);
         };
         let beside = "beside log with the same puts and log mode";
         check(

@@ -87,7 +87,8 @@ fn ends(of: &BesideResult) -> String {
     format!("{}: the deadline of {deadline} {met}{unseen}", all.join(", "))
 }
 
-fn named(service: &ServiceResult) -> &str {
+/// A service in running text.
+pub(crate) fn named(service: &ServiceResult) -> &str {
     match service.service.as_str() {
         "scrub" => "the deep scrub",
         "trim" => "the trim",

@@ -18,6 +18,8 @@ pub(crate) struct Chart {
     pub(crate) title: String,
     /// What is shown and how to read it.
     pub(crate) caption: String,
+    /// The preset that it shows alone, where there is one such chart for each.
+    pub(crate) preset: Option<String>,
     pub(crate) drawing: Drawing,
 }
 
@@ -100,6 +102,7 @@ fn bars(
         id: id.to_owned(),
         title: title.to_owned(),
         caption: caption.collect::<Vec<_>>().join(" "),
+        preset: None,
         drawing: Drawing::Bars(BarChart { title: title.to_owned(), unit, bars }),
     })
 }
@@ -137,6 +140,7 @@ fn percentiles(
             "{}. Each row runs from the median to the 99.9th percentile; logarithmic axis.{note}",
             result.load
         ),
+        preset: None,
         drawing: Drawing::Dots(DotChart { title: title.to_owned(), unit: "ms", names, rows }),
         title: title.to_owned(),
     })
@@ -159,6 +163,7 @@ fn stacks(
         id: id.to_owned(),
         title: title.to_owned(),
         caption: caption.to_owned(),
+        preset: None,
         drawing: Drawing::Stacks(StackChart { title: title.to_owned(), unit, names, rows }),
     })
 }
@@ -219,6 +224,7 @@ fn course_chart(
             true => format!("{} Diamonds are points of the published curves.", course.caption),
             false => course.caption.to_owned(),
         },
+        preset: preset.map(str::to_owned),
         drawing: Drawing::Lines(LineChart { title: title.clone(), log, steps, lines }),
         title,
     })
@@ -255,6 +261,7 @@ fn wait_chart(setups: &[SetupResult], class: &str) -> Chart {
     Chart {
         id: format!("waits-{}", class.replace('_', "-")),
         caption: "Mean time per item in each stage, from arrival to completion.".to_owned(),
+        preset: None,
         drawing: Drawing::Stacks(StackChart { title: title.clone(), unit: "ms", names, rows }),
         title,
     }

@@ -8,7 +8,7 @@ use crate::palette::looks;
 use crate::repeats::interval;
 use crate::sheet::{MARGIN, Sheet, Trade};
 use crate::svg::{FrontierAxis, FrontierChart, FrontierPoint};
-use loadline_draw::number::percent;
+use crate::terminal::listed;
 use loadline_study::{Better, Figure, SetupResult, StudyResult};
 
 /// The preset whose setups the frontier goes through.
@@ -74,28 +74,35 @@ fn trade_chart(result: &StudyResult, trade: &Trade, chosen: Option<usize>) -> Op
         is_broken: is_met(setup) == Some(false),
     };
     let points: Vec<FrontierPoint> = setups.iter().map(point).collect();
+    // Nobody is to go by who did not keep what is asked.
+    let kept = || setups.iter().filter(|(_, setup)| is_met(setup) != Some(false));
     let of = |is_own: bool| {
-        let of = setups.iter().filter(|(_, setup)| !is_own || setup.setup.preset == OWN);
+        let of = kept().filter(|(_, setup)| !is_own || setup.setup.preset == OWN);
         frontier(of.filter_map(|(_, setup)| pair(setup)).collect())
     };
     let (own, all) = (of(true), of(false));
     let is_own = own.len() > 1;
     let frontier = if is_own { own } else { all };
-    if points.len() < 2 {
+    let unended: Vec<String> = trade.unended(result).map(|setup| setup.name().to_owned()).collect();
+    if points.is_empty() || points.len() + unended.len() < 2 {
         return None;
     }
     let weighed: Vec<(&str, Traded)> =
-        setups.iter().filter_map(|(_, setup)| Some((setup.name(), pair(setup)?))).collect();
+        kept().filter_map(|(_, setup)| Some((setup.name(), pair(setup)?))).collect();
     let axis = |figure: &Figure, unit| FrontierAxis { unit, falls: figure.better == Better::Down };
     Some(Chart {
         id: trade.id.to_owned(),
         title: trade.title.to_owned(),
         caption: [
-            directions(clients, beside),
+            directions(trade, (clients, beside)),
             line_in_words(&frontier, &weighed, is_own),
             signs(&points),
+            left_out(&unended),
         ]
-        .concat(),
+        .concat()
+        .trim_end()
+        .to_owned(),
+        preset: None,
         drawing: Drawing::Frontier(FrontierChart {
             title: trade.title.to_owned(),
             axes: (axis(beside, trade.beside.1), axis(clients, trade.clients.1)),
@@ -141,48 +148,52 @@ fn beyond(frontier: &[Traded], (x, y): Traded) -> f64 {
 }
 
 /// Where better lies.
-fn directions(clients: &Figure, beside: &Figure) -> String {
+fn directions(trade: &Trade, (clients, beside): (&Figure, &Figure)) -> String {
     let up = if clients.better == Better::Down { "lower" } else { "higher" };
     let across = if beside.better == Better::Down { "left" } else { "right" };
-    format!(
-        "Each dot is a setup; {up} is better for clients, further {across} for what else is wanted. "
-    )
+    format!("Each dot is a setup: {up} is better for clients, {} to the {across}. ", trade.towards)
 }
 
-/// What the line is, and who lies beyond it.
+/// What the line is, and who does better than it says.
 fn line_in_words(frontier: &[Traded], points: &[(&str, Traded)], is_own: bool) -> String {
-    if !is_own {
-        return "The line joins those that no other beats in both. ".to_owned();
+    match (frontier.is_empty(), is_own) {
+        (true, _) => return String::new(),
+        (false, false) => return "The line joins those that no other beats in both. ".to_owned(),
+        (false, true) => {}
     }
-    let far = |(label, at): &(&str, Traded)| {
-        let share = beyond(frontier, *at);
-        (share > MARGIN).then(|| format!("{label} lies {} beyond it", percent(share)))
+    let is_beyond = |of: &&(&str, Traded)| beyond(frontier, of.1) > MARGIN;
+    let better: Vec<String> =
+        points.iter().filter(is_beyond).map(|(label, _)| (*label).to_owned()).collect();
+    let better = match better.is_empty() {
+        true => String::new(),
+        false => format!("Better than the line: {}. ", listed(&better)),
     };
-    let far: Vec<String> = points.iter().filter_map(far).collect();
-    let found = match far.is_empty() {
-        true => format!("No setup lies more than {:.0} % beyond it. ", 100.0 * MARGIN),
-        false => format!("{}. ", far.join(", ")),
-    };
-    format!("The line is the frontier through Loadline's own setups. {found}")
+    format!("The line joins the best of Loadline's own setups. {better}")
 }
 
-/// What rings, hollow dots and whiskers stand for, as far as they are there.
+/// What rings, crosses and whiskers stand for, as far as they are there.
 fn signs(points: &[FrontierPoint]) -> String {
     let has = |is: fn(&FrontierPoint) -> bool, text| if points.iter().any(is) { text } else { "" };
     [
         has(|point| point.is_chosen, "The ring marks the recommended one. "),
-        has(|point| point.is_broken, "A hollow dot did not keep what is asked of it. "),
+        has(|point| point.is_broken, "A crossed-out dot did not keep what is asked of it. "),
         has(|point| point.intervals.1.is_some(), "Whiskers are 95 % intervals over the repeats. "),
     ]
     .concat()
-    .trim_end()
-    .to_owned()
+}
+
+/// Who has no dot.
+fn left_out(unended: &[String]) -> String {
+    match unended.is_empty() {
+        true => String::new(),
+        false => format!("No end was seen under {}, so no dot is there. ", listed(unended)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_study::{Configuration, Figures, PromiseResult};
+    use loadline_study::{Configuration, Figures, PromiseResult, StudyKind};
 
     const OURS: [Traded; 3] = [(50.0, 20_000.0), (90.0, 17_000.0), (120.0, 15_000.0)];
 
@@ -226,6 +237,62 @@ mod tests {
         assert!(answer_chart(&of(&[setup(1.0), setup(2.0)])).is_some());
     }
 
+    /// The frontier went through the one that missed its deadline, and the recommended dot was off the line.
+    #[test]
+    fn who_did_not_keep_what_is_asked_is_crossed_out_and_on_no_line() {
+        let with = |mut setup: SetupResult, seconds_short| {
+            setup.promise = Some(PromiseResult { share: 0.5, seconds_short, ..Default::default() });
+            setup
+        };
+        let setups = vec![with(setup(4.0), 9), with(setup(1.0), 0), with(setup(2.0), 0)];
+        let mut best = with(setup(0.5), 3);
+        best.figures.put("recovery/seconds", 10.0);
+        let result = StudyResult { setups: [setups, vec![best]].concat(), ..Default::default() };
+        let chart = answer_chart(&result).unwrap();
+        let Drawing::Frontier(drawn) = &chart.drawing else { panic!("it is a frontier") };
+        assert_eq!(drawn.frontier, [(100.0, 10.0), (50.0, 20.0)]);
+        let chosen: Vec<(f64, f64)> =
+            drawn.points.iter().filter(|of| of.is_chosen).map(|of| of.at).collect();
+        assert!(!chosen.is_empty() && chosen.iter().all(|at| drawn.frontier.contains(at)));
+        assert_eq!(chart.svg(900.0).matches("class=\"cross\"").count(), 4);
+        assert!(!chart.caption.contains("Better than the line"), "{}", chart.caption);
+    }
+
+    /// On a phone no dot said that it is the recommended one.
+    #[test]
+    fn the_recommended_dot_says_so_at_every_width() {
+        let result = StudyResult { setups: vec![setup(1.0), setup(2.0)], ..Default::default() };
+        let chart = answer_chart(&result).unwrap();
+        for width in [350.0, 900.0] {
+            assert_eq!(chart.svg(width).matches("recommended</text>").count(), 1, "{width}");
+        }
+    }
+
+    /// A scrub that ended under one setup of three had no picture.
+    #[test]
+    fn who_saw_no_end_is_named_and_the_others_are_drawn() {
+        let of = |name: &str, seconds: Option<f64>| {
+            let figures = [("client/clat_ms/p99", 5.0), ("scrub/objects_per_s", 9.0)];
+            let mut figures = Figures::default().with(figures);
+            if let Some(seconds) = seconds {
+                figures.put("scrub/seconds", seconds);
+            }
+            let setup = Configuration { name: name.into(), ..Default::default() };
+            SetupResult { setup, figures, ..Default::default() }
+        };
+        let drawn = |setups: &[SetupResult]| {
+            let kind = StudyKind::Services;
+            answer_chart(&StudyResult { kind, setups: setups.into(), ..Default::default() })
+        };
+        let chart = drawn(&[of("a", Some(9.0)), of("b", None), of("c", None)]).unwrap();
+        assert_eq!(chart.id, "latency-against-scrub");
+        assert!(chart.caption.ends_with("No end was seen under b and c, so no dot is there."));
+        let Drawing::Frontier(FrontierChart { points, .. }) = chart.drawing else { panic!() };
+        assert_eq!(points.len(), 1);
+        assert!(drawn(&[of("a", None), of("b", None)]).is_none());
+        assert!(drawn(&[of("a", Some(9.0))]).is_none());
+    }
+
     /// The second is no worse for clients than the first, the third worse in both by more than chance; what beats the fourth breaks its promise.
     #[test]
     fn who_is_beaten_in_both_figures_is_known() {
@@ -248,12 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn who_lies_beyond_is_named() {
+    fn who_does_better_than_the_line_is_named() {
         let check = |at: Traded, end: &str| {
             let words = line_in_words(&OURS, &[("a", at), ("b", (10.0, 10.0))], true);
             assert!(words.ends_with(end), "{words}");
         };
-        check((52.0, 20_800.0), "No setup lies more than 5 % beyond it. ");
-        check((60.0, 24_000.0), " a lies 20 % beyond it. ");
+        check((52.0, 20_800.0), "own setups. ");
+        check((60.0, 24_000.0), " Better than the line: a. ");
     }
 }

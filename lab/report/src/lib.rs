@@ -7,6 +7,7 @@
 mod admission;
 mod answer;
 mod beside;
+mod beside_table;
 mod charts;
 mod csv;
 mod frontier;

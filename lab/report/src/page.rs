@@ -2,7 +2,8 @@
 //! a section that a result has nothing for is left out.
 
 use crate::admission::admission;
-use crate::answer::answer;
+use crate::answer::{FindingKind, StudyAnswer, answer};
+use crate::beside_table::{BesideTable, beside_table};
 use crate::charts::{Chart, study_charts, wait_charts};
 use crate::frontier::{answer_chart, beaten, trade_charts};
 use crate::palette::{self, looks};
@@ -61,14 +62,20 @@ struct Page<'a> {
 struct AnswerView {
     /// Whom to take; where there is nothing to choose from, what the figures say.
     lead: Vec<String>,
-    /// Whether what was expected and promised came, and what does not hold.
-    findings: Vec<String>,
     picture: Option<ChartView>,
+    /// What a reader must know at once, what does not hold first.
+    findings: Vec<String>,
+    /// What else the figures say.
+    others: Vec<String>,
+    beside: Option<BesideTable>,
     why: Vec<String>,
     cards: Vec<Verdict>,
     /// The others, where all are too many: first those that another beats in both figures of the picture.
     more: Vec<Verdict>,
 }
+
+/// More sentences than this are not read before everything else.
+const FINDINGS_MAX: usize = 3;
 
 /// More cards than this are not read.
 const CARDS_MAX: usize = 8;
@@ -124,6 +131,8 @@ struct ChartView {
     pub(crate) title: String,
     pub(crate) caption: String,
     pub(crate) wide: bool,
+    /// Whether it is printed, too.
+    pub(crate) on_paper: bool,
     pub(crate) screen: String,
     pub(crate) phone: String,
 }
@@ -152,20 +161,24 @@ struct SpreadRow {
 
 /// The whole page as text.
 pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, askama::Error> {
-    let views = |charts: Vec<Chart>| charts.iter().map(chart_view).collect::<Vec<_>>();
+    let found = answer(result);
+    let charts: Vec<Chart> = trade_charts(result).into_iter().chain(study_charts(result)).collect();
+    let printed = printed_preset(result, &found, &charts);
+    let view = |chart: &Chart| chart_view(chart, printed.as_deref());
+    let views = |charts: Vec<Chart>| charts.iter().map(view).collect();
     let page = Page {
         admission: admission(result),
         result,
         facts,
         style: Style::new(),
-        answer: answer_view(result),
+        answer: answer_view(result, found),
         warnings: result.warnings.iter().map(|warning| marked(warning)).collect(),
         setups: setup_views(result),
         columns: columns(result, ShownIn::Table),
         more: columns(result, ShownIn::Page),
         ratios: result.ratios.iter().map(ratio_row).collect(),
         first: compared_with(result).map(SetupResult::name),
-        charts: views([trade_charts(result), study_charts(result)].into_iter().flatten().collect()),
+        charts: views(charts),
         reservation: ReservationView {
             sentences: reservation::reservation_sentences(result),
             heads: &reservation::HEADS,
@@ -186,19 +199,32 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
     page.render()
 }
 
-fn answer_view(result: &StudyResult) -> AnswerView {
+/// The preset whose charts are printed, where there is one for each preset: that of the recommended setup, or the first.
+fn printed_preset(result: &StudyResult, found: &StudyAnswer, charts: &[Chart]) -> Option<String> {
+    let presets = || charts.iter().filter_map(|chart| chart.preset.as_deref());
+    let chosen = found.chosen.map(|place| result.setups[place].setup.preset.as_str());
+    let chosen = chosen.filter(|chosen| presets().any(|preset| preset == *chosen));
+    chosen.or_else(|| presets().next()).map(str::to_owned)
+}
+
+fn answer_view(result: &StudyResult, found: StudyAnswer) -> AnswerView {
     let sheet = Sheet::of(result.kind);
-    let found = answer(result);
     let sentences = (sheet.sentences)(result);
     let (lead, why) = match found.advice.is_empty() {
         true => (sentences, Vec::new()),
         false => (found.advice, sentences),
     };
+    // A setup beside services is a row of the table.
+    let findings = found.findings.iter().filter(|finding| finding.kind != FindingKind::Beside);
+    let mut findings: Vec<String> = findings.map(|finding| marked(&finding.text)).collect();
+    let others = findings.split_off(findings.len().min(FINDINGS_MAX));
     let (cards, more) = cards((sheet.verdicts)(result), &beaten(result));
     AnswerView {
         lead,
-        findings: found.findings.iter().map(|text| marked(text)).collect(),
-        picture: answer_chart(result).as_ref().map(chart_view),
+        picture: answer_chart(result).as_ref().map(|chart| chart_view(chart, None)),
+        findings,
+        others,
+        beside: beside_table(result),
         why,
         cards,
         more,
@@ -229,14 +255,17 @@ fn marked(text: &str) -> String {
     parts.concat()
 }
 
-/// The figures that are shown in such a place and that some setup has.
+/// The figures that are shown in such a place and that some setup has: first the one that the picture of the answer has across.
 fn columns(result: &StudyResult, seen: ShownIn) -> Vec<&'static Figure> {
     let has = |figure: &&Figure| {
         seen == ShownIn::Table && !figure.optional
             || result.setups.iter().any(|s| s.figure(figure.key).is_some())
     };
     let figures = result.kind.figures().iter().filter(|figure| figure.seen == seen);
-    figures.filter(has).collect()
+    let mut columns: Vec<&Figure> = figures.filter(has).collect();
+    let weighed = Sheet::of(result.kind).trade(result).map(|trade| trade.beside.0);
+    columns.sort_by_key(|figure| Some(figure.key) != weighed);
+    columns
 }
 
 impl Style {
@@ -250,11 +279,12 @@ impl Style {
     }
 }
 
-fn chart_view(chart: &Chart) -> ChartView {
+fn chart_view(chart: &Chart, printed: Option<&str>) -> ChartView {
     ChartView {
         title: chart.title.clone(),
         caption: chart.caption.clone(),
         wide: chart.is_wide(),
+        on_paper: chart.preset.is_none() || chart.preset.as_deref() == printed,
         screen: chart.svg(if chart.is_wide() { WHOLE } else { HALF }),
         phone: chart.svg(PHONE),
     }
@@ -437,6 +467,59 @@ mod tests {
         assert_eq!(more, [(3, true), (9, false), (10, false)]);
         let (shown, more) = cards(all().split_off(3), &is_beaten);
         assert_eq!((shown.len(), more.len()), (8, 0));
+    }
+
+    /// Each setup beside services was a long sentence, and the picture stood below all of them.
+    #[test]
+    fn few_findings_come_first_and_setups_beside_services_are_rows() {
+        let statement = |holds| loadline_study::Statement {
+            text: "So.".to_owned(),
+            holds: Some(holds),
+            ..Default::default()
+        };
+        let setup = SetupResult { beside: Some(Default::default()), ..Default::default() };
+        let result = StudyResult {
+            setups: vec![setup],
+            expected: vec![statement(true), statement(true), statement(true), statement(false)],
+            statements: vec![statement(false)],
+            ..Default::default()
+        };
+        let view = answer_view(&result, answer(&result));
+        assert_eq!((view.findings.len(), view.others.len()), (FINDINGS_MAX, 2));
+        assert!(view.findings[0].starts_with("No, this is not so: So"), "{:?}", view.findings);
+        assert!(view.findings[1].starts_with("Does not hold here: So"), "{:?}", view.findings);
+        assert_eq!(view.beside.map(|table| table.rows.len()), Some(1));
+    }
+
+    /// A page of fourteen setups printed its charts over time three times, and had eight pages on paper.
+    #[test]
+    fn charts_of_the_recommended_preset_alone_are_printed() {
+        let chart = |preset: Option<&str>| Chart {
+            id: String::new(),
+            title: String::new(),
+            caption: String::new(),
+            preset: preset.map(str::to_owned),
+            drawing: crate::charts::Drawing::Bars(crate::svg::BarChart {
+                title: String::new(),
+                unit: "",
+                bars: Vec::new(),
+            }),
+        };
+        let charts = [chart(None), chart(Some("quincy")), chart(Some("reef"))];
+        let setup = |preset: &str| SetupResult {
+            setup: Configuration { preset: preset.to_owned(), ..Default::default() },
+            ..Default::default()
+        };
+        let setups = ["quincy", "reef", "loadline"].map(setup).into();
+        let result = StudyResult { setups, ..Default::default() };
+        let printed = |chosen: Option<usize>| {
+            let found = StudyAnswer { advice: Vec::new(), chosen, findings: Vec::new() };
+            let printed = printed_preset(&result, &found, &charts);
+            charts.each_ref().map(|chart| chart_view(chart, printed.as_deref()).on_paper)
+        };
+        assert_eq!(printed(Some(1)), [true, false, true]);
+        assert_eq!(printed(Some(2)), [true, true, false]);
+        assert_eq!(printed(None), [true, true, false]);
     }
 
     #[test]

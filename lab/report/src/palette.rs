@@ -2,11 +2,12 @@
 
 use crate::sheet::Sheet;
 use loadline_study::{SetupResult, StudyResult};
+use std::collections::BTreeSet;
 
 /// Look of one setup, as classes that the style sheets give their colours.
 ///
 /// The hue tells what is tried (a profile, or WPQ with some limits); the pattern tells the presets
-/// apart that try the same. The hues are close to those of Okabe and Ito, which people with any
+/// apart that try the same. Neither says whether a setup kept what is asked. The hues are close to those of Okabe and Ito, which people with any
 /// colour vision can tell apart, darkened to be seen as thin lines on white.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Look {
@@ -33,6 +34,8 @@ pub(crate) const STAGES_DARK: [&str; 7] =
     ["#5b93e0", "#ebbc57", "#9fcbf5", "#e0775e", "#62bd9d", "#bda6dc", "#707883"];
 
 const PATTERNS: usize = 3;
+/// Hues of setups that are no baseline.
+const HUES: usize = HUES_LIGHT.len() - 1;
 
 impl Look {
     /// The setup's hue with another pattern, for another of its figures.
@@ -47,32 +50,57 @@ impl Look {
     }
 }
 
-/// The look of every setup, in the result's order: where a kind has a baseline, what tries the same profile has the same hue;
-/// elsewhere each setup has its own, as far as hues go.
+/// The look of every setup, in the result's order, no two alike while there are looks left. Where a kind has a baseline, what tries the same
+/// profile under another preset has the same hue; elsewhere each setup has its own, as far as hues go.
 pub(crate) fn looks(result: &StudyResult) -> Vec<Look> {
-    let sheet = Sheet::of(result.kind);
-    let hues = HUES_LIGHT.len() - 1;
-    if sheet.background.is_none() {
-        let look = |setup| Look { setup, hue: 1 + setup % hues, pattern: setup / hues % PATTERNS };
-        return (0..result.setups.len()).map(look).collect();
-    }
-    let baseline = sheet.baseline(result).map(SetupResult::name);
-    let mut kinds: Vec<(&str, usize)> = Vec::new();
-    let mut looks = Vec::new();
-    for (setup, found) in result.setups.iter().enumerate() {
+    let baseline = Sheet::of(result.kind).baseline(result).map(SetupResult::name);
+    let tried = tried(result, baseline);
+    let mut kinds: Vec<Tried<'_>> = Vec::new();
+    let mut looks: Vec<Look> = Vec::new();
+    for (setup, (found, tried)) in result.setups.iter().zip(tried).enumerate() {
         if Some(found.name()) == baseline {
             looks.push(Look { setup, hue: 0, pattern: 0 });
             continue;
         }
-        let kind = found.setup.profile.as_deref().unwrap_or(found.name());
-        let place = kinds.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            kinds.push((kind, 0));
-            kinds.len() - 1
-        });
-        looks.push(Look { setup, hue: 1 + place % hues, pattern: kinds[place].1 % PATTERNS });
-        kinds[place].1 += 1;
+        let place = kinds.iter().position(|known| *known == tried).unwrap_or(kinds.len());
+        if place == kinds.len() {
+            kinds.push(tried);
+        }
+        let own = 1 + place % HUES;
+        let any = (0..PATTERNS).flat_map(|pattern| (1..=HUES).map(move |hue| (hue, pattern)));
+        let is_free = |(hue, pattern): &(usize, usize)| {
+            !looks.iter().any(|of| (of.hue, of.pattern) == (*hue, *pattern))
+        };
+        let found = (0..PATTERNS).map(|pattern| (own, pattern)).chain(any).find(is_free);
+        let (hue, pattern) = found.unwrap_or((own, 0));
+        looks.push(Look { setup, hue, pattern });
     }
     looks
+}
+
+/// What a setup tries: a profile, or what has none by its name; of those that try one profile under one preset, and so differ in something
+/// else, which of them it is.
+type Tried<'a> = (&'a str, usize);
+
+fn tried<'a>(result: &'a StudyResult, baseline: Option<&str>) -> Vec<Tried<'a>> {
+    let by_profile = Sheet::of(result.kind).background.is_some();
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let of = |setup: &'a SetupResult| {
+        let profile = setup.setup.profile.as_deref().filter(|_| by_profile);
+        let name = profile.unwrap_or(setup.name());
+        let under = (name, setup.setup.preset.as_str());
+        let before = seen.iter().filter(|other| **other == under).count();
+        if Some(setup.name()) != baseline {
+            seen.push(under);
+        }
+        (name, before)
+    };
+    let finely: Vec<Tried<'_>> = result.setups.iter().map(of).collect();
+    match finely.iter().collect::<BTreeSet<_>>().len() <= HUES {
+        true => finely,
+        // Not each can have a hue; then those of one profile share theirs.
+        false => finely.into_iter().map(|(name, _)| (name, 0)).collect(),
+    }
 }
 
 /// Rules that give `h0`… and `s0`… the colours of one ground, for a file that stands alone.
@@ -99,7 +127,7 @@ pub(crate) fn variables(hues: &[&str], stages: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_study::{Configuration, Figures};
+    use loadline_study::{Configuration, Figures, Library, Shelf, Study};
 
     fn setup(name: &str, profile: Option<&str>) -> SetupResult {
         let setup = Configuration {
@@ -128,5 +156,26 @@ mod tests {
         };
         let classes: Vec<_> = looks(&result).into_iter().map(Look::classes).collect();
         assert_eq!(classes, ["h0 p0", "h1 p0", "h2 p0", "h2 p1"]);
+    }
+
+    /// Four setups of one profile and one preset had three looks: a neighbour that was limited looked as one of whom nothing was said.
+    #[test]
+    fn no_two_setups_of_a_study_look_alike() {
+        let library = Library::built_in();
+        let mut most = 0;
+        for name in library.names(Shelf::Studies) {
+            let study = Study::new(&library.inputs(&name, Vec::new()).unwrap()).unwrap();
+            let of = |setup: &Configuration| {
+                let figures = [("recovery/seconds", 1.0), ("services", 1.0)];
+                let figures = Figures::default().with(figures);
+                SetupResult { setup: setup.clone(), figures, ..Default::default() }
+            };
+            let setups: Vec<SetupResult> = study.setups.iter().map(of).collect();
+            most = most.max(setups.len());
+            let result = StudyResult { kind: study.kind, setups, ..Default::default() };
+            let looks: BTreeSet<String> = looks(&result).into_iter().map(Look::classes).collect();
+            assert_eq!(looks.len(), result.setups.len(), "{name}");
+        }
+        assert!(most > 2 * HUES, "the largest study has {most}");
     }
 }

@@ -188,6 +188,7 @@ fn chart(setup: &SetupResult, look: Look, kept: &ReservationResult) -> Option<Ch
             "Client operations per second on one OSD, the mean of all: served, owed (dashed), and \
                   reserved on those shards that clients use (dotted)."
                 .to_owned(),
+        preset: None,
         drawing: Drawing::Course(LineChart {
             title: title.clone(),
             log: false,

@@ -2,11 +2,12 @@
 
 mod fixture;
 
-use fixture::{facts, recovery_result, with_presets, with_repeats, with_reservations};
+use fixture::{all_setups, facts, recovery_result, with_presets, with_repeats, with_reservations};
 use loadline_report::{reservation_text, terminal_table, write_report};
 use loadline_study::StudyResult;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Compares with a file in `tests/golden`; `UPDATE_GOLDEN=1` writes it instead, to be read in the
 /// diff.
@@ -150,6 +151,76 @@ fn a_reservation_has_its_sentences_its_table_and_its_charts() {
     });
     check_golden("reservation.txt", &reservation_text(&result, 80));
     assert_eq!(reservation_text(&recovery_result(), 80), "", "nothing is reserved there");
+}
+
+/// The picture stood below the fold, behind six sentences and two warnings; and the axis of the answer was cut off in the table.
+#[test]
+fn the_picture_follows_the_answer_and_few_findings_follow_the_picture() {
+    with_report("reservations", &with_reservations(), |page, _| {
+        let answer = between(page, "<section id=\"answer\">", "</section>");
+        let order = [
+            "class=\"lead\"",
+            "<figure class=\"picture\"",
+            "class=\"about\"",
+            "class=\"plain\"",
+            "class=\"warnings\"",
+        ];
+        let places = order.map(|part| answer.find(part).unwrap_or_else(|| panic!("no {part}")));
+        assert!(places.is_sorted(), "{places:?}");
+        let findings = between(answer, "class=\"plain\">", "</ul>");
+        assert_eq!(findings.matches("<li>").count(), 3);
+        assert!(findings.starts_with("<li>No, this is not so: "), "{findings}");
+        let first =
+            "<th class=\"row\">Setup</th><th>recovery<br><span class=\"unit\">time</span></th>";
+        assert!(page.contains(first), "another column comes first");
+    });
+}
+
+fn between<'a>(page: &'a str, begin: &str, end: &str) -> &'a str {
+    let begun = page.find(begin).unwrap_or_else(|| panic!("no {begin}")) + begin.len();
+    &page[begun..begun + page[begun..].find(end).unwrap_or_else(|| panic!("no {end}"))]
+}
+
+/// The pages of all setups were eight on A4 and nine on Letter: charts over time of each preset, and the table of what was fitted.
+#[test]
+fn a_report_of_all_setups_is_printed_on_six_pages() {
+    with_report("all", &all_setups(), |page, _| {
+        let (courses, presets) = (5, 3);
+        assert_eq!(
+            page.matches("<figure class=\"wide screened\">").count(),
+            courses * (presets - 1)
+        );
+        let fitted = between(page, "<section id=\"trust\">", "</section>");
+        let (fold, table) = (fitted.find("<details>"), fitted.find("Fitted figure</th>"));
+        assert!(fold.is_some() && fold < table, "the table of what was fitted is printed");
+        for paper in ["A4", "letter"] {
+            match printed_pages(page, paper) {
+                Some(pages) => assert!(pages <= 6, "{pages} pages on {paper}"),
+                None => println!("there is no chromium to print with"),
+            }
+        }
+    });
+}
+
+/// Pages that a browser prints, where there is one.
+fn printed_pages(page: &str, paper: &str) -> Option<usize> {
+    let folder = tempfile::tempdir().unwrap();
+    let (html, pdf) = (folder.path().join("page.html"), folder.path().join("page.pdf"));
+    let sized = page.replace("@page{margin:12mm}", &format!("@page{{margin:12mm;size:{paper}}}"));
+    assert_ne!(sized, page);
+    fs::write(&html, sized).unwrap();
+    let printed = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("--print-to-pdf={}", pdf.display()))
+        .arg(format!("file://{}", html.display()))
+        .stderr(Stdio::null())
+        .status();
+    assert!(printed.ok()?.success(), "chromium does not print");
+    let bytes = fs::read(&pdf).unwrap();
+    let mark = b"/Type /Page";
+    let is_page = |at: &[u8]| at.starts_with(mark) && !at[mark.len()..].starts_with(b"s");
+    Some((0..bytes.len()).filter(|at| is_page(&bytes[*at..])).count())
 }
 
 /// Every element is closed by its own name, every attribute is quoted, and `&` begins an entity.

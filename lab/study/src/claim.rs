@@ -1,7 +1,7 @@
 //! What a published study says in words, or what a study of ours expects: bounds of a figure, or of its ratio between two
 //! setups, that can be tested; and published ratios beside ours.
 
-use crate::chance::{is_close, one_run_is_close};
+use crate::chance::{ADD_REPEATS, is_close, one_run_is_close};
 use crate::figure::{Figure, Print};
 use crate::input::unknown;
 use crate::kind::StudyKind;
@@ -236,11 +236,12 @@ impl Claim {
         let (low, high) = (interval.low(), interval.high());
         self.given_bounds().any(|bound| low < bound && bound < high).then(|| {
             let range = match right {
-                Some(right) => format!("is {low:.2} to {high:.2} × {right}"),
+                // What is divided is no less than nothing, however far apart the repeats lie.
+                Some(right) => format!("is {:.2} to {high:.2} × {right}", low.max(0.0)),
                 None => format!("{} to {}", print(figure, low), print(figure, high)),
             };
             let runs = values.len();
-            format!("{left} {range} by {runs} repeats, and a bound lies within: add repeats")
+            format!("{left} {range} by {runs} repeats, and a bound lies within: {ADD_REPEATS}")
         })
     }
 
@@ -442,6 +443,7 @@ mod tests {
         let check = |place: &Place, setups: [SetupResult; 2], wanted: Option<bool>, why: &str| {
             let found = claim.test(StudyKind::Recovery, place, &setups).expect("it has a bound");
             assert_eq!((found.holds, found.undecided.concat().as_str()), (wanted, why));
+            assert_eq!(found.awaits_repeats(), why.contains("add --repeat 3"), "{why}");
             assert!(found.detail.contains("× b; stated: at least 1 ×"), "{}", found.detail);
         };
         let (close, far) =
@@ -519,6 +521,9 @@ mod tests {
         // Neither is it shown to be wrong.
         check(ratio(1.1, 1.5), apart, None, why);
         check(ratio(0.8, 1.3), apart, Some(true), "");
+        // Far apart, and no less than nothing: it was "-1.61 to 2.91 ×".
+        let why = "a is 0.00 to 2.91 × b by 3 repeats, and a bound lies within: add repeats";
+        check(ratio(0.5, 1.5), [10.0, 30.0, 510.0], None, why);
         check(ratio(1.3, 1.5), apart, Some(false), "");
         check(ratio(1.025, 1.055), [104.0, 208.0, 312.0], Some(true), "");
         // What is the same each time is sure at a bound.

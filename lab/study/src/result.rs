@@ -5,6 +5,7 @@
 //! time. IOPS are completed client operations per second.
 
 use crate::beside::BesideResult;
+use crate::chance::is_of_chance;
 use crate::figure::Figures;
 use crate::figure::{PublishedCurve, PublishedFigures};
 use crate::kind::StudyKind;
@@ -286,6 +287,13 @@ pub struct Statement {
     /// Which setups were in another regime than the published ones, each in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regime: Vec<String>,
+}
+
+impl Statement {
+    /// Whether more repeats would decide it, and nothing else stands in the way.
+    pub fn awaits_repeats(&self) -> bool {
+        !self.undecided.is_empty() && self.undecided.iter().all(|reason| is_of_chance(reason))
+    }
 }
 
 /// One setting in force.

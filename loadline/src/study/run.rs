@@ -265,6 +265,14 @@ fn not_decided(statement: &Statement) -> &'static str {
     if statement.undecided.is_empty() { "not tested" } else { "undecided" }
 }
 
+/// Why it is not decided, though there are figures.
+fn reasons(statement: &Statement) -> String {
+    match statement.undecided.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", statement.undecided.join("; ")),
+    }
+}
+
 fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool) -> String {
     let mut text = format!("{}\n\n{}", result.question, table(result, width()));
     for statement in &result.statements {
@@ -273,7 +281,7 @@ fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool)
             Some(false) => "does not hold",
             None => not_decided(statement),
         };
-        text += &format!("{mark:<14}{}\n", statement.text);
+        text += &format!("{mark:<14}{}{}\n", statement.text, reasons(statement));
     }
     for statement in &result.expected {
         let mark = match statement.holds {
@@ -281,7 +289,8 @@ fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool)
             Some(false) => "FAIL",
             None => not_decided(statement),
         };
-        text += &format!("{mark:<14}{} ({})\n", statement.text, statement.detail);
+        let (said, detail, why) = (&statement.text, &statement.detail, reasons(statement));
+        text += &format!("{mark:<14}{said} ({detail}){why}\n");
     }
     let speed = match result.is_real() {
         true if facts.simulated_requests == 0 => "a real cluster".to_owned(),

@@ -39,6 +39,8 @@ pub(crate) struct Trade {
     /// "nobody is shown to recover sooner", its last two parts.
     pub(crate) to: &'static str,
     pub(crate) better: &'static str,
+    /// What more of the other's good is called, at its end of the axis: "faster recovery".
+    pub(crate) towards: &'static str,
     /// For whom the best in the other figure is: "For a short recovery".
     pub(crate) for_beside: &'static str,
 }
@@ -57,6 +59,26 @@ impl Trade {
         let has = |key| move |(_, setup): &(usize, &SetupResult)| setup.figure(key).is_some();
         let setups = result.setups.iter().enumerate();
         setups.filter(has(self.clients.0)).filter(has(self.beside.0))
+    }
+
+    /// The setups that had not seen the end when their time was over, of which the other figure is the time.
+    pub(crate) fn unended<'a>(
+        &self,
+        result: &'a StudyResult,
+    ) -> impl Iterator<Item = &'a SetupResult> {
+        let (clients, beside) = (self.clients.0, self.beside.0);
+        // What has begun has a rate, whether it ends or not.
+        let rate = beside.rsplit_once('/').map(|(group, _)| format!("{group}/objects_per_s"));
+        let is_so = move |setup: &&SetupResult| {
+            let has = |key: &str| setup.figure(key).is_some();
+            has(clients) && !has(beside) && rate.as_ref().is_some_and(|rate| has(rate))
+        };
+        result.setups.iter().filter(is_so)
+    }
+
+    /// Whether some setups saw the end and some did not.
+    fn ends_for_some(&self, result: &StudyResult) -> bool {
+        self.setups(result).next().is_some() && self.unended(result).next().is_some()
     }
 
     /// Whether setups differ in the other figure at all.
@@ -121,7 +143,9 @@ pub(crate) struct Course {
 impl Sheet {
     /// What the answer weighs; `None` where there is nothing to choose from.
     pub(crate) fn trade(&self, result: &StudyResult) -> Option<&'static Trade> {
-        self.trades.iter().find(|trade| trade.tells_apart(result))
+        let first =
+            |is: fn(&Trade, &StudyResult) -> bool| self.trades.iter().find(|it| is(it, result));
+        first(Trade::tells_apart).or_else(|| first(Trade::ends_for_some))
     }
 
     /// Whether a setup has background work beside its clients.

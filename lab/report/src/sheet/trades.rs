@@ -18,6 +18,7 @@ pub(super) const RECOVERY: [Trade; 3] = [
         less: "shorter",
         to: "recover",
         better: "sooner",
+        towards: "faster recovery",
         for_beside: "For a short recovery",
     },
     Trade {
@@ -31,6 +32,7 @@ pub(super) const RECOVERY: [Trade; 3] = [
         less: "less",
         to: "give them",
         better: "more",
+        towards: "more for the neighbours",
         for_beside: "For the neighbours",
     },
     Trade {
@@ -44,6 +46,7 @@ pub(super) const RECOVERY: [Trade; 3] = [
         less: "less",
         to: "recover",
         better: "faster",
+        towards: "faster recovery",
         for_beside: "For a fast recovery",
     },
 ];
@@ -61,6 +64,7 @@ pub(super) const CHECKPOINT: [Trade; 2] = [
         less: "fewer",
         to: "take",
         better: "more",
+        towards: "more throughput",
         for_beside: "For throughput",
     },
     Trade {
@@ -74,6 +78,7 @@ pub(super) const CHECKPOINT: [Trade; 2] = [
         less: "less",
         to: "write",
         better: "less",
+        towards: "fewer bytes",
         for_beside: "For few bytes",
     },
 ];
@@ -85,6 +90,7 @@ pub(super) const SERVICES: [Trade; 4] = [
         title: "Clients' latency against the time to scrub",
         beside: ("scrub/seconds", "seconds until scrubbed"),
         tells: "the scrub takes",
+        towards: "faster scrubs",
         ..SERVICE
     },
     Trade {
@@ -92,6 +98,7 @@ pub(super) const SERVICES: [Trade; 4] = [
         title: "Clients' latency against the time to trim",
         beside: ("trim/seconds", "seconds until trimmed"),
         tells: "the trim takes",
+        towards: "faster trims",
         ..SERVICE
     },
     Trade {
@@ -99,9 +106,10 @@ pub(super) const SERVICES: [Trade; 4] = [
         title: "Clients' latency against the time until a removed pool is gone",
         beside: ("removal/seconds", "seconds until removed"),
         tells: "the removal takes",
+        towards: "faster removals",
         ..SERVICE
     },
-    Trade { tells: "recovery takes", ..SERVICE },
+    Trade { tells: "recovery takes", towards: "faster recovery", ..SERVICE },
 ];
 
 const SERVICE: Trade = Trade {
@@ -115,6 +123,7 @@ const SERVICE: Trade = Trade {
     less: "shorter",
     to: "end it",
     better: "sooner",
+    towards: "",
     for_beside: "For a service that ends soon",
 };
 
@@ -130,5 +139,6 @@ pub(super) const LIMITS: [Trade; 1] = [Trade {
     less: "less",
     to: "let it read",
     better: "more",
+    towards: "more background work",
     for_beside: "For background work",
 }];

@@ -1,7 +1,7 @@
 //! Horizontal bars, one per setup, with the published value marked beside ours.
 
 use super::NARROW;
-use super::frame::{Plot, value_axis};
+use super::frame::{NarrowRow, Plot, value_axis};
 use crate::palette::Look;
 use loadline_draw::{Anchor, Canvas, Scale, text_width};
 
@@ -34,9 +34,9 @@ const MARK: f64 = 5.5;
 
 impl BarChart {
     pub(crate) fn svg(&self, width: f64) -> String {
-        let narrow = width < NARROW;
-        let (label_width, row) = if narrow { (0.0, 44.0) } else { (self.label_width(), 34.0) };
-        let left = if narrow { 2.0 } else { label_width + 10.0 };
+        let narrow = (width < NARROW).then(|| NarrowRow::of(self.bars.len()));
+        let row = narrow.map_or(34.0, |row| row.height);
+        let left = if narrow.is_some() { 2.0 } else { self.label_width() + 10.0 };
         // Room for a value behind the longest bar and behind a mark at its end.
         let texts = self.bars.iter().map(|bar| text_width(&bar.text)).fold(0.0, f64::max);
         let right = width - texts - 2.0 * MARK - 6.0;
@@ -71,13 +71,19 @@ impl BarChart {
     }
 }
 
-fn draw_bar(canvas: &mut Canvas, bar: &Bar, plot: &Plot, scale: &Scale, top: f64, narrow: bool) {
-    let (y, thick) = if narrow { (top + 20.0, 18.0) } else { (top + 7.0, 20.0) };
+fn draw_bar(
+    canvas: &mut Canvas,
+    bar: &Bar,
+    plot: &Plot,
+    scale: &Scale,
+    top: f64,
+    narrow: Option<NarrowRow>,
+) {
+    let (y, thick) = narrow.map_or((top + 7.0, 20.0), |row| (top + row.bar, row.thick));
     canvas.open_group(&format!("row {}", bar.look.classes()), Some(bar.look.setup), &title(bar));
-    if narrow {
-        canvas.text("t", plot.left, top + 14.0, Anchor::Start, &bar.label);
-    } else {
-        canvas.text("t", plot.left - 10.0, y + 14.5, Anchor::End, &bar.label);
+    match narrow {
+        Some(row) => canvas.text("t", plot.left, top + row.label, Anchor::Start, &bar.label),
+        None => canvas.text("t", plot.left - 10.0, y + 14.5, Anchor::End, &bar.label),
     }
     let end = scale.at(bar.value);
     canvas.rect("bar", plot.left, y, end - plot.left, thick);

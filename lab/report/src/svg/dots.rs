@@ -1,7 +1,7 @@
 //! Percentiles on one logarithmic axis: a row per setup, a dot per percentile.
 
 use super::NARROW;
-use super::frame::{Plot, value_axis};
+use super::frame::{Plot, is_crowded, value_axis};
 use crate::palette::Look;
 use loadline_draw::{Anchor, Canvas, Scale, number, text_width};
 
@@ -24,7 +24,7 @@ pub(crate) struct DotRow {
 impl DotChart {
     pub(crate) fn svg(&self, width: f64) -> String {
         let narrow = width < NARROW;
-        let row = if narrow { 68.0 } else { 50.0 };
+        let row = if narrow && !is_crowded(self.rows.len()) { 68.0 } else { 50.0 };
         let labels = self.rows.iter().map(|row| text_width(&row.label)).fold(0.0, f64::max);
         let left = if narrow { 6.0 } else { labels + 14.0 };
         let bottom = 4.0 + row * self.rows.len() as f64;
@@ -51,8 +51,8 @@ impl DotChart {
         let title = format!("{}: {} {}", row.label, told.join(", "), self.unit);
         canvas.open_group(&format!("row {}", row.look.classes()), Some(row.look.setup), &title);
         let y = if plot.left < 20.0 {
-            canvas.text("t", plot.left, top + 13.0, Anchor::Start, &row.label);
-            top + 42.0
+            canvas.text("t", plot.left, top + 11.0, Anchor::Start, &row.label);
+            top + if is_crowded(self.rows.len()) { 30.0 } else { 42.0 }
         } else {
             canvas.text("t", plot.left - 12.0, top + 29.0, Anchor::End, &row.label);
             top + 25.0

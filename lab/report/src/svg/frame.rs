@@ -13,6 +13,32 @@ pub(super) struct Plot {
     pub(super) bottom: f64,
 }
 
+/// Where a row of a narrow chart has its label and its bar, below its own top.
+#[derive(Clone, Copy)]
+pub(super) struct NarrowRow {
+    pub(super) height: f64,
+    /// Base line of the label.
+    pub(super) label: f64,
+    pub(super) bar: f64,
+    pub(super) thick: f64,
+}
+
+/// More rows than this stand closer, so that a chart of them fits on a page beside others.
+const ROOMY_ROWS: usize = 8;
+
+pub(super) fn is_crowded(rows: usize) -> bool {
+    rows > ROOMY_ROWS
+}
+
+impl NarrowRow {
+    pub(super) fn of(rows: usize) -> NarrowRow {
+        match is_crowded(rows) {
+            false => NarrowRow { height: 44.0, label: 14.0, bar: 20.0, thick: 18.0 },
+            true => NarrowRow { height: 31.0, label: 11.0, bar: 14.0, thick: 12.0 },
+        }
+    }
+}
+
 /// Pixels between two ticks' labels, so that none touch.
 const TICK_PIXELS: f64 = 64.0;
 
@@ -85,9 +111,14 @@ impl<'a> LegendEntry<'a> {
     }
 }
 
-/// Draws a legend in rows from the top left corner; returns the `y` below it.
-pub(super) fn legend(canvas: &mut Canvas, width: f64, entries: &[LegendEntry<'_>]) -> f64 {
-    let (mut x, mut y) = (2.0, 4.0);
+/// Draws a legend in rows below `top`, from the left edge on; returns the `y` below it.
+pub(super) fn legend(
+    canvas: &mut Canvas,
+    width: f64,
+    top: f64,
+    entries: &[LegendEntry<'_>],
+) -> f64 {
+    let (mut x, mut y) = (2.0, top + 4.0);
     for entry in entries {
         let needed = 18.0 + text_width(entry.text) + 12.0;
         if x + needed > width && x > 2.0 {

@@ -34,7 +34,7 @@ impl LineChart {
         let top = if narrow {
             let entries: Vec<_> =
                 self.lines.iter().map(|line| LegendEntry::setup(line.look, &line.label)).collect();
-            legend(&mut canvas, width, &entries) + 4.0
+            legend(&mut canvas, width, 0.0, &entries) + 4.0
         } else {
             12.0
         };

@@ -5,6 +5,7 @@
 
 mod alone;
 mod bars;
+mod dot_names;
 mod dots;
 mod frame;
 mod frontier;

@@ -6,7 +6,7 @@ use super::study::{ServicesCluster, ServicesSteps, ServicesStudy};
 use super::work::scaled;
 use crate::beside::{BesideResult, BesideTerms, BesideVerdict};
 use crate::beside_figure::put_share_of_baseline;
-use crate::chance::one_run_is_close;
+use crate::chance::{ADD_REPEATS, one_run_is_close};
 use crate::input::InputError;
 use crate::job::Job;
 use crate::on_ceph;
@@ -281,7 +281,7 @@ fn unended(service: &str, setups: &[SetupResult], records: &[&RunRecord]) -> Opt
 fn why_open(name: &str, beside: &BesideResult) -> String {
     match beside.is_tail_open() {
         true => format!(
-            "{name} stayed within its bar in {} of {} repeats: add repeats",
+            "{name} stayed within its bar in {} of {} repeats: {ADD_REPEATS}",
             beside.repeats_within, beside.repeats
         ),
         false => format!("{name}: {}", one_run_is_close()),
