@@ -247,11 +247,11 @@ Examples:
   loadline study run recovery-nvme --quick                      a tenth of the work: rates and latencies as of all of it
   loadline study run recovery-nvme --repeat 3                   three runs a setup, so that every figure has an interval
   loadline study run recovery-nvme --setups 'baseline,WPQ(BST),balanced (loadline)'
-  loadline study run recovery-nvme --set depth=16 --set osd_max_backfills=4
+  loadline study run recovery-nvme --set depth=16 --set osd_op_num_shards_ssd=4
                                                                 other clients, and an option of every OSD (docs/settings.md)
   loadline study run recovery-nvme --load oltp.fio              clients as a fio job file has them
   loadline study run recovery-nvme --drive hdd-constellation    another drive (`loadline drive list`)
-  loadline study run recovery-nvme --drive mine.toml            one that `loadline drive measure` has written
+  loadline study run recovery-nvme --drive drives/mine.toml     one that `loadline drive measure` has written
   loadline study run recovery-nvme --described facts.json       on a Ceph as `loadline ceph facts` described it (docs/ceph.md)
   loadline study run --twin runs/real                           in simulation what ran on real disks (docs/real-runs.md)
   loadline study run mine.toml                                  a study of one's own (`loadline study new mine`)
@@ -266,7 +266,7 @@ pub(crate) struct RunArgs {
     /// What to compare: default, all, or setups separated by commas; without it default, or what a twin's runs compared
     #[arg(long)]
     pub(crate) setups: Option<String>,
-    /// Change a figure of the study (scale=0.1) or an option of every OSD (osd_max_backfills=4)
+    /// Change a figure of the study (scale=0.1) or an option of every OSD (osd_op_num_shards_ssd=4)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Override>,
     /// The drive under test: a name, or a drive file's path

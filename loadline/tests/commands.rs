@@ -460,6 +460,55 @@ fn a_dry_run_says_what_would_be_run() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is run");
 }
 
+/// The words of a line as a shell has them, up to the gap before what is said of it.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut is_quoted) = (Vec::new(), String::new(), false);
+    for (at, letter) in line.char_indices() {
+        match letter {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted && line[at..].starts_with("  ") => break,
+            ' ' if !is_quoted => words.push(std::mem::take(&mut word)),
+            letter => word.push(letter),
+        }
+    }
+    words.push(word);
+    words
+}
+
+/// `--set osd_max_backfills=4` of the help was refused: mClock sets that itself.
+#[test]
+fn every_example_of_the_help_would_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    fs::create_dir(place.join("drives")).unwrap();
+    fs::create_dir(place.join("disk")).unwrap();
+    fs::copy(root.join("drives/nvme-p3700.toml"), place.join("drives/mine.toml")).unwrap();
+    fs::copy(root.join("worlds/ceph/tests/samples/facts.json"), place.join("facts.json")).unwrap();
+    let job = "[global]\nbs=4k\nrw=randrw\niodepth=16\n[oltp]\n";
+    fs::write(place.join("oltp.fio"), job).unwrap();
+    let done = |arguments: &[&str]| {
+        let output = loadline(place, arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        output
+    };
+    done(&["study", "new", "mine"]);
+    let small = ["scale=1", "objects=8", "object_size=256 KiB", "image=2 MiB", "baseline=1 s"];
+    let small = small.into_iter().chain(["pgs=8", "osd_mclock_max_capacity_iops_ssd=20000"]);
+    let set = small.flat_map(|set| ["--set", set]);
+    let real = ["study", "run", "recovery-nvme", "--on", "files:disk", "--setups", "baseline"];
+    done(&real.into_iter().chain(["--out", "runs/real"]).chain(set).collect::<Vec<_>>());
+    let help = stdout(&done(&["study", "run", "--help"]));
+    let (_, examples) = help.split_once("Examples:\n").expect("there are examples");
+    let examples = examples.lines().filter_map(|line| line.strip_prefix("  loadline "));
+    let examples: Vec<Vec<String>> = examples.map(words).collect();
+    assert!(examples.len() >= 10, "{examples:?}");
+    for example in examples {
+        let arguments: Vec<&str> = example.iter().map(String::as_str).collect();
+        done(&[&arguments[..], &["--dry-run"]].concat());
+    }
+}
+
 /// Nobody reads how far a command is, as with `2>&1 | head`: it was ended by that, in the middle of its work.
 #[test]
 fn a_command_goes_on_where_nobody_reads_its_progress() {

@@ -118,12 +118,6 @@ impl ReadFigures {
         self.at_place((self.reads as f64 * share) as u64).unwrap_or(0)
     }
 
-    /// The shortest time in whole milliseconds within which at least this share of the reads ended, 0 to 1: what may be said in a sentence. The
-    /// script's [`percentile`](Self::percentile) leaves the longest of fewer than a hundred reads out of its 99 %.
-    pub(crate) fn end_within(&self, share: f64) -> u64 {
-        self.at_place((self.reads as f64 * share).ceil() as u64).map_or(0, |ms| ms + 1)
-    }
-
     /// The latency of the read at this place among all, sorted; the first has place 1.
     fn at_place(&self, place: u64) -> Option<u64> {
         let mut passed = 0;

@@ -34,12 +34,15 @@ pub fn difference(ours: f64, theirs: f64) -> Option<String> {
     })
 }
 
-/// Seconds as `966 s`; above two minutes a reader may want `16 min 6 s` too, see [`duration`].
+/// How many times as much something is: `2.3 times`, `12 times`.
+pub fn times(ratio: f64) -> String {
+    let digits = if ratio < 9.95 { 1 } else { 0 };
+    format!("{} times", thousands_apart(&format!("{ratio:.digits$}")))
+}
+
+/// Seconds with the digits that matter, `9.60 s`, `10.7 s`, `966 s`; above two minutes a reader may want `16 min 6 s` too, see [`duration`].
 pub fn seconds(value: f64) -> String {
-    format!(
-        "{} s",
-        if value < 10.0 { plain(value) } else { thousands_apart(&format!("{value:.0}")) }
-    )
+    format!("{} s", plain(value))
 }
 
 /// Seconds as minutes and seconds for running text: `16 min 6 s`, which no line end may tear.
@@ -94,10 +97,15 @@ mod tests {
         check(difference(3.0, 0.0), "");
         check(difference(2_200.0, 2_544.0), "−14 %");
         check(difference(100.0, 100.01), "±0.0 %");
+        check(times(2.04), "2.0 times");
+        check(times(12.3), "12 times");
+        check(times(1_234.0), "1,234 times");
+        check(seconds(9.6), "9.60 s");
+        check(seconds(10.66), "10.7 s");
         check(seconds(966.2), "966 s");
         check(seconds(1409.0), "1,409 s");
         check(duration(966.2), "16\u{a0}min\u{a0}6\u{a0}s");
-        check(duration(45.0), "45\u{a0}s");
+        check(duration(45.0), "45.0\u{a0}s");
         check(duration(59.6), "1\u{a0}min\u{a0}0\u{a0}s");
         check(duration(7_500.0), "2\u{a0}h\u{a0}5\u{a0}min");
     }

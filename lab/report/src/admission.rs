@@ -1,6 +1,6 @@
 //! Whether the setups of a table let the same amount of recovery begin at once: a table that compares unlike things says so at its head.
 
-use loadline_study::{SetupResult, StudyResult};
+use loadline_study::{SetupResult, StudyResult, quoted};
 use std::collections::BTreeMap;
 
 /// The options that decide how much recovery may be under way before any scheduler is asked.
@@ -18,8 +18,9 @@ pub(crate) fn admission(result: &StudyResult) -> Option<String> {
     let (mut backfills, mut active) = (BTreeMap::new(), BTreeMap::new());
     for setup in result.setups.iter().filter(recovered) {
         let limit = stored(setup, BACKFILLS).unwrap_or(DEFAULT).to_string();
-        backfills.entry(limit).or_insert_with(Vec::new).push(setup.name());
-        active.entry(active_at_once(setup)).or_insert_with(Vec::new).push(setup.name());
+        let name = quoted(setup.name());
+        backfills.entry(limit).or_insert_with(Vec::new).push(name.clone());
+        active.entry(active_at_once(setup)).or_insert_with(Vec::new).push(name);
     }
     let limit = backfills.keys().next()?;
     let unlike: Vec<String> = match backfills.values().eq(active.values()) {
@@ -31,7 +32,7 @@ pub(crate) fn admission(result: &StudyResult) -> Option<String> {
     .filter(|(_, values)| values.len() > 1)
     .map(|(option, values)| {
         let under =
-            |(value, names): (&String, &Vec<&str>)| format!("{value} under {}", names.join(", "));
+            |(value, names): (&String, &Vec<String>)| format!("{value} under {}", names.join(", "));
         format!("{option} is {}", values.iter().map(under).collect::<Vec<_>>().join("; "))
     })
     .collect();
@@ -88,7 +89,7 @@ mod tests {
         let all = "All setups let the same recovery begin: osd_max_backfills is 1000.";
         check(&[alone, a.clone(), b.clone()], Some(all));
         let unlike =
-            "Not like with like: osd_max_backfills is 1000 under a, b; the default under c.";
+            "Not like with like: osd_max_backfills is 1000 under “a”, “b”; the default under “c”.";
         let mut c = setup("c", "");
         c.setup.settings.clear();
         check(&[a.clone(), c, b.clone()], Some(unlike));
@@ -100,18 +101,18 @@ mod tests {
         };
         let few = with(b.clone(), ACTIVE, "3");
         let (a, b) = (with(a, ACTIVE, "1000"), with(b, ACTIVE, "1000"));
-        let unlike = "Not like with like: osd_recovery_max_active is 1000 under a; 3 under b.";
+        let unlike = "Not like with like: osd_recovery_max_active is 1000 under “a”; 3 under “b”.";
         check(&[a.clone(), few], Some(unlike));
         // Both tell the same setups apart: one difference, told once.
         let (c, d) = (with(setup("c", "3"), ACTIVE, "3"), with(setup("d", "3"), ACTIVE, "3"));
-        let unlike = "Not like with like: osd_max_backfills is 1000 under a; 3 under c, d.";
+        let unlike = "Not like with like: osd_max_backfills is 1000 under “a”; 3 under “c”, “d”.";
         check(&[a.clone(), c, d], Some(unlike));
         // What stands for it by medium counts only where it is 0.
         check(&[a.clone(), with(b, "osd_recovery_max_active_ssd", "10")], Some(all));
         let by_medium =
             with(with(setup("b", "1000"), ACTIVE, "0"), "osd_recovery_max_active_ssd", "10");
         let unlike =
-            "Not like with like: osd_recovery_max_active is 10 on SSD under b; 1000 under a.";
+            "Not like with like: osd_recovery_max_active is 10 on SSD under “b”; 1000 under “a”.";
         check(&[a, by_medium], Some(unlike));
     }
 }

@@ -6,22 +6,26 @@
 //! difference is shown, and repeats show that it is no more than [`MARGIN`], or each ran once. That repeats show neither is another thing, and is
 //! said: there the mean decides.
 
-use crate::beside::{beside_sentences, is_met};
+use crate::beside::{beside_sentences, is_met, is_unseen};
+use crate::named::{explained, legend, names};
 use crate::repeats;
 use crate::sheet::{MARGIN, Sheet, Trade};
 use crate::terminal::{listed, print, told};
 use crate::wrap::wrapped;
-use loadline_draw::number::{duration, percent};
+use loadline_draw::number::{duration, percent, times};
 use loadline_stats::{CompareVerdict, compare, mean};
 use loadline_study::{
-    Better, Figure, KEPT_FROM, Print, PromiseResult, SHIPPED_DEFAULT, SetupResult, Statement,
-    StudyKind, StudyResult,
+    Better, Figure, KEPT_FROM, OPS_MIN, Print, PromiseResult, SHIPPED_DEFAULT, SetupResult,
+    Statement, StudyKind, StudyResult, quoted,
 };
 
 /// What a result answers.
 pub(crate) struct StudyAnswer {
-    /// Whom to take: a sentence or two, or the one that says why nobody is recommended. Empty where there is nothing to choose from.
-    pub(crate) advice: Vec<String>,
+    /// Whom to take, or why nobody is recommended: a sentence or two. Of one setup what it costs, and where nothing is weighed, what the figures
+    /// say. What each setup is stands at its first mention.
+    pub(crate) lead: Vec<String>,
+    /// Why it is so, where the lead does not say it.
+    pub(crate) why: Vec<String>,
     /// The place of the setup that is recommended to clients.
     pub(crate) chosen: Option<usize>,
     /// What does not hold first, then what is open, then what is so.
@@ -69,25 +73,74 @@ pub(crate) fn answer(result: &StudyResult) -> StudyAnswer {
         .chain(beside)
         .collect();
     findings.sort_by_key(|finding| finding.kind);
-    let advice = choice.as_ref().map_or_else(Vec::new, Recommendation::in_words);
+    let (lead, why) = lead(result, choice.as_ref());
     let chosen = choice.and_then(|choice| Some(choice.for_clients?.0));
-    StudyAnswer { advice, chosen, findings }
+    StudyAnswer { lead: explained(lead, result), why, chosen, findings }
+}
+
+/// The first sentences, and what is left to say of why.
+fn lead(result: &StudyResult, choice: Option<&Recommendation<'_>>) -> (Vec<String>, Vec<String>) {
+    let sentences = (Sheet::of(result.kind).sentences)(result);
+    match choice.map(Recommendation::in_words).or_else(|| only(result)) {
+        Some(advice) => (advice, sentences),
+        None if sentences.is_empty() => {
+            let nothing = "There is nothing to compare yet: run the setups of the default set.";
+            (vec![nothing.to_owned()], sentences)
+        }
+        None => (sentences, Vec::new()),
+    }
+}
+
+/// What the only setup with something beside its clients costs them, and what comes of the rest; `None` if there are others, or none.
+fn only(result: &StudyResult) -> Option<Vec<String>> {
+    let sheet = Sheet::of(result.kind);
+    let mut all = result.setups.iter().filter(|setup| sheet.has_background(setup));
+    let setup = all.next()?;
+    let (key, _) = sheet.trades.first()?.clients;
+    let clients = result.kind.figure(key).filter(|_| all.next().is_none())?;
+    let trades = sheet.trades.iter().filter(|trade| trade.clients.0 == key);
+    let comes: Vec<String> = trades.clone().filter_map(|of| of.comes_of(result, setup)).collect();
+    let over = trades.map(|trade| trade.over).next().unwrap_or_default();
+    let value = with_unit(clients, setup.figure(key)?);
+    let alone = beside_alone(result, clients);
+    let costs = format!(
+        "{} costs clients a {} of {value}{over}{alone}",
+        quoted(setup.name()),
+        clients.name
+    );
+    let comes = if comes.is_empty() { String::new() } else { format!("; {}", listed(&comes)) };
+    let choice =
+        "Nobody is recommended, since there is no other to choose from: add setups by --setups.";
+    Some(vec![format!("{costs}{comes}."), choice.to_owned()])
+}
+
+/// What clients have alone, where a setup shows it.
+fn beside_alone(result: &StudyResult, clients: &Figure) -> String {
+    let alone = Sheet::of(result.kind).baseline(result);
+    let alone = alone.and_then(|alone| alone.figure(clients.key));
+    alone.map_or_else(String::new, |alone| format!(" beside {} alone", with_unit(clients, alone)))
 }
 
 /// The setup that is recommended to clients, and the answer in sentences, for programs.
 pub fn answer_for_programs(result: &StudyResult) -> (Option<&str>, Vec<String>) {
-    let StudyAnswer { advice, chosen, findings } = answer(result);
+    let StudyAnswer { lead, chosen, findings, .. } = answer(result);
     let name = chosen.map(|place| result.setups[place].name());
     let findings = findings.into_iter().map(|finding| finding.text);
-    (name, advice.into_iter().chain(findings).collect())
+    (name, lead.into_iter().chain(findings).collect())
 }
 
-/// The answer for a terminal, none of its lines wider than `width` where words allow it; what a reader must know follows at once.
+/// The answer for a terminal, none of its lines wider than `width` where words allow it; what a reader must know follows at once, and what the
+/// setups are that it does not recommend.
 pub fn answer_text(result: &StudyResult, width: usize) -> String {
-    let StudyAnswer { advice, findings, .. } = answer(result);
+    let StudyAnswer { lead, findings, .. } = answer(result);
     let findings = findings.into_iter().map(|finding| finding.text);
     let notes = result.warnings.iter().map(|warning| format!("note: {warning}"));
-    advice.into_iter().chain(findings).chain(notes).map(|text| wrapped(&text, width)).collect()
+    let legend = legend(result, &lead);
+    let told: String =
+        lead.into_iter().chain(findings).chain(notes).map(|text| wrapped(&text, width)).collect();
+    let legend: String = legend.iter().map(|text| wrapped(text, width)).collect();
+    let gap = if legend.is_empty() { "" } else { "\n" };
+    told + gap + &legend
 }
 
 /// A setup with its place in the result.
@@ -111,9 +164,13 @@ struct Recommendation<'a> {
     for_beside: Option<&'a SetupResult>,
     /// Whether anybody is better in the other figure, those included that are out of the question.
     is_beaten_beside: bool,
+    /// Of whom too little was seen to say whether they kept what is asked: not to be taken.
+    unseen: Vec<&'a SetupResult>,
+    /// Who saw no end of what the other figure is the time of: not to be taken.
+    unended: Vec<&'a SetupResult>,
     /// Who is neither shown to be worse for clients than the one that is recommended, nor to be alike.
     open: Vec<&'a SetupResult>,
-    alone: Option<&'a SetupResult>,
+    result: &'a StudyResult,
 }
 
 /// From so many runs on their differences tell chance.
@@ -124,7 +181,8 @@ impl<'a> Recommendation<'a> {
         let (clients, beside) = trade.figures(result.kind)?;
         let all: Vec<PlacedSetup<'_>> = trade.setups(result).collect();
         let that = |kept: Option<bool>| -> Vec<PlacedSetup<'a>> {
-            all.iter().filter(|(_, setup)| is_met(setup) == kept).copied().collect()
+            let seen = all.iter().filter(|(_, setup)| !is_unseen(setup));
+            seen.filter(|(_, setup)| is_met(setup) == kept).copied().collect()
         };
         let is_promised = !that(Some(true)).is_empty();
         let candidates = [that(Some(true)), that(None)].concat();
@@ -157,8 +215,10 @@ impl<'a> Recommendation<'a> {
             next: best(&others, clients, beside).map(|(_, setup)| setup),
             for_beside: best(&others, beside, clients).map(|(_, setup)| setup),
             is_beaten_beside,
+            unseen: all.iter().map(|(_, setup)| *setup).filter(|of| is_unseen(of)).collect(),
+            unended: trade.unended(result).collect(),
             open: for_clients.map_or_else(Vec::new, open),
-            alone: Sheet::of(result.kind).baseline(result),
+            result,
         })
     }
 
@@ -173,16 +233,16 @@ impl<'a> Recommendation<'a> {
             }
         };
         let Some((_, chosen)) = self.for_clients else {
-            return vec![format!("{broke}, so none is recommended.")];
+            return vec![match self.unseen.is_empty() {
+                true => format!("{broke}, so none is recommended."),
+                false => self.too_little(),
+            }];
         };
         let whose = match self.all_broke {
             true => format!("{broke}; of those that promise nothing, for clients take"),
             false => "For clients take".to_owned(),
         };
-        let alone = self.alone.and_then(|alone| alone.figure(self.clients.key));
-        let alone = alone.map_or_else(String::new, |alone| {
-            format!(" beside {} alone", with_unit(self.clients, alone))
-        });
+        let alone = beside_alone(self.result, self.clients);
         let kept = match (is_met(chosen), self.is_promised) {
             (Some(true), _) => kept,
             (_, true) => ", though it promises them nothing",
@@ -193,21 +253,42 @@ impl<'a> Recommendation<'a> {
         let interval = interval.map_or_else(String::new, |found| {
             format!(" ± {}", print(self.clients, found.half_width))
         });
-        let (tells, costs) = (self.tells(chosen), self.costs(chosen));
-        let first =
-            format!("{whose} {}: {figure}{interval}{alone}{kept}; {tells}{costs}.", chosen.name());
+        let over = self.trade.over;
+        let tells = self.trade.comes_of(self.result, chosen).unwrap_or_default();
+        let costs = self.costs(chosen) + &self.never();
+        let first = format!(
+            "{whose} {}: {figure}{interval}{over}{alone}{kept}; {tells}{costs}.",
+            quoted(chosen.name())
+        );
         [Some(first), self.second()].into_iter().flatten().collect()
     }
 
-    /// How a setup fares in the other figure.
-    fn tells(&self, setup: &SetupResult) -> String {
-        let value = setup.figure(self.beside.key).unwrap_or(0.0);
-        format!("{} {}", self.trade.tells, self.trade.beside_value(self.beside, value))
+    /// Why nobody is recommended where too little was seen.
+    fn too_little(&self) -> String {
+        let unseen = listed(&names(self.unseen.iter().copied()));
+        let others =
+            if self.all_broke { ", and the others did not keep what is asked" } else { "" };
+        format!(
+            "Undecided, so none is recommended: fewer than {OPS_MIN} operations were seen alone or beside a service under {unseen}{others}; \
+             raise the scale."
+        )
+    }
+
+    /// Under whom it did not end.
+    fn never(&self) -> String {
+        if self.unended.is_empty() {
+            return String::new();
+        }
+        let under = listed(&names(self.unended.iter().copied()));
+        format!("; it does not end in the run's time under {under}")
     }
 
     /// What clients' good costs: beside the setup that comes next.
     fn costs(&self, chosen: &SetupResult) -> String {
         let Some(next) = self.next else {
+            if !self.unended.is_empty() && !self.is_beaten_beside {
+                return String::new();
+            }
             let among = match (self.is_beaten_beside, self.is_promised) {
                 (false, _) => "",
                 (true, true) => " among those that kept what is asked",
@@ -216,37 +297,29 @@ impl<'a> Recommendation<'a> {
             let (better, to) = (self.trade.better, self.trade.to);
             return format!(", and nobody is shown to {to} {better}{among}");
         };
-        let of = |figure: &Figure| {
-            let (ours, theirs) = (chosen.figure(figure.key), next.figure(figure.key));
-            ours.zip(theirs).map_or(0.0, |(ours, theirs)| ours / theirs - 1.0)
-        };
-        let beside = percent(of(self.beside).abs());
-        let way = if of(self.beside) > 0.0 { self.trade.more } else { self.trade.less };
-        let change = 1.0 / (1.0 + of(self.clients)) - 1.0;
-        let higher = if change > 0.0 { "higher" } else { "lower" };
+        let more = self.trade.more_than(ratio(self.beside, chosen, next));
         let figure = self.clients;
         let clients = match ranking(figure, chosen, next) {
             Ranking::Better => {
-                format!("whose {} is {} {higher}", figure.name, percent(change.abs()))
+                format!("whose {} is {}", figure.name, higher(ratio(figure, next, chosen)))
             }
             Ranking::Alike => {
                 format!("whose {} is the same within {}", figure.name, percent(MARGIN))
             }
             Ranking::Open => format!("whose {} these repeats do not tell apart", figure.name),
         };
-        format!(", {beside} {way} than under {}, {clients}", next.name())
+        format!(", {more} under {}, {clients}", quoted(next.name()))
     }
 
     /// How far chance may have chosen.
     fn unsure(&self) -> Vec<String> {
         let Some((_, chosen)) = self.for_clients else { return Vec::new() };
-        let names: Vec<String> = self.open.iter().map(|of| of.name().to_owned()).collect();
-        let open = (!names.is_empty()).then(|| {
+        let open = (!self.open.is_empty()).then(|| {
             format!(
                 "By its repeats the {} of {} is not told apart from that of {}: the mean decided; add repeats.",
                 self.clients.name,
-                chosen.name(),
-                listed(&names)
+                quoted(chosen.name()),
+                listed(&names(self.open.iter().copied()))
             )
         });
         // A warning of the result says it of one run.
@@ -258,18 +331,42 @@ impl<'a> Recommendation<'a> {
         open.into_iter().chain(untested).collect()
     }
 
+    /// Whom to take for what else is wanted, and what clients pay for it.
     fn second(&self) -> Option<String> {
-        let setup = self.for_beside?;
+        let (setup, (_, chosen)) = (self.for_beside?, self.for_clients?);
         let value = self.trade.beside_value(self.beside, setup.figure(self.beside.key)?);
         let clients = with_unit(self.clients, setup.figure(self.clients.key)?);
+        let higher = higher(ratio(self.clients, setup, chosen));
+        let keep = setup.figure("share_of_baseline");
+        let keep = keep.map_or_else(String::new, |share| {
+            format!("; clients keep {} of what they have alone", percent(share))
+        });
         Some(format!(
-            "{} take {}: {value}, with a {} of {clients}.",
+            "{} take {}: {value}, with a {} of {clients}, {higher}{keep}.",
             self.trade.for_beside,
-            setup.name(),
+            quoted(setup.name()),
             self.clients.name
         ))
     }
 }
+
+/// What a setup has of a figure, as a multiple of what another one has.
+fn ratio(figure: &Figure, of: &SetupResult, than: &SetupResult) -> f64 {
+    let both = of.figure(figure.key).zip(than.figure(figure.key));
+    both.map_or(1.0, |(of, than)| of / than)
+}
+
+/// By how much something is higher than something else, of which it is a multiple.
+fn higher(ratio: f64) -> String {
+    match ratio {
+        TWICE.. => format!("{} as high", times(ratio)),
+        1.0.. => format!("{} higher", percent(ratio - 1.0)),
+        _ => format!("{} lower", percent(1.0 - ratio)),
+    }
+}
+
+/// From here on nobody counts in percent: "1100 % longer" was read as eleven times as long.
+const TWICE: f64 = 2.0;
 
 fn with_unit(figure: &Figure, value: f64) -> String {
     match figure.print {
@@ -426,7 +523,8 @@ fn shipped(result: &StudyResult) -> Option<String> {
     let figures: Vec<String> =
         result.kind.chief().filter_map(|figure| told(figure, &setup.figures)).collect();
     let beside = beside_log(result, setup).unwrap_or_default();
-    Some(format!("The shipped default is {}: {}{beside}.", setup.name(), figures.join(", ")))
+    let name = quoted(setup.name());
+    Some(format!("The shipped default is {name}: {}{beside}.", figures.join(", ")))
 }
 
 fn trait_of<'a>(setup: &'a SetupResult, name: &str) -> Option<&'a str> {
@@ -455,7 +553,7 @@ fn beside_log(result: &StudyResult, setup: &SetupResult) -> Option<String> {
         true => String::new(),
         false => format!(", so it loses in {}", listed(&lost)),
     };
-    let with = format!("; beside {} with the same puts and log mode", log.name());
+    let with = format!("; beside {} with the same puts and log mode", quoted(log.name()));
     (!ratios.is_empty()).then(|| format!("{with} {}{loses}", ratios.join(" and ")))
 }
 
@@ -464,11 +562,12 @@ fn promises(result: &StudyResult) -> Option<Finding> {
     let (mut kept, mut broken) = (Vec::new(), Vec::new());
     for setup in &result.setups {
         match setup.is_kept() {
-            Some(true) => kept.push(setup.name().to_owned()),
+            Some(true) => kept.push(quoted(setup.name())),
             Some(false) => {
                 let worst = promises_of(setup).max_by_key(|promise| promise.seconds_short)?;
                 let PromiseResult { seconds_short, seconds, .. } = worst;
-                broken.push(format!("{} ({seconds_short} of {seconds} s short)", setup.name()));
+                let name = quoted(setup.name());
+                broken.push(format!("{name} ({seconds_short} of {seconds} s short)"));
             }
             None => {}
         }
@@ -505,6 +604,26 @@ fn promises_of(setup: &SetupResult) -> impl Iterator<Item = &PromiseResult> {
 }
 
 impl Trade {
+    /// How a setup fares in the other figure: "recovery takes 9.60 s". `None` if it has nothing of it.
+    fn comes_of(&self, result: &StudyResult, setup: &SetupResult) -> Option<String> {
+        let (_, beside) = self.figures(result.kind)?;
+        if let Some(value) = setup.figure(beside.key) {
+            return Some(format!("{} {}", self.tells, self.beside_value(beside, value)));
+        }
+        let is_unended = self.unended(result).any(|of| of.name() == setup.name());
+        let what = self.tells.trim_end_matches(" takes");
+        is_unended.then(|| format!("{what} does not end in the run's time"))
+    }
+
+    /// By how much the other figure is more than something that it is a multiple of.
+    fn more_than(&self, ratio: f64) -> String {
+        match ratio {
+            TWICE.. => format!("{} as {} as", times(ratio), self.as_much),
+            1.0.. => format!("{} {} than", percent(ratio - 1.0), self.more),
+            _ => format!("{} {} than", percent(1.0 - ratio), self.less),
+        }
+    }
+
     /// The other figure's value in running text.
     fn beside_value(&self, figure: &Figure, value: f64) -> String {
         match (figure.print, self.beside_unit) {
@@ -552,8 +671,8 @@ mod tests {
         let setups = [alone()].into_iter().chain(rows.iter().copied().map(setup)).collect();
         let found = answer(&StudyResult { setups, ..StudyResult::default() });
         let plain = |text: &String| text.replace('\u{a0}', " ");
-        let advice: Vec<String> = found.advice.iter().map(plain).collect();
-        assert_eq!(advice, wanted);
+        let lead: Vec<String> = found.lead.iter().map(plain).collect();
+        assert_eq!(lead, wanted);
     }
 
     /// The weighted queue was recommended for a good tail beside services that it had hardly begun.
@@ -578,15 +697,114 @@ mod tests {
         let says = |setups: &[SetupResult]| {
             let setups = [&[alone()], setups].concat();
             let result = StudyResult { setups, ..StudyResult::default() };
-            answer(&result).advice.concat().replace('\u{a0}', " ")
+            answer(&result).lead.concat().replace('\u{a0}', " ")
         };
         let found = says(&[late.clone(), with("a", 2.0, Some(9.0))]);
         assert!(
-            found.starts_with("For clients take a: p99 2.00 ms beside 3.80 ms alone, its bar and the deadline kept;"),
+            found.starts_with("For clients take “a”: p99 2.00 ms beside 3.80 ms alone, its bar and the deadline kept;"),
             "{found}"
         );
         let none = "No setup kept its bar, what clients asked for and the deadline, so none is recommended.";
-        assert_eq!(says(&[late, with("later", 3.0, None)]), none);
+        assert_eq!(says(&[late.clone(), with("later", 3.0, None)]), none);
+        // Of next to no operations a good tail was recommended to nobody as one that was not kept.
+        let few = |mut of: SetupResult| {
+            of.beside.iter_mut().for_each(|beside| beside.alone_ops = 9);
+            of
+        };
+        let [b, c] = [with("b", 1.0, Some(9.0)), with("c", 2.0, Some(8.0))].map(few);
+        let found = says(&[b, c, late]);
+        let unseen = "Undecided, so none is recommended: fewer than 1000 operations were seen alone or beside a service under “b” and “c”, and \
+                      the others did not keep what is asked; raise the scale.";
+        assert_eq!(found, unseen);
+    }
+
+    /// What a scrub beside clients showed: its end, or its rate alone where the run was over before.
+    fn scrubbed(name: &'static str, p99: f64, seconds: Option<f64>) -> SetupResult {
+        let mut of = setup((name, p99, 1.0, None));
+        of.figures = Figures::default().with([
+            ("client/clat_ms/p99", p99),
+            ("scrub/objects_per_s", 9.0),
+            ("services", 1.0),
+        ]);
+        seconds.into_iter().for_each(|seconds| of.figures.put("scrub/seconds", seconds));
+        of
+    }
+
+    fn services(setups: &[SetupResult]) -> StudyResult {
+        let setups = [&[alone()], setups].concat();
+        StudyResult { kind: StudyKind::Services, setups, ..StudyResult::default() }
+    }
+
+    /// Nobody was recommended where one setup alone saw the end of the scrub, or where one alone was run, and a terminal said nothing at all.
+    #[test]
+    fn what_did_not_end_is_no_choice_and_one_setup_has_its_costs() {
+        let says = |setups: &[SetupResult]| {
+            let result = services(setups);
+            let lead = answer(&result).lead;
+            let (_, told) = answer_for_programs(&result);
+            assert_eq!(told[..lead.len()], lead);
+            let shown = answer_text(&result, usize::MAX);
+            assert!(lead.iter().all(|text| shown.contains(text)), "{shown}");
+            lead.join(" ").replace('\u{a0}', " ")
+        };
+        let [own, slow, other] = [("own", Some(12.0)), ("slow", None), ("other", None)]
+            .map(|(name, seconds)| scrubbed(name, 5.66, seconds));
+        let wanted = "For clients take “own”: p99 5.66 ms over the clients' whole time beside 3.80 ms alone; the scrub takes 12.0 s; it does \
+                      not end in the run's time under “slow” and “other”.";
+        assert_eq!(says(&[slow.clone(), own.clone(), other.clone()]), wanted);
+        let no_choice = "Nobody is recommended, since there is no other to choose from: add setups by --setups.";
+        let costs =
+            "costs clients a p99 of 5.66 ms over the clients' whole time beside 3.80 ms alone;";
+        let wanted = format!("“own” {costs} the scrub takes 12.0 s. {no_choice}");
+        assert_eq!(says(std::slice::from_ref(&own)), wanted);
+        let wanted =
+            format!("“slow” {costs} the scrub does not end in the run's time. {no_choice}");
+        assert_eq!(says(std::slice::from_ref(&slow)), wanted);
+        let wanted = "The deep scrub does not end in the run's time under “slow” and “other”.";
+        assert_eq!(says(&[slow, other]), wanted);
+        assert!(says(&[]).starts_with("There is nothing to compare yet"));
+    }
+
+    /// "1100 % longer" is no figure that anybody pictures.
+    #[test]
+    fn twice_as_much_and_more_is_told_in_times() {
+        check(
+            &[("a", 5.0, 120.0, None), ("b", 60.0, 10.0, None)],
+            &[
+                "For clients take “a”: p99 5.00 ms beside 3.80 ms alone; recovery takes 2 min 0 s, 12 times as long as under “b”, whose p99 is \
+                 12 times as high.",
+                "For a short recovery take “b”: 10.0 s, with a p99 of 60.0 ms, 12 times as high.",
+            ],
+        );
+    }
+
+    /// What clients are left stands beside the short recovery that takes it from them.
+    #[test]
+    fn a_short_recovery_is_told_with_what_clients_keep() {
+        let mut all = [alone(), setup(("a", 5.0, 90.0, None)), setup(("b", 149.0, 60.0, None))];
+        all[2].figures.put("share_of_baseline", 0.053);
+        let found = answer(&StudyResult { setups: all.into(), ..StudyResult::default() });
+        assert!(
+            found.lead[1]
+                .ends_with("149 ms, 30 times as high; clients keep 5.3 % of what they have alone."),
+            "{:?}",
+            found.lead
+        );
+    }
+
+    /// What each setup is stands where the answer first names it, and what it does not name is told below it in a terminal.
+    #[test]
+    fn setups_are_explained_where_they_first_stand() {
+        let mut all =
+            [alone(), setup(("take both", 5.0, 90.0, None)), setup(("b", 9.0, 60.0, None))];
+        all[0].setup.about = "clients alone".to_owned();
+        all[1].setup.about = "a queue and a limit".to_owned();
+        let shown = answer_text(&StudyResult { setups: all.into(), ..StudyResult::default() }, 999);
+        assert!(
+            shown.starts_with("For clients take “take both” (a queue and a limit): p99"),
+            "{shown}"
+        );
+        assert!(shown.ends_with("\n\n“baseline”: clients alone.\n"), "{shown}");
     }
 
     #[test]
@@ -600,17 +818,17 @@ mod tests {
                 ("nothing promised", 6.0, 20.0, None),
             ],
             &[
-                "For clients take a: p99 5.00 ms beside 3.80 ms alone, its promise kept; recovery takes 1 min 30 s, \
-                 50 % longer than under b, whose p99 is 20 % higher.",
-                "For a short recovery take c: 24 s, with a p99 of 30.0 ms.",
+                "For clients take “a”: p99 5.00 ms beside 3.80 ms alone, its promise kept; recovery takes 1 min 30 s, \
+                 50 % longer than under “b”, whose p99 is 20 % higher.",
+                "For a short recovery take “c”: 24.0 s, with a p99 of 30.0 ms, 6.0 times as high.",
             ],
         );
         check(
             &[("a", 5.0, 90.0, Some(true)), ("nothing promised", 4.0, 100.0, None)],
             &[
-                "For clients take nothing promised: p99 4.00 ms beside 3.80 ms alone, though it promises them nothing; \
-                 recovery takes 1 min 40 s, 11 % longer than under a, whose p99 is 25 % higher.",
-                "For a short recovery take a: 1 min 30 s, with a p99 of 5.00 ms.",
+                "For clients take “nothing promised”: p99 4.00 ms beside 3.80 ms alone, though it promises them nothing; \
+                 recovery takes 1 min 40 s, 11 % longer than under “a”, whose p99 is 25 % higher.",
+                "For a short recovery take “a”: 1 min 30 s, with a p99 of 5.00 ms, 25 % higher.",
             ],
         );
         check(
@@ -624,7 +842,7 @@ mod tests {
         check(
             &[("a", 5.0, 90.0, Some(false)), ("b", 6.0, 60.0, None), ("c", 9.0, 70.0, None)],
             &[
-                "No setup kept what it promised clients in every second; of those that promise nothing, for clients take b: \
+                "No setup kept what it promised clients in every second; of those that promise nothing, for clients take “b”: \
                  p99 6.00 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody is shown to recover sooner.",
             ],
         );
@@ -642,14 +860,14 @@ mod tests {
         says(
             Some(true),
             &format!(
-                "For clients take b: {begins}, its promise kept; recovery takes 1 min 0 s, and nobody is shown to recover sooner among \
+                "For clients take “b”: {begins}, its promise kept; recovery takes 1 min 0 s, and nobody is shown to recover sooner among \
                  those that kept what is asked."
             ),
         );
         says(
             None,
             &format!(
-                "No setup kept what it promised clients in every second; of those that promise nothing, for clients take b: \
+                "No setup kept what it promised clients in every second; of those that promise nothing, for clients take “b”: \
                  {begins}; recovery takes 1 min 0 s, and nobody is shown to recover sooner among those that promise nothing."
             ),
         );
@@ -661,7 +879,7 @@ mod tests {
         check(
             &[("a", 5.0, 90.0, None), ("b", 5.2, 60.0, None)],
             &[
-                "For clients take b: p99 5.20 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody is shown to recover sooner.",
+                "For clients take “b”: p99 5.20 ms beside 3.80 ms alone; recovery takes 1 min 0 s, and nobody is shown to recover sooner.",
             ],
         );
     }
@@ -707,18 +925,18 @@ mod tests {
         };
         let says = |setups: [SetupResult; 2]| {
             let setups = [alone()].into_iter().chain(setups).collect();
-            let StudyAnswer { advice, findings, .. } =
+            let StudyAnswer { lead, findings, .. } =
                 answer(&StudyResult { setups, ..StudyResult::default() });
-            (advice.concat().replace('\u{a0}', " "), texts(findings))
+            (lead.concat().replace('\u{a0}', " "), texts(findings))
         };
         let (a, c) = (("a", 5.25, 90.0, None), ("c", 8.5, 60.0, None));
         let (advice, findings) = says([repeated(a, &[5.0, 5.5]), repeated(c, &[8.0, 9.0])]);
         assert_eq!(
             advice,
-            "For clients take a: p99 5.25 ms ± 3.18 beside 3.80 ms alone; recovery takes 1 min 30 s, 50 % longer than under c, \
-             whose p99 these repeats do not tell apart.For a short recovery take c: 1 min 0 s, with a p99 of 8.50 ms."
+            "For clients take “a”: p99 5.25 ms ± 3.18 beside 3.80 ms alone; recovery takes 1 min 30 s, 50 % longer than under “c”, \
+             whose p99 these repeats do not tell apart.For a short recovery take “c”: 1 min 0 s, with a p99 of 8.50 ms, 62 % higher."
         );
-        let open = "By its repeats the p99 of a is not told apart from that of c: the mean decided; add repeats.";
+        let open = "By its repeats the p99 of “a” is not told apart from that of “c”: the mean decided; add repeats.";
         let untested = "Whom to take is not tested: two runs of each setup, and chance may have chosen; add --repeat 3.";
         assert_eq!(findings, [open, untested]);
         let (_, findings) = says([repeated(a, &[5.2, 5.3, 5.25]), repeated(c, &[8.4, 8.6, 8.5])]);
@@ -778,7 +996,7 @@ mod tests {
         let wanted = [
             "No, this is not so: It is not (a 2; stated: at most 1); Nor this (a 3; stated: at most 1).",
             "Does not hold here: They said; nor, in another regime (a 9 %): Fast; Faster.",
-            "In every second clients got at least 95 % of what they were owed under a, but not under b (7 of 40 s short).",
+            "In every second clients got at least 95 % of what they were owed under “a”, but not under “b” (7 of 40 s short).",
             "Holds, but in another regime (a 9 %; b 8 %): Slow.",
             "2 statements are undecided: add repeats.",
             "Undecided (a: 500 of 1000 puts/s): A as B; A as C.",
@@ -817,16 +1035,16 @@ mod tests {
             let found = answer(&StudyResult { kind, setups, ..StudyResult::default() });
             assert_eq!(texts(found.findings), [wanted]);
         };
-        let beside = "beside log with the same puts and log mode";
+        let beside = "beside “log” with the same puts and log mode";
         check(
             3000.0,
             &format!(
-                "The shipped default is paced: puts 3,000 1/s; {beside} 0.75 × its puts, so it loses in puts."
+                "The shipped default is “paced”: puts 3,000 1/s; {beside} 0.75 × its puts, so it loses in puts."
             ),
         );
         check(
             5000.0,
-            &format!("The shipped default is paced: puts 5,000 1/s; {beside} 1.25 × its puts."),
+            &format!("The shipped default is “paced”: puts 5,000 1/s; {beside} 1.25 × its puts."),
         );
     }
 }

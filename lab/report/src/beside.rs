@@ -1,14 +1,24 @@
 //! How clients fared beside services that have a deadline, and the services beside them, in a sentence for each setup.
 
-use crate::terminal::listed;
 use loadline_draw::number::{duration, plain};
-use loadline_study::{BesideResult, OPS_MIN, ServiceResult, SetupResult, StudyResult};
+use loadline_study::{BesideResult, OPS_MIN, ServiceResult, SetupResult, StudyResult, quoted};
 
 /// Whether all that is asked of a setup is so: what is promised, and beside services that have a deadline the clients' tail and the
-/// services' ends. `None` where nothing is asked.
+/// services' ends. `None` where nothing is asked, or too little was seen to say it.
 pub(crate) fn is_met(setup: &SetupResult) -> Option<bool> {
-    let beside = setup.beside.as_ref().map(BesideResult::is_kept);
-    setup.is_kept().into_iter().chain(beside).reduce(|all, one| all && one)
+    let promise = setup.is_kept();
+    match &setup.beside {
+        None => promise,
+        Some(beside) => match (promise, beside.is_kept()) {
+            (Some(false), _) => Some(false),
+            (_, of_beside) => of_beside,
+        },
+    }
+}
+
+/// Whether something is asked of a setup, and too little was seen to say whether it is so.
+pub(crate) fn is_unseen(setup: &SetupResult) -> bool {
+    setup.beside.is_some() && is_met(setup).is_none()
 }
 
 /// One sentence for each setup that tells of it; those that stand beside the judged come last.
@@ -38,11 +48,11 @@ fn sentence(setup: &SetupResult, of: &BesideResult) -> String {
         false => "NOT kept".to_owned(),
     };
     format!(
-        "Under {}{compared}: p99 {} ms alone{few} and {} ms beside {}; the bar of {} ms {verdict}; {}; {}.",
-        setup.name(),
+        "Under {}{compared}: p99 {} ms before the services{few} and at most {} ms during any of them ({}); the bar of {} ms {verdict}; {}; {}.",
+        quoted(setup.name()),
         plain(of.alone_p99_ms),
         plain(of.p99_ms),
-        listed(&names),
+        names.join(", "),
         plain(of.bar_ms),
         asked(of),
         ends(of)
@@ -141,13 +151,13 @@ mod tests {
     fn a_sentence_says_tails_bar_deadline_and_what_clients_got() {
         check(
             good(),
-            "Under x: p99 0.500 ms alone and 2.00 ms beside the deep scrub and the trim; the bar of 2.50 ms kept; clients got what they asked \
-             for; the deep scrub over in 42 s, the trim over in 9.00 s: the deadline of 1 min 0 s met.",
+            "Under “x”: p99 0.500 ms before the services and at most 2.00 ms during any of them (the deep scrub, the trim); the bar of 2.50 ms kept; clients got what they asked \
+             for; the deep scrub over in 42.0 s, the trim over in 9.00 s: the deadline of 1 min 0 s met.",
         );
         check(
             BesideResult { alone_ops: 999, ..good() },
-            "Under x: p99 0.500 ms alone by 999 operations and 2.00 ms beside the deep scrub and the trim; the bar of 2.50 ms kept; clients \
-             got what they asked for; the deep scrub over in 42 s, the trim over in 9.00 s: the deadline of 1 min 0 s met; NOT judged by less \
+            "Under “x”: p99 0.500 ms before the services by 999 operations and at most 2.00 ms during any of them (the deep scrub, the trim); the bar of 2.50 ms kept; clients \
+             got what they asked for; the deep scrub over in 42.0 s, the trim over in 9.00 s: the deadline of 1 min 0 s met; NOT judged by less \
              than 1000 operations.",
         );
         let asked =
@@ -155,7 +165,7 @@ mod tests {
         let services = vec![service("scrub", None, 40_000), service("trim", Some(0.1), 100)];
         check(
             BesideResult { judged: false, p99_ms: 31.0, asked, services, ..good() },
-            "Under x, for comparison: p99 0.500 ms alone and 31.0 ms beside the deep scrub and the trim; the bar of 2.50 ms NOT kept; clients \
+            "Under “x”, for comparison: p99 0.500 ms before the services and at most 31.0 ms during any of them (the deep scrub, the trim); the bar of 2.50 ms NOT kept; clients \
              got LESS than the 1,000 IOPS that they asked for in 3 of 40 s, 12.0 in the worst; the deep scrub not over, the trim over in \
              0.100 s, too soon to be judged: the deadline of 1 min 0 s MISSED; NOT judged by less than 1000 operations.",
         );
@@ -165,8 +175,8 @@ mod tests {
     fn repeats_that_disagree_are_counted() {
         check(
             BesideResult { p99_ms: 2.6, repeats_within: 2, repeats: 3, ..good() },
-            "Under x: p99 0.500 ms alone and 2.60 ms beside the deep scrub and the trim; the bar of 2.50 ms kept in 2 of 3 repeats, of which \
-             this is the worst; clients got what they asked for; the deep scrub over in 42 s, the trim over in 9.00 s: the deadline of 1 min 0 \
+            "Under “x”: p99 0.500 ms before the services and at most 2.60 ms during any of them (the deep scrub, the trim); the bar of 2.50 ms kept in 2 of 3 repeats, of which \
+             this is the worst; clients got what they asked for; the deep scrub over in 42.0 s, the trim over in 9.00 s: the deadline of 1 min 0 \
              s met.",
         );
     }
@@ -187,6 +197,11 @@ mod tests {
             })
         };
         let late = BesideResult { deadline_s: 10.0, ..good() };
+        let unseen = BesideResult { alone_ops: 9, ..good() };
+        assert_eq!(
+            [with(Some(unseen.clone()), Some(0)), with(Some(unseen), Some(1))],
+            [None, Some(false)]
+        );
         assert_eq!(with(None, None), None);
         assert_eq!([with(Some(good()), None), with(Some(good()), Some(0))], [Some(true); 2]);
         assert_eq!([with(Some(late), Some(0)), with(Some(good()), Some(1))], [Some(false); 2]);

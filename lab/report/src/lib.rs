@@ -11,6 +11,7 @@ mod beside_table;
 mod charts;
 mod csv;
 mod frontier;
+mod named;
 mod owed;
 mod page;
 mod palette;

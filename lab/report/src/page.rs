@@ -6,13 +6,13 @@ use crate::answer::{FindingKind, StudyAnswer, answer};
 use crate::beside_table::{BesideTable, beside_table};
 use crate::charts::{Chart, study_charts, wait_charts};
 use crate::frontier::{answer_chart, beaten, trade_charts};
+use crate::named::marked;
 use crate::palette::{self, looks};
 use crate::repeats::{self, PairRow};
 use crate::reservation::{self, ReservationRow};
 use crate::sheet::{Sheet, Verdict, compared_with};
 use crate::terminal::print;
 use askama::Template;
-use loadline_draw::escape;
 use loadline_draw::number::{self, plain};
 use loadline_stats::{CompareVerdict as Found, compare};
 use loadline_study::{
@@ -60,7 +60,7 @@ struct Page<'a> {
 
 /// The first screen, and why it is so.
 struct AnswerView {
-    /// Whom to take; where there is nothing to choose from, what the figures say.
+    /// Whom to take, or what the figures say.
     lead: Vec<String>,
     picture: Option<ChartView>,
     /// What a reader must know at once, what does not hold first.
@@ -167,12 +167,12 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
     let view = |chart: &Chart| chart_view(chart, printed.as_deref());
     let views = |charts: Vec<Chart>| charts.iter().map(view).collect();
     let page = Page {
-        admission: admission(result),
+        admission: admission(result).map(|text| marked(&text, result)),
         result,
         facts,
         style: Style::new(),
         answer: answer_view(result, found),
-        warnings: result.warnings.iter().map(|warning| marked(warning)).collect(),
+        warnings: marked_all(&result.warnings, result),
         setups: setup_views(result),
         columns: columns(result, ShownIn::Table),
         more: columns(result, ShownIn::Page),
@@ -180,7 +180,7 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         first: compared_with(result).map(SetupResult::name),
         charts: views(charts),
         reservation: ReservationView {
-            sentences: reservation::reservation_sentences(result),
+            sentences: marked_all(&reservation::reservation_sentences(result), result),
             heads: &reservation::HEADS,
             rows: reservation::reservation_rows(result),
             charts: views(reservation::reservation_charts(result)),
@@ -208,24 +208,18 @@ fn printed_preset(result: &StudyResult, found: &StudyAnswer, charts: &[Chart]) -
 }
 
 fn answer_view(result: &StudyResult, found: StudyAnswer) -> AnswerView {
-    let sheet = Sheet::of(result.kind);
-    let sentences = (sheet.sentences)(result);
-    let (lead, why) = match found.advice.is_empty() {
-        true => (sentences, Vec::new()),
-        false => (found.advice, sentences),
-    };
     // A setup beside services is a row of the table.
     let findings = found.findings.iter().filter(|finding| finding.kind != FindingKind::Beside);
-    let mut findings: Vec<String> = findings.map(|finding| marked(&finding.text)).collect();
+    let mut findings: Vec<String> = findings.map(|of| marked(&of.text, result)).collect();
     let others = findings.split_off(findings.len().min(FINDINGS_MAX));
-    let (cards, more) = cards((sheet.verdicts)(result), &beaten(result));
+    let (cards, more) = cards((Sheet::of(result.kind).verdicts)(result), &beaten(result));
     AnswerView {
-        lead,
+        lead: marked_all(&found.lead, result),
         picture: answer_chart(result).as_ref().map(|chart| chart_view(chart, None)),
         findings,
         others,
         beside: beside_table(result),
-        why,
+        why: marked_all(&found.why, result),
         cards,
         more,
     }
@@ -242,17 +236,15 @@ fn cards(all: Vec<Verdict>, is_beaten: &[bool]) -> (Vec<Verdict>, Vec<Verdict>) 
     (cards, more)
 }
 
-/// Text with what stands between backticks as code.
-fn marked(text: &str) -> String {
-    let mut parts = escape(text).split('`').map(str::to_owned).collect::<Vec<_>>();
-    // One without its partner is no mark.
-    if parts.len() % 2 == 0 {
-        return escape(text);
+impl Page<'_> {
+    /// A text as the page shows it.
+    fn marked(&self, text: &str) -> String {
+        marked(text, self.result)
     }
-    for code in parts.iter_mut().skip(1).step_by(2) {
-        *code = format!("<code>{code}</code>");
-    }
-    parts.concat()
+}
+
+fn marked_all(texts: &[String], result: &StudyResult) -> Vec<String> {
+    texts.iter().map(|text| marked(text, result)).collect()
 }
 
 /// The figures that are shown in such a place and that some setup has: first the one that the picture of the answer has across.
@@ -298,7 +290,7 @@ fn setup_views(result: &StudyResult) -> Vec<SetupView<'_>> {
         let Configuration { name, about, preset, traits, settings, .. } = &setup.setup;
         SetupView {
             name,
-            about: marked(about),
+            about: marked(about, result),
             preset,
             classes: look.classes(),
             cells: cells(setup, ShownIn::Table),
@@ -513,18 +505,13 @@ mod tests {
         let setups = ["quincy", "reef", "loadline"].map(setup).into();
         let result = StudyResult { setups, ..Default::default() };
         let printed = |chosen: Option<usize>| {
-            let found = StudyAnswer { advice: Vec::new(), chosen, findings: Vec::new() };
+            let found =
+                StudyAnswer { lead: Vec::new(), why: Vec::new(), chosen, findings: Vec::new() };
             let printed = printed_preset(&result, &found, &charts);
             charts.each_ref().map(|chart| chart_view(chart, printed.as_deref()).on_paper)
         };
         assert_eq!(printed(Some(1)), [true, false, true]);
         assert_eq!(printed(Some(2)), [true, true, false]);
         assert_eq!(printed(None), [true, true, false]);
-    }
-
-    #[test]
-    fn what_stands_between_backticks_is_code() {
-        assert_eq!(marked("take `a<b` or `c`"), "take <code>a&lt;b</code> or <code>c</code>");
-        assert_eq!(marked("one ` alone"), "one ` alone");
     }
 }

@@ -10,7 +10,7 @@ use crate::wrap::wrapped;
 use loadline_draw::number::{percent, plain};
 use loadline_study::{
     ClassService, ImageResult, PromiseResult, ReservationResult, Reserved, Series, SetupResult,
-    StudyResult, WorstSecond,
+    StudyResult, WorstSecond, quoted,
 };
 
 /// One sentence for each setup beside whose clients something else went on.
@@ -18,10 +18,10 @@ pub(crate) fn reservation_sentences(result: &StudyResult) -> Vec<String> {
     let alone = result.setups.iter().find(|setup| setup.promise.is_none());
     let alone_p99 = alone.and_then(|setup| setup.figure(P99));
     let told = result.setups.iter().filter_map(|setup| match (&setup.promise, &setup.reservation) {
-        (Some(promise), _) => Some(sentence(setup.name(), promise, &tail(setup, alone_p99))),
+        (Some(promise), _) => Some(sentence(&quoted(setup.name()), promise, &tail(setup, alone_p99))),
         (None, Some(_)) if setup.figure("recovery/seconds").is_some() => Some(format!(
             "reservation not judged under {}: no setup shows what clients have alone; add the baseline to --setups",
-            setup.name()
+            quoted(setup.name())
         )),
         _ => None,
     });
@@ -30,7 +30,7 @@ pub(crate) fn reservation_sentences(result: &StudyResult) -> Vec<String> {
 
 /// One sentence for each image of a setup that has several, or promises one something.
 fn image_sentences(setup: &SetupResult) -> impl Iterator<Item = String> {
-    setup.images.iter().map(|image| image_sentence(setup.name(), image))
+    setup.images.iter().map(|image| image_sentence(&quoted(setup.name()), image))
 }
 
 fn image_sentence(setup: &str, of: &ImageResult) -> String {
@@ -221,22 +221,22 @@ mod tests {
             ..PromiseResult::default()
         };
         let check = |promise: PromiseResult, wanted: &str| {
-            assert_eq!(sentence("x", &promise, "p99 6.5 ms beside 3.8 ms alone"), wanted);
+            assert_eq!(sentence("“x”", &promise, "p99 6.5 ms beside 3.8 ms alone"), wanted);
         };
         check(
             promise,
-            "reservation kept under x: clients were promised 50 % of what they have alone, 10,750 IOPS \
+            "reservation kept under “x”: clients were promised 50 % of what they have alone, 10,750 IOPS \
              owed, kept from 10,212 on; they got 17,000 IOPS in the worst second (second 5 of seed 1); p99 6.5 ms beside 3.8 ms alone",
         );
         check(
             PromiseResult { worst_iops: 3_000.0, seconds_short: 14, ..promise },
-            "reservation NOT kept under x: clients were promised 50 % of what they have alone, 10,750 IOPS \
+            "reservation NOT kept under “x”: clients were promised 50 % of what they have alone, 10,750 IOPS \
              owed, kept from 10,212 on; they got less in 14 of 15 s, 3,000 IOPS in the worst second (second 5 of seed 1); \
              p99 6.5 ms beside 3.8 ms alone",
         );
         check(
             PromiseResult { share: 0.0, owed_iops: 0.0, ..promise },
-            "nothing is promised under x: clients got 17,000 IOPS in the worst second (second 5 of seed 1), \
+            "nothing is promised under “x”: clients got 17,000 IOPS in the worst second (second 5 of seed 1), \
              of 21,500 alone; p99 6.5 ms beside 3.8 ms alone",
         );
     }

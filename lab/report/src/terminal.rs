@@ -5,7 +5,9 @@ use crate::sheet::compared_with;
 use crate::wrap::wrapped;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use loadline_draw::number;
-use loadline_study::{ComparedRatio, Figure, Figures, Print, SetupResult, ShownIn, StudyResult};
+use loadline_study::{
+    ComparedRatio, Figure, Figures, Print, SetupResult, ShownIn, StudyResult, quoted,
+};
 use std::fmt::Write;
 
 /// A figure as people read it.
@@ -79,7 +81,7 @@ fn wide_table(result: &StudyResult) -> String {
 
 fn legend(result: &StudyResult) -> String {
     if let Some(first) = compared_with(result) {
-        return format!(" Below each figure: its difference from {}.", first.name());
+        return format!(" Below each figure: its difference from {}.", quoted(first.name()));
     }
     let real = match result.world.as_str() {
         "ceph" => " A Ceph cluster.",
@@ -161,6 +163,6 @@ mod tests {
         let cells: Vec<_> = result.setups.iter().map(|setup| cell(&result, setup, puts)).collect();
         let wanted = [("100", ""), ("150", "+50 %")];
         assert_eq!(cells, wanted.map(|(ours, below)| (ours.to_owned(), below.to_owned())));
-        assert!(legend(&result).ends_with("its difference from a."));
+        assert!(legend(&result).ends_with("its difference from “a”."));
     }
 }

@@ -131,7 +131,7 @@ fn a_reservation_has_its_sentences_its_table_and_its_charts() {
     with_report("reservations", &result, |page, plots| {
         for words in [
             "Reservation, second by second",
-            "reservation NOT kept under high_recovery_ops: clients were promised 50 %",
+            "reservation NOT kept under <b>high_recovery_ops</b>: clients were promised 50 %",
             "they got less in 1 of 40 s",
             "NOT kept in 1 of 40 s",
             "kept: 10,750 IOPS owed",

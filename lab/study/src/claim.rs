@@ -6,7 +6,7 @@ use crate::figure::{Figure, Print};
 use crate::input::unknown;
 use crate::kind::StudyKind;
 use crate::place::Place;
-use crate::result::{ComparedRatio, Repeat, SetupResult, Statement, find_setup};
+use crate::result::{ComparedRatio, Repeat, SetupResult, Statement, find_setup, quoted};
 use loadline_stats::mean_interval;
 use serde::Deserialize;
 
@@ -55,6 +55,7 @@ fn is_other_regime(ours: f64, published: f64) -> bool {
 
 fn print(figure: &Figure, value: f64) -> String {
     match figure.print {
+        Print::Percent if value == 0.0 => "0 %".to_owned(),
         Print::Percent => format!("{:.1} %", value * 100.0),
         _ => format!("{value:.1}"),
     }
@@ -131,12 +132,19 @@ impl Claim {
             };
             holds &= self.allows(value);
             is_close |= self.is_close(value);
+            let name = quoted(left);
             detail.push(match right {
-                Some(right) => format!("{left} is {value:.2} × {right}"),
-                None => format!("{left} {}", print(figure, value)),
+                Some(right) => format!("{name} is {value:.2} × {}", quoted(right)),
+                None => format!("{name} {}", print(figure, value)),
             });
         }
-        let detail = format!("{}; stated: {}", detail.join(", "), self.bounds(figure));
+        // A ratio's sentence says of what it is.
+        let of = match (self.is_of_ratios(), figure.name) {
+            (true, _) => String::new(),
+            (false, "") => format!("{}: ", figure.key),
+            (false, _) => format!("{}: ", figure.label().trim_end()),
+        };
+        let detail = format!("{of}{}; stated: {}", detail.join(", "), self.bounds(figure));
         // Runs on a real disk differ without a reason, and one of them does not say by how much. What was broken in one is broken.
         let is_one = self.named(setups).any(|setup| setup.repeats.len() <= 1);
         let is_shown = !holds && self.is_of_the_worst(figure);
@@ -237,11 +245,13 @@ impl Claim {
         self.given_bounds().any(|bound| low < bound && bound < high).then(|| {
             let range = match right {
                 // What is divided is no less than nothing, however far apart the repeats lie.
-                Some(right) => format!("is {:.2} to {high:.2} × {right}", low.max(0.0)),
+                Some(right) => {
+                    format!("is {:.2} to {high:.2} × {}", low.max(0.0), quoted(right))
+                }
                 None => format!("{} to {}", print(figure, low), print(figure, high)),
             };
-            let runs = values.len();
-            format!("{left} {range} by {runs} repeats, and a bound lies within: {ADD_REPEATS}")
+            let (name, runs) = (quoted(left), values.len());
+            format!("{name} {range} by {runs} repeats, and a bound lies within: {ADD_REPEATS}")
         })
     }
 
@@ -271,7 +281,8 @@ impl Claim {
                 let published = setup.published.get(figure.key)?.value;
                 is_other_regime(ours, published).then(|| {
                     let (ours, published) = (print(figure, ours), print(figure, published));
-                    format!("{} {ours} {}, published {published}", setup.name(), figure.name)
+                    let name = quoted(setup.name());
+                    format!("{name} {ours} {}, published {published}", figure.name)
                 })
             })
             .collect()
@@ -325,8 +336,8 @@ impl Claim {
 
     fn undecided(&self, left: &str, right: Option<&String>) -> Statement {
         let setups = match right {
-            Some(right) => format!("setups {left} and {right}"),
-            None => format!("setup {left}"),
+            Some(right) => format!("setups {} and {}", quoted(left), quoted(right)),
+            None => format!("setup {}", quoted(left)),
         };
         let detail = format!("needs the {setups} with this figure");
         Statement { text: self.text.clone(), detail, ..Statement::default() }
@@ -369,7 +380,7 @@ mod tests {
         check(&[setup("a", 400.0), setup("b", 500.0), setup("slow", 0.0)], None);
         let detail =
             test(&claim, &[setup("a", 400.0), setup("b", 500.0), setup("slow", 100.0)]).detail;
-        assert_eq!(detail, "a is 4.00 × slow, b is 5.00 × slow; stated: at least 4 ×");
+        assert_eq!(detail, "“a” is 4.00 × “slow”, “b” is 5.00 × “slow”; stated: at least 4 ×");
     }
 
     /// A checkpoint that never ends is compared with one that runs a third of the time, and the line says so.
@@ -400,7 +411,7 @@ mod tests {
             let regime = claim.test(kind, &Place::Sim, &setups).expect("it has bounds").regime;
             (regime, claim.ratio(kind, &setups).expect("it has a ratio").text)
         };
-        let other = "b 100.0 % in checkpoints, published 31.0 %";
+        let other = "“b” 100.0 % in checkpoints, published 31.0 %";
         // The label is short: the answer tells which regime, once.
         let text = "twice as fast (another regime)".to_owned();
         assert_eq!(test(1.0), (vec![other.to_owned()], text));
@@ -444,7 +455,7 @@ mod tests {
             let found = claim.test(StudyKind::Recovery, place, &setups).expect("it has a bound");
             assert_eq!((found.holds, found.undecided.concat().as_str()), (wanted, why));
             assert_eq!(found.awaits_repeats(), why.contains("add --repeat 3"), "{why}");
-            assert!(found.detail.contains("× b; stated: at least 1 ×"), "{}", found.detail);
+            assert!(found.detail.contains("× “b”; stated: at least 1 ×"), "{}", found.detail);
         };
         let (close, far) =
             (|| [setup("a", 103.0), setup("b", 100.0)], [setup("a", 106.0), setup("b", 100.0)]);
@@ -459,8 +470,8 @@ mod tests {
             let (figure, why) = (figure.map(str::to_owned), "it fell behind".to_owned());
             [a, SetupResult { doubts: vec![FigureDoubt { figure, why }], ..b }]
         };
-        check(&Place::Sim, doubted(None), None, "b: it fell behind");
-        check(&Place::Sim, doubted(Some("client/iops")), None, "b: it fell behind");
+        check(&Place::Sim, doubted(None), None, "“b”: it fell behind");
+        check(&Place::Sim, doubted(Some("client/iops")), None, "“b”: it fell behind");
         check(&Place::Sim, doubted(Some("recovery/seconds")), Some(true), "");
     }
 
@@ -516,7 +527,7 @@ mod tests {
         };
         let ratio = |at_least, at_most| claim(&["b"], at_least, at_most);
         let apart = [97.0, 220.0, 309.0];
-        let why = "a is 0.87 to 1.19 × b by 3 repeats, and a bound lies within: add repeats";
+        let why = "“a” is 0.87 to 1.19 × “b” by 3 repeats, and a bound lies within: add repeats";
         check(ratio(1.025, 1.055), apart, None, why);
         // Neither is it shown to be wrong.
         check(ratio(1.1, 1.5), apart, None, why);
@@ -528,7 +539,7 @@ mod tests {
         check(ratio(1.025, 1.055), [104.0, 208.0, 312.0], Some(true), "");
         // What is the same each time is sure at a bound.
         check(ratio(1.0, 1.5), [100.0, 200.0, 300.0], Some(true), "");
-        let why = "a 7.5 to 12.5 by 3 repeats, and a bound lies within: add repeats";
+        let why = "“a” 7.5 to 12.5 by 3 repeats, and a bound lies within: add repeats";
         check(claim(&[], 9.0, 20.0), [9.0, 10.0, 11.0], None, why);
         check(claim(&[], 7.0, 20.0), [9.0, 10.0, 11.0], Some(true), "");
     }
@@ -551,7 +562,7 @@ mod tests {
             found.detail
         };
         let detail = check([300.0, 200.0, 100.0], true);
-        assert_eq!(detail, "a is 1.50 × b, b is 2.00 × c; stated: more than 1 ×");
+        assert_eq!(detail, "“a” is 1.50 × “b”, “b” is 2.00 × “c”; stated: more than 1 ×");
         check([200.0, 300.0, 100.0], false);
         check([300.0, 100.0, 200.0], false);
         check([300.0, 200.0, 200.0], false);
@@ -587,12 +598,16 @@ mod tests {
             assert_eq!((found.holds, found.detail.as_str()), (holds, detail));
         };
         let (whole, short) = (reserved("a", 0.0), reserved("b", 0.031));
-        check(&[whole.clone(), short], Some(false), "a 0.0 %, b 3.1 %; stated: at most 2.0 %");
+        check(
+            &[whole.clone(), short],
+            Some(false),
+            "reservation short: “a” 0 %, “b” 3.1 %; stated: at most 2.0 %",
+        );
         check(
             &[whole.clone(), reserved("b", 0.02)],
             Some(true),
-            "a 0.0 %, b 2.0 %; stated: at most 2.0 %",
+            "reservation short: “a” 0 %, “b” 2.0 %; stated: at most 2.0 %",
         );
-        check(&[whole, setup("b", 1.0)], None, "needs the setup b with this figure");
+        check(&[whole, setup("b", 1.0)], None, "needs the setup “b” with this figure");
     }
 }

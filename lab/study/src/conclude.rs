@@ -235,7 +235,8 @@ mod tests {
             doubts: vec![doubt(None, "full"), doubt(Some("client/iops"), "few")],
             ..SetupResult::default()
         };
-        let statement = Statement { undecided: vec!["a: full".to_owned()], ..Statement::default() };
-        assert_eq!(untold(&["a", "b"].map(setup), [&statement].into_iter()), ["b: full."]);
+        let statement =
+            Statement { undecided: vec!["“a”: full".to_owned()], ..Statement::default() };
+        assert_eq!(untold(&["a", "b"].map(setup), [&statement].into_iter()), ["“b”: full."]);
     }
 }

@@ -106,7 +106,7 @@ pub use recovery::{
 pub use reservation::{ReservationResult, SHORT_ABOVE, WorstSecond};
 pub use result::{
     ComparedRatio, Configuration, DriveSummary, FigureDoubt, FittedFigure, PlacementSpread, Repeat,
-    SettingRow, SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
+    SettingRow, SetupResult, Spread, Statement, StudyResult, VERSION, Variant, quoted,
 };
 pub use script::{OnProgress, RunError};
 pub use series::{CheckpointPoint, ClassWaits, Series, StageTime};

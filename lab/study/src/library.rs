@@ -220,6 +220,7 @@ mod tests {
     use super::*;
     use crate::claim::Claim;
     use crate::kind::StudyKind;
+    use crate::result::Configuration;
     use crate::study::Study;
 
     #[test]
@@ -256,6 +257,31 @@ mod tests {
                 let known = |name: &String| study.setups.iter().any(|own| own.name == *name);
                 assert!(published.setups.iter().all(|(setup, _)| known(setup)), "{name}");
                 assert!(published.claims.iter().flat_map(Claim::setups).all(known), "{name}");
+            }
+        }
+    }
+
+    /// "The same queue with those limits lifted" stood beside a setup in whose study no other has that queue, and a report explains each by itself.
+    #[test]
+    fn every_setup_is_explained_by_itself() {
+        let library = Library::built_in();
+        for name in library.names(Shelf::Studies) {
+            let inputs = library.inputs(&name, Vec::new()).expect("the study's files are there");
+            let study = Study::new(&inputs).expect("the study is sound");
+            for Configuration { name: setup, about, .. } in &study.setups {
+                assert!(!about.is_empty(), "{name}: {setup} is not explained");
+                let refers = [
+                    "the same",
+                    "those ",
+                    "the study's",
+                    "the profile ",
+                    "the promise",
+                    "as log",
+                    "as checkpoint",
+                    "both,",
+                ];
+                let refers = refers.into_iter().find(|word| about.contains(word));
+                assert_eq!(refers, None, "{name}: {setup} is explained by something else: {about}");
             }
         }
     }

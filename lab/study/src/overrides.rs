@@ -79,7 +79,8 @@ impl FromStr for Override {
     type Err = InputError;
 
     fn from_str(text: &str) -> Result<Override, InputError> {
-        let wanted = "takes key=value, for example --set scale=0.1 or --set osd_max_backfills=4";
+        let wanted =
+            "takes key=value, for example --set scale=0.1 or --set osd_op_num_shards_ssd=4";
         match text.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
                 Ok(Override { key: key.trim().to_owned(), value: value.trim().to_owned() })

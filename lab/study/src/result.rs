@@ -157,6 +157,11 @@ pub struct SetupResult {
     pub reservation: Option<ReservationResult>,
 }
 
+/// A setup's name in a sentence, where quotes tell it apart from the words around it: "for clients take both" was read as two setups.
+pub fn quoted(name: &str) -> String {
+    format!("“{name}”")
+}
+
 impl SetupResult {
     /// Its name.
     pub fn name(&self) -> &str {
@@ -188,7 +193,7 @@ pub struct FigureDoubt {
 impl FigureDoubt {
     /// The reason with the setup that it is about.
     pub(crate) fn of(&self, setup: &str) -> String {
-        format!("{setup}: {}", self.why)
+        format!("{}: {}", quoted(setup), self.why)
     }
 }
 

@@ -136,6 +136,23 @@ fn a_capacity_told_wrong_takes_nothing_from_the_clients_of_a_paged_store() {
     }
 }
 
+/// Each OSD was told 3000 IOPS, which a real disk does, also of a modelled drive of 21,500: the clients' share of that is a seventh of what was
+/// promised, and the study said that no reservation is kept.
+#[test]
+fn the_reservation_study_says_yes_of_the_drive_that_it_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = vec!["scale=0.01".parse::<Override>().unwrap()];
+    let inputs = Library::built_in().inputs("reservation", set).unwrap();
+    let mut session =
+        open(folder.path(), Order { inputs, trace: None, ..order("default") }).unwrap();
+    session.run(2, &AtomicBool::new(false), |_| {}).unwrap();
+    let result = session.conclude().unwrap();
+    assert_eq!(result.expected.len(), 2);
+    for said in &result.expected {
+        assert_eq!(said.holds, Some(true), "{}: {}", said.text, said.detail);
+    }
+}
+
 #[test]
 fn an_interrupted_study_says_so_and_keeps_what_is_done() {
     let folder = tempfile::tempdir().unwrap();

@@ -13,6 +13,7 @@ use loadline_cdl::bench::{
     Modelled, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError, manifest,
     step_figures,
 };
+use loadline_cdl::plot::{QUESTION, answer_of};
 use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures, ReadWorkload};
 use loadline_device::cdl::{DescriptorPage, DriveBounds, ModePage};
 use loadline_host::in_words;
@@ -115,7 +116,11 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     if args.json {
         return show::json(&summary(&bench)?);
     }
-    show::text(&format!("\nDone: `loadline cdl plot {}` draws the results\n", root.display()))
+    let answer = super::answer_text(&answer_of(&folder));
+    show::text(&format!(
+        "\n{answer}\nDone: `loadline cdl plot {}` draws the results\n",
+        root.display()
+    ))
 }
 
 /// Runs it under the eyes of somebody who may press Ctrl-C, or end it in another way.
@@ -372,7 +377,11 @@ fn summary(bench: &Bench<'_>) -> Result<Value, Failure> {
         json!({ "workload": step.workload, "qd": step.depth, "classes": classes })
     });
     let outdir = bench.folder.root().display().to_string();
+    let answer = answer_of(bench.folder);
     Ok(json!({
+        "question": QUESTION,
+        "recommended": answer.recommended,
+        "answer": answer.sentences,
         "dev": bench.order.device.to_string(),
         "outdir": outdir,
         "steps": steps.collect::<Value>(),

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
-use loadline_cdl::plot::{PlotError, SIZE_DEFAULT, Save, Size, plot};
+use loadline_cdl::plot::{PlotError, QUESTION, SIZE_DEFAULT, Save, Size, plot};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -45,9 +45,13 @@ pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
             "page": plotted.page,
             "files": plotted.files,
             "notes": plotted.notes,
+            "question": QUESTION,
+            "recommended": plotted.answer.recommended,
+            "answer": plotted.answer.sentences,
         }));
     }
-    let mut text: String = plotted.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let notes = plotted.notes.iter().map(|note| format!("note: {note}\n"));
+    let mut text = super::answer_text(&plotted.answer) + &notes.collect::<String>();
     text += &format!("Page: {}\n", plotted.page.display());
     if save.is_some() {
         let count = plotted.files.len();

@@ -125,6 +125,7 @@ impl Scrub {
         let Scrub { slots, runs, scans, askers, line, called, .. } = self;
         let is_asked = !askers.is_empty() || !line.is_empty() || !called.is_empty();
         let is_idle = slots.is_idle() && runs.is_empty() && scans.is_empty() && !is_asked;
-        (!is_idle).then(|| format!("{runs:?}, {scans:?}, {slots:?}, {askers:?}, {line:?}, {called:?}"))
+        (!is_idle)
+            .then(|| format!("{runs:?}, {scans:?}, {slots:?}, {askers:?}, {line:?}, {called:?}"))
     }
 }

@@ -6,7 +6,6 @@
 //! them want meets only slots of scrubs under way, so it begins or waits for one of those to end. In presets of other systems a run asks all members
 //! at once when its OSD looks, and is refused.
 
-use super::{Scrub, SlotAsker};
 use super::compare::{are_unreadable_alone, bad_copies};
 use super::kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
 use super::load::MachineLoad;
@@ -15,6 +14,7 @@ use super::options::{ScrubOptions, ScrubSlots};
 use super::record::{ScrubFindings, ScrubProgress, ScrubRecord};
 use super::run::{ScrubPhase, ScrubRun, WriteMeets};
 use super::schedule::{ScrubHeld, ScrubTurns};
+use super::{Scrub, SlotAsker};
 use crate::access::{AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, ScrubRead};
 use crate::directive::Notice;

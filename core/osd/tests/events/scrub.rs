@@ -379,7 +379,8 @@ fn no_slot_is_kept_for_a_scrub_that_waits() {
         bench.run();
         bench.hold(reads_objects);
         for (pg, members) in &groups {
-            let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+            let request =
+                ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
             bench.direct(OsdId::new(members[0]), Directive::Scrub(*pg, request));
         }
         let mut most_at_once = 0;
@@ -390,8 +391,11 @@ fn no_slot_is_kept_for_a_scrub_that_waits() {
                 groups.iter().partition(|(pg, members)| led(members).scrubs(*pg).is_some());
             let taken = |osd: &u32| running.iter().filter(|(_, it)| it.contains(osd)).count();
             assert!((0..8).all(|osd| taken(&osd) <= slots));
-            let is_under_way =
-                |pg| led(&groups[pg as usize].1).scrub_record(PgId::new(pg)).is_some_and(|it| it.under_way.is_some());
+            let is_under_way = |pg| {
+                led(&groups[pg as usize].1)
+                    .scrub_record(PgId::new(pg))
+                    .is_some_and(|it| it.under_way.is_some())
+            };
             for (pg, members) in others.iter().filter(|(pg, _)| is_under_way(pg.get())) {
                 let is_held_up = members.iter().any(|osd| taken(osd) == slots);
                 assert!(is_held_up, "{pg} of {members:?} waits for nothing beside {running:?}");
@@ -420,7 +424,9 @@ fn drawn_members(number: u32) -> Vec<u32> {
 #[test]
 fn an_answer_to_an_earlier_run_is_no_slot() {
     let mut bench = two_groups_at_rest();
-    bench.hold(|effect| matches!(effect, Effect::Send(envelope) if envelope.from == Some(OsdId::new(1))));
+    bench.hold(
+        |effect| matches!(effect, Effect::Send(envelope) if envelope.from == Some(OsdId::new(1))),
+    );
     ask(&mut bench, PG, ScrubKind::Deep);
     bench.run();
     ask(&mut bench, PG, ScrubKind::Deep);

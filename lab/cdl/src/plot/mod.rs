@@ -3,6 +3,7 @@
 //!
 //! A folder of the original scripts serves as well as our own. What a folder lacks is named, and the rest is drawn.
 
+mod answer;
 mod chart;
 mod charts;
 mod data;
@@ -14,6 +15,7 @@ mod png;
 mod sentences;
 mod tables;
 
+pub use answer::{BenchAnswer, QUESTION};
 pub use chart::Size;
 
 use crate::folder::{BenchFolder, BenchFolderError, LAT_LOG, make, write};
@@ -95,6 +97,13 @@ pub struct Plotted {
     pub files: Vec<PathBuf>,
     /// What is missing in the folder.
     pub notes: Vec<String>,
+    /// What the page says first.
+    pub answer: BenchAnswer,
+}
+
+/// What a folder answers; nothing where it has no results.
+pub fn answer_of(folder: &BenchFolder) -> BenchAnswer {
+    answer::answer(&data::read(folder))
 }
 
 /// Plots a folder: the tables that the script makes and the page, and each plot in files of its own if that is asked for.
@@ -131,7 +140,8 @@ pub fn plot(
     }
     let page = root.join(PAGE);
     write(&page, page::page(&results, &charts)?)?;
-    Ok(Plotted { page, files, notes: results.notes })
+    let answer = answer::answer(&results);
+    Ok(Plotted { page, files, notes: results.notes, answer })
 }
 
 fn write_chart(

@@ -1,5 +1,6 @@
 //! The page: summary, charts and tables in one file that refers to nothing outside itself.
 
+use super::answer::{QUESTION, answer};
 use super::chart::{Across, CurveChart, SHAPES, Size};
 use super::charts::{WorkloadCharts, total_title};
 use super::data::{DepthResult, Results, WorkloadResult};
@@ -24,6 +25,8 @@ struct PlotPage<'a> {
     dark: String,
     shapes: &'static str,
     rules: String,
+    question: &'static str,
+    answer: Vec<String>,
     sentences: Vec<String>,
     summary: DepthSummary,
     notes: &'a [String],
@@ -80,6 +83,8 @@ pub(super) fn page(
         dark: ink::dark_variables(),
         shapes: SHAPES,
         rules: ink::variable_rules(),
+        question: QUESTION,
+        answer: answer(results).sentences,
         sentences: sentences(results),
         summary: summary(results),
         notes: &results.notes,

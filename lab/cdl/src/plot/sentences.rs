@@ -26,10 +26,10 @@ fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Opt
     if workload.is_baseline() {
         let found = last.figures.first()?;
         return Some(format!(
-            "Without priorities the drive reads {} IOPS at a queue depth of {depth}, with a mean latency of {} ms; 99 % of the reads end within {} ms.",
+            "Without priorities the drive reads {} IOPS at a queue depth of {depth}, with a mean latency of {} ms and a p99 of {} ms.",
             plain(found.iops),
             plain(found.mean_ms),
-            found.end_within(0.99)
+            found.percentile(0.99)
         ));
     }
     let beside = baseline.and_then(|it| it.depths.iter().find(|found| found.depth == depth));
@@ -41,17 +41,17 @@ fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Opt
         .then(|| format!("At a queue depth of {depth}, {}. {cost}", parts.join(", ")))
 }
 
-/// Where 99 % of a kind of reads end.
+/// The tail of a kind of reads, by the figures of the table.
 fn told(
     group: &ReadGroup,
     figures: &ReadFigures,
     baseline: Option<&DepthResult>,
 ) -> Option<String> {
-    let text = format!("99 % of the {} end within {} ms", group.spoken, figures.end_within(0.99));
+    let text = format!("{} have a p99 of {} ms", group.spoken, figures.percentile(0.99));
     let beside = baseline.and_then(|found| found.figures.first());
-    let beside = beside.map(|found| format!(" (baseline {} ms)", found.end_within(0.99)));
+    let beside = beside.map(|found| format!(" (baseline {} ms)", found.percentile(0.99)));
     let within = group.limit.and_then(|limit| limit.share_within(figures));
-    let within = within.map(|share| format!(" and {} within their limit", percent(share)));
+    let within = within.map(|share| format!(", {} of them end within their limit", percent(share)));
     Some(text + &beside.unwrap_or_default() + &within.unwrap_or_default())
 }
 
@@ -75,7 +75,7 @@ fn cost(
     }
     let plain_group = workload.groups.iter().find(|group| group.ink == Ink::Plain);
     if let Some(figures) = plain_group.and_then(|group| last.of(group)) {
-        text += &format!("; of the other reads 99 % end within {} ms", figures.end_within(0.99));
+        text += &format!("; the other reads have a p99 of {} ms", figures.percentile(0.99));
     }
     text + "."
 }

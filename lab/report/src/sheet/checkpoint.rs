@@ -3,7 +3,7 @@
 use super::parts::{Course, PlannedChart, Sheet};
 use super::trades;
 use loadline_draw::number::{percent, plain};
-use loadline_study::{Figures, Series, StudyResult};
+use loadline_study::{Figures, Series, StudyResult, quoted};
 
 pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
@@ -200,10 +200,10 @@ fn pages_per_checkpoint(series: &Series) -> Vec<Option<f64>> {
 
 /// The answer in a few sentences: who is fastest, who is steadiest, who writes least.
 fn sentences(result: &StudyResult) -> Vec<String> {
-    let of = |figure: &str| -> Vec<(&str, f64)> {
+    let of = |figure: &str| -> Vec<(String, f64)> {
         let setups = result.setups.iter();
-        let mut found: Vec<(&str, f64)> =
-            setups.filter_map(|setup| Some((setup.name(), setup.figure(figure)?))).collect();
+        let mut found: Vec<(String, f64)> =
+            setups.filter_map(|it| Some((quoted(it.name()), it.figure(figure)?))).collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         found
     };

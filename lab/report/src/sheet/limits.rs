@@ -3,7 +3,7 @@
 use super::parts::{Course, PlannedChart, Sheet};
 use super::trades;
 use loadline_draw::number::{difference, plain};
-use loadline_study::{SetupResult, StudyResult};
+use loadline_study::{SetupResult, StudyResult, quoted};
 
 pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
@@ -78,7 +78,7 @@ fn sentences(result: &StudyResult) -> Vec<String> {
     const P99: &str = "client/clat_ms/p99";
     let Some((first, others)) = result.setups.split_first() else { return Vec::new() };
     // Under who has none the client was served nothing.
-    let tail = |setup: &'_ SetupResult| Some((setup.figure(P99)?, setup.name().to_owned()));
+    let tail = |setup: &'_ SetupResult| Some((setup.figure(P99)?, quoted(setup.name())));
     let mut by_tail: Vec<(f64, String)> = result.setups.iter().filter_map(tail).collect();
     by_tail.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let mut sentences = Vec::new();
@@ -97,8 +97,8 @@ fn sentences(result: &StudyResult) -> Vec<String> {
         };
         sentences.push(format!(
             "{} against {}: client IOPS {}, 99th percentile {}, background rate {}.",
-            setup.name(),
-            first.name(),
+            quoted(setup.name()),
+            quoted(first.name()),
             change("client/iops"),
             change(P99),
             change("background/mib_per_s")

@@ -27,6 +27,8 @@ pub(crate) struct Trade {
     pub(crate) title: &'static str,
     /// The figure that clients go by, and the words at its axis.
     pub(crate) clients: (&'static str, &'static str),
+    /// Of which part of the clients' time that is, where something else is said of another part.
+    pub(crate) over: &'static str,
     /// The figure that the other goes by, and the words at its axis.
     pub(crate) beside: (&'static str, &'static str),
     /// The other figure's unit in running text, where it is not that of tables.
@@ -36,6 +38,8 @@ pub(crate) struct Trade {
     /// What more of it, and less of it, is called.
     pub(crate) more: &'static str,
     pub(crate) less: &'static str,
+    /// "3 times as long": its last word.
+    pub(crate) as_much: &'static str,
     /// "nobody is shown to recover sooner", its last two parts.
     pub(crate) to: &'static str,
     pub(crate) better: &'static str,

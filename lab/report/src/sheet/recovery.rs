@@ -6,7 +6,7 @@ use super::trades;
 use crate::owed::owed;
 use loadline_draw::number::{duration, percent, plain};
 use loadline_stats::{mean, quantile};
-use loadline_study::{ClassWaits, ImageResult, PromiseResult, SetupResult, StudyResult};
+use loadline_study::{ClassWaits, ImageResult, PromiseResult, SetupResult, StudyResult, quoted};
 
 pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
@@ -151,7 +151,7 @@ fn neighbour_sentences(result: &StudyResult) -> Vec<String> {
         Some(format!(
             "Beside {} under {}, {} has {} IOPS and a p99 of {} ms{beyond}.",
             names.join(" and "),
-            setup.name(),
+            quoted(setup.name()),
             own.image,
             plain(own.iops),
             plain(own.p99_ms)
@@ -162,21 +162,22 @@ fn neighbour_sentences(result: &StudyResult) -> Vec<String> {
 
 fn range_sentence(worst: &SetupResult, best: &SetupResult) -> String {
     if worst.name() == best.name() {
-        return format!("While recovery runs under {}, clients keep {}.", best.name(), kept(best));
+        let name = quoted(best.name());
+        return format!("While recovery runs under {name}, clients keep {}.", kept(best));
     }
     format!(
         "While recovery runs, clients keep {} under {}, but only {} under {}.",
         kept(best),
-        best.name(),
+        quoted(best.name()),
         kept(worst),
-        worst.name()
+        quoted(worst.name())
     )
 }
 
 fn recovery_sentence(fastest: RecoveredSetup<'_>, slowest: RecoveredSetup<'_>) -> String {
     let told = |(setup, seconds): RecoveredSetup<'_>| {
         let (time, rate) = (duration(seconds), plain(setup.figure(RATE).unwrap_or(0.0)));
-        format!("{} ({time}, {rate} objects/s)", setup.name())
+        format!("{} ({time}, {rate} objects/s)", quoted(setup.name()))
     };
     format!("Recovery is fastest under {} and slowest under {}.", told(fastest), told(slowest))
 }
@@ -188,7 +189,7 @@ fn reason(worst: &SetupResult, baseline: Option<&SetupResult>) -> Option<String>
     let total = waits.mean_total_ms();
     let mut text = format!(
         "Why: under {} a client operation spends {} of its {} ms {}",
-        worst.name(),
+        quoted(worst.name()),
         percent(mean / total),
         plain(total),
         in_words(stage)
@@ -345,12 +346,12 @@ mod tests {
             ],
             &[
                 "While recovery runs, clients keep 60 % of their throughput under \
-                 high_client_ops, but only 15 % of their throughput under WPQ(BST).",
-                "Recovery is fastest under WPQ(BST) (3 min 20 s, 300 objects/s) and slowest under \
-                 high_client_ops (16 min 40 s, 60.0 objects/s).",
+                 “high_client_ops”, but only 15 % of their throughput under “WPQ(BST)”.",
+                "Recovery is fastest under “WPQ(BST)” (3 min 20 s, 300 objects/s) and slowest under \
+                 “high_client_ops” (16 min 40 s, 60.0 objects/s).",
                 "Across the mClock profiles of preset quincy, clients keep 50 % to 60 % and \
                  recovery takes 10 min 0 s to 16 min 40 s.",
-                "Why: under WPQ(BST) a client operation spends 75 % of its 4.00 ms at the device, \
+                "Why: under “WPQ(BST)” a client operation spends 75 % of its 4.00 ms at the device, \
                  which takes 0.500 ms without recovery.",
             ],
         );

@@ -3,8 +3,10 @@
 use super::clients;
 use super::parts::{Course, PlannedChart, Sheet};
 use super::trades;
+use crate::named::names;
+use crate::terminal::listed;
 use loadline_draw::number::{duration, percent, plain};
-use loadline_study::{SetupResult, StudyResult};
+use loadline_study::{SetupResult, StudyResult, quoted};
 
 pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
@@ -126,9 +128,9 @@ fn sentences(result: &StudyResult) -> Vec<String> {
         sentences.push(format!(
             "Beside the background work clients keep {} of their throughput under {} and {} under {}.",
             percent(*most),
-            best.name(),
+            quoted(best.name()),
             percent(*least),
-            worst.name()
+            quoted(worst.name())
         ));
     }
     sentences.extend(SERVICES.iter().filter_map(|(key, name)| ends(result, key, name)));
@@ -151,15 +153,10 @@ fn ends(result: &StudyResult, key: &str, name: &str) -> Option<String> {
     let mut ended: Vec<(&SetupResult, f64)> =
         result.setups.iter().filter_map(|setup| Some((setup, seconds(setup)?))).collect();
     ended.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let unended: Vec<&str> = result
-        .setups
-        .iter()
-        .filter(ran)
-        .filter(|setup| seconds(setup).is_none())
-        .map(SetupResult::name)
-        .collect();
+    let unended = names(result.setups.iter().filter(ran).filter(|of| seconds(of).is_none()));
     let told = |(setup, seconds): &(&SetupResult, f64)| {
-        format!("{} ({} objects/s) under {}", duration(*seconds), plain(rate(setup)), setup.name())
+        let (name, rate) = (quoted(setup.name()), plain(rate(setup)));
+        format!("{} ({rate} objects/s) under {name}", duration(*seconds))
     };
     let mut text = match (ended.first(), ended.last()) {
         (Some(first), Some(last)) if ended.len() > 1 => {
@@ -169,7 +166,7 @@ fn ends(result: &StudyResult, key: &str, name: &str) -> Option<String> {
         _ => String::new(),
     };
     if !unended.is_empty() {
-        let joined = unended.join(", ");
+        let joined = listed(&unended);
         text = match text.is_empty() {
             true => format!("{} does not end in the run's time under {joined}", capital(name)),
             false => format!("{text}; it does not end in the run's time under {joined}"),

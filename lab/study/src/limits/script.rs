@@ -4,7 +4,7 @@ use super::run::run;
 use super::study::LimitsStudy;
 use crate::job::Job;
 use crate::record::RunRecord;
-use crate::result::{DriveSummary, NamedValue, SetupResult};
+use crate::result::{DriveSummary, NamedValue, SetupResult, quoted};
 use crate::script::{OnProgress, RunError, Script};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl Script for LimitsStudy {
             let first = records.iter().find(|record| record.setup == setup.name());
             let completed: f64 = first
                 .map_or(0.0, |record| record.series.column("client_iops").iter().flatten().sum());
-            (completed < ENOUGH).then(|| format!("{} ({completed})", setup.name()))
+            (completed < ENOUGH).then(|| format!("{} ({completed})", quoted(setup.name())))
         });
         let few: Vec<String> = few.collect();
         if !few.is_empty() {

@@ -36,6 +36,9 @@ pub struct StudyFile {
     pub(crate) neighbours: Vec<Spanned<NeighbourSection>>,
     #[serde(default)]
     pub(crate) companions: Companions,
+    /// Options of every OSD on disks of this machine, before a setup's own: what is true of real disks and not of the modelled drive.
+    #[serde(default)]
+    pub(crate) settings_on_disks: TypedOptions,
     pub(crate) sets: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(rename = "setup")]
     pub(crate) setups: Vec<Spanned<RecoverySetupSection>>,

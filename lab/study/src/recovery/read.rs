@@ -188,8 +188,8 @@ impl RecoveryStudy {
             }
             left_out.extend(described.left_out);
         }
-        let setups =
-            read_setups(&file, source, (&shape, measured), drive.medium, &inputs.overrides)?;
+        let ground = (inputs.overrides.as_slice(), &inputs.place);
+        let setups = read_setups(&file, source, (&shape, measured), drive.medium, ground)?;
         let mut study = RecoveryStudy {
             cluster: shape,
             store: cluster.store,
@@ -232,6 +232,31 @@ impl RecoveryStudy {
 mod tests {
     use super::*;
     use crate::library::Library;
+    use loadline_testbed::{ClientKind, HostPlace, RealDisks};
+
+    /// What a real disk does was also told of the modelled one, which does seven times as much.
+    #[test]
+    fn what_is_true_of_real_disks_is_told_of_them_alone() {
+        let disks = RealDisks::Files("disk".into());
+        let client = ClientKind::Own;
+        let host = Place::Host(HostPlace { disks, client, keep_files: false, overwrite: false });
+        let capacity = |place: &Place, set: &[&str]| {
+            let set = set.iter().map(|text| text.parse().expect("an override")).collect();
+            let inputs = Library::built_in().inputs("reservation", set).expect("it is there");
+            let inputs = Inputs { place: place.clone(), ..inputs };
+            let study = RecoveryStudy::new(&inputs).expect("it can be used");
+            let all = study.setups.iter().map(|setup| setup.osds.plan().capacity.iops);
+            let mut all: Vec<f64> = all.collect();
+            all.dedup();
+            all
+        };
+        assert_eq!(capacity(&Place::Sim, &[]), [21_500.0]);
+        assert_eq!(capacity(&host, &[]), [3_000.0]);
+        // What is typed counts.
+        let set = ["osd_mclock_max_capacity_iops_ssd=1000"];
+        assert_eq!(capacity(&Place::Sim, &set), [1_000.0]);
+        assert_eq!(capacity(&host, &set), [1_000.0]);
+    }
 
     /// A study whose file had the paged store began with the whole published work, two terabytes that a simulated disk holds.
     #[test]

@@ -3,8 +3,9 @@
 use super::file::{RecoverySetupSection, StudyFile};
 use crate::input::{InputError, Source, unknown};
 use crate::overrides::Override;
+use crate::place::Place;
 use crate::sets::refuse_twins;
-use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup};
+use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedOptions, TypedSetup};
 use loadline_base::Span;
 use loadline_cluster::Placement;
 use loadline_cluster::images::ImageQos;
@@ -61,7 +62,7 @@ pub(super) fn read_setups(
     source: &Source,
     (shape, measured): (&ClusterShape, Vec<(String, String)>),
     medium: Medium,
-    overrides: &[Override],
+    (overrides, place): (&[Override], &Place),
 ) -> Result<Vec<RecoverySetup>, InputError> {
     let ground = SetupGround {
         source,
@@ -71,12 +72,16 @@ pub(super) fn read_setups(
         overrides,
     };
     refuse_twins(source, file.setups.iter().map(|section| &section.get_ref().name))?;
+    // What the disks of a cluster do its operators have stored.
+    let of_place = Some(&file.settings_on_disks).filter(|_| matches!(place, Place::Host(_)));
     let setups = file.setups.iter();
     setups
         .map(|section| {
             let images = images_of(file, section.get_ref(), source)?;
             let clients = section.get_ref().clients.or(file.recovery.clients);
-            read(&ground, section.get_ref(), images, clients)
+            let options: Vec<&TypedOptions> =
+                of_place.into_iter().chain([&section.get_ref().settings]).collect();
+            read(&ground, section.get_ref(), &options, (images, clients))
         })
         .collect()
 }
@@ -139,8 +144,8 @@ fn images_of(
 fn read(
     ground: &SetupGround<'_>,
     section: &RecoverySetupSection,
-    images: Vec<ImageTerms>,
-    clients: Option<Span>,
+    options: &[&TypedOptions],
+    (images, clients): (Vec<ImageTerms>, Option<Span>),
 ) -> Result<RecoverySetup, InputError> {
     let typed = TypedSetup {
         name: &section.name,
@@ -149,7 +154,7 @@ fn read(
         profiles: None,
         scheduler: section.scheduler,
         profile: section.profile.as_ref(),
-        options: &[&section.settings],
+        options,
     };
     let osds = ground.read_with_traits(&typed)?;
     Ok(RecoverySetup { osds, recovery: section.recovery, clients, images })

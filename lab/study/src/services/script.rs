@@ -4,7 +4,7 @@ use super::file::TimesSection;
 use super::run;
 use super::study::{ServicesCluster, ServicesSteps, ServicesStudy};
 use super::work::scaled;
-use crate::beside::{BesideResult, BesideTerms, BesideVerdict};
+use crate::beside::{BesideResult, BesideTerms, BesideVerdict, OPS_MIN};
 use crate::beside_figure::put_share_of_baseline;
 use crate::chance::{ADD_REPEATS, one_run_is_close};
 use crate::input::InputError;
@@ -17,7 +17,7 @@ use crate::promise_terms::PromiseTerms;
 use crate::published::PublishedSet;
 use crate::real_runs;
 use crate::record::RunRecord;
-use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult, Statement};
+use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult, Statement, quoted};
 use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Span;
 use loadline_sim::ReadService;
@@ -264,8 +264,8 @@ fn unended(service: &str, setups: &[SetupResult], records: &[&RunRecord]) -> Opt
         let runs: Vec<&&RunRecord> = runs.collect();
         let (left, all) = (runs.iter().filter(|run| !has(run, "seconds")).count(), runs.len());
         (left > 0).then(|| match left == all {
-            true => setup.name().to_owned(),
-            false => format!("{} (in {left} of {all} repeats)", setup.name()),
+            true => quoted(setup.name()),
+            false => format!("{} (in {left} of {all} repeats)", quoted(setup.name())),
         })
     };
     let names: Vec<String> = setups.iter().filter_map(of).collect();
@@ -277,15 +277,18 @@ fn unended(service: &str, setups: &[SetupResult], records: &[&RunRecord]) -> Opt
     (!names.is_empty()).then(|| says(&names.join(", ")))
 }
 
-/// Why the tail of a setup is left undecided.
-fn why_open(name: &str, beside: &BesideResult) -> String {
-    match beside.is_tail_open() {
+/// Why the tail of a setup is left undecided of which enough was seen.
+fn why_open(name: &str, beside: &BesideResult) -> Option<String> {
+    beside.is_kept()?;
+    Some(match beside.is_tail_open() {
         true => format!(
-            "{name} stayed within its bar in {} of {} repeats: {ADD_REPEATS}",
-            beside.repeats_within, beside.repeats
+            "{} stayed within its bar in {} of {} repeats: {ADD_REPEATS}",
+            quoted(name),
+            beside.repeats_within,
+            beside.repeats
         ),
-        false => format!("{name}: {}", one_run_is_close()),
-    }
+        false => format!("{}: {}", quoted(name), one_run_is_close()),
+    })
 }
 
 /// What reads cost, in words.
@@ -328,7 +331,7 @@ impl ServicesStudy {
         let of = |verdict| judged.iter().filter(move |(.., found)| *found == verdict);
         let is = |verdict| of(verdict).next().is_some();
         let told = |how: &str, verdict| {
-            let names: Vec<&str> = of(verdict).map(|(name, ..)| *name).collect();
+            let names: Vec<String> = of(verdict).map(|(name, ..)| quoted(name)).collect();
             is(verdict).then(|| format!("{how} {}", names.join(", ")))
         };
         let all: Vec<String> = [
@@ -341,7 +344,16 @@ impl ServicesStudy {
         .collect();
         // One that broke it decides, whatever the others may be.
         let is_decided = is(BesideVerdict::Broken) || !is(BesideVerdict::Open);
-        let unsure = of(BesideVerdict::Open).map(|(name, beside, _)| why_open(name, beside));
+        let open = || of(BesideVerdict::Open);
+        let unsure = open().filter_map(|(name, beside, _)| why_open(name, beside));
+        let unseen = open().filter(|(_, beside, _)| beside.is_kept().is_none());
+        let unseen: Vec<String> = unseen.map(|(name, ..)| quoted(name)).collect();
+        let unseen = (!unseen.is_empty()).then(|| {
+            format!(
+                "fewer than {OPS_MIN} operations alone or beside a service under {}, which no percentile can be made of: raise the scale",
+                unseen.join(", ")
+            )
+        });
         Statement {
             text: "Beside the services clients get what they ask for, their p99 stays within its bar, and every service is over by its \
                    deadline."
@@ -354,7 +366,7 @@ impl ServicesStudy {
                 ),
                 true => "needs a setup whose window has a latency goal, with its services".to_owned(),
             },
-            undecided: if is_decided { Vec::new() } else { unsure.collect() },
+            undecided: if is_decided { Vec::new() } else { unseen.into_iter().chain(unsure).collect() },
             ..Statement::default()
         }
     }
@@ -428,7 +440,7 @@ mod tests {
         let records: Vec<&RunRecord> = runs.iter().collect();
         let setups = ["a", "b", "c"].map(setup);
         let said = unended("removal", &setups, &records).expect("two are told of");
-        assert!(said.contains(" under a (in 1 of 3 repeats), c: its rate"), "{said}");
+        assert!(said.contains(" under “a” (in 1 of 3 repeats), “c”: its rate"), "{said}");
         assert_eq!(unended("removal", &setups[1..2], &records), None);
         assert_eq!(unended("scrub", &setups, &records), None);
     }

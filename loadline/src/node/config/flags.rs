@@ -52,7 +52,7 @@ impl FromStr for SettingFlag {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<SettingFlag, &'static str> {
-        let wanted = "expected a setting such as `osd_max_backfills=4`";
+        let wanted = "expected a setting such as `osd_max_scrubs=3`";
         let (option, value) = text.split_once('=').ok_or(wanted)?;
         Ok(SettingFlag { option: option.to_owned(), value: value.to_owned() })
     }
