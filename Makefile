@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-full study-real test test-ceph test-drive soak bench bench-qos bench-ceph bench-kv setup setup-tests setup-dist fuzz bare mutate dist test-dist
+.PHONY: study study-full study-real test test-ceph test-drive soak bench bench-qos bench-ceph bench-kv setup setup-tests setup-dist fuzz bare mutate install dist test-dist
 
 # A first report in two and a half minutes from the clone: the profile `study` is built sooner than a release and simulates more
 # slowly, and a tenth of the published amount of work gives the same rates and latencies. What no study needs is left out.
@@ -99,13 +99,19 @@ bare:
 mutate: setup-tests
 	scripts/mutate $(CRATES)
 
+# The whole program, into ~/.cargo/bin.
+install: setup
+	$(CARGO) install --locked --path loadline
+
 # What is handed to others, in dist/: an archive with the stripped program, its manual pages and completions, and a Debian package.
 dist: setup-dist
 	scripts/dist
 
-# The package installed, and a node started, under a fresh Debian root: needs root, debootstrap and 7 GiB for as long as it takes.
+# The package installed, and a node started, under a fresh Debian root, and a node in a container of the image: needs root, debootstrap, buildah
+# and 7 GiB for as long as it takes.
 test-dist: dist
 	scripts/test-deb
+	scripts/test-oci
 
 setup:
 	@scripts/setup

@@ -2,7 +2,7 @@
 
 use crate::cli::ServeCommand;
 use crate::failure::Failure;
-use crate::node::config::{NodeConfig, ServeArgs};
+use crate::node::config::{DISKS_FILE, NodeConfig, ServeArgs};
 use crate::notify;
 use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
@@ -108,6 +108,7 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
             .into_iter()
             .map(|osd| DiskSpec { path: osd.path, size: osd.size })
             .collect(),
+        disks_file: Some(config.dir.join(DISKS_FILE)),
         copies: config.copies,
         pgs: config.pgs,
         object_bytes: OBJECT,

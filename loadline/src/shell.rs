@@ -3,8 +3,11 @@
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use crate::failure::Failure;
 use crate::show;
-use clap::CommandFactory;
+use clap::{Arg, Command, CommandFactory};
+use clap_mangen::Man;
 use serde_json::json;
+use std::io;
+use std::path::Path;
 
 /// Prints what a shell loads to complete the commands.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
@@ -18,7 +21,9 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
     let folder = &args.folder;
     let unwritable = |error| Failure::unwritable(folder, &error);
     std::fs::create_dir_all(folder).map_err(unwritable)?;
-    clap_mangen::generate_to(Cli::command(), folder).map_err(unwritable)?;
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    pages(&program, folder).map_err(unwritable)?;
     match args.json.json {
         true => show::json(&json!({ "folder": folder })),
         false => show::text(&format!(
@@ -26,4 +31,29 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
             folder.display()
         )),
     }
+}
+
+/// The pages of a command and of all below it.
+fn pages(command: &Command, folder: &Path) -> io::Result<()> {
+    let below = command.get_subcommands().filter(|command| !command.is_hide_set());
+    below.into_iter().try_for_each(|command| pages(command, folder))?;
+    let command = command.clone().override_usage(synopsis(command));
+    Man::new(command).generate_to(folder).map(drop)
+}
+
+/// A command's usage with each of its options by name and value. The generator's own names them without the value, and a page begins with what
+/// cannot be typed.
+fn synopsis(command: &Command) -> String {
+    let mut command = command.clone();
+    let usage = command.render_usage().to_string();
+    let usage = usage.strip_prefix("Usage:").unwrap_or(&usage).trim();
+    let of_groups = command.get_groups().filter(|group| group.is_required_set());
+    let of_groups: Vec<_> = of_groups.flat_map(|group| group.get_args()).collect();
+    let is_optional = |arg: &&Arg| {
+        !(arg.is_positional() || arg.is_required_set() || arg.is_hide_set())
+            && !of_groups.contains(&arg.get_id())
+    };
+    let options = command.get_arguments().filter(is_optional);
+    let options: Vec<String> = options.map(|arg| format!("[{arg}]")).collect();
+    usage.replace("[OPTIONS]", &options.join(" "))
 }

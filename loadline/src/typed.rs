@@ -204,14 +204,14 @@ fn in_one_line(error: &clap::Error) -> String {
 mod tests {
     use super::*;
 
-    /// The first commands that anybody copies are those of the README.
+    /// The first commands that anybody copies are those of the README, and of the tour that goes on from there.
     #[cfg(all(feature = "kv", feature = "top"))]
     #[test]
     fn what_the_readme_says_can_be_typed() {
-        let readme = include_str!("../../README.md");
-        let lines: Vec<&str> =
-            readme.lines().filter(|line| line.starts_with("loadline ")).collect();
-        assert!(lines.len() > 10, "{lines:?}");
+        let texts = [include_str!("../../README.md"), include_str!("../../docs/README.md")];
+        let lines = texts.iter().flat_map(|text| text.lines());
+        let lines: Vec<&str> = lines.filter(|line| line.starts_with("loadline ")).collect();
+        assert!(lines.len() > 20, "{lines:?}");
         for line in lines {
             let typed = line.split(" #").next().unwrap_or(line);
             let understood = Cli::try_parse_from(typed.split_whitespace());

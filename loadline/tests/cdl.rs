@@ -162,6 +162,47 @@ fn statistics_come_in_every_form() {
     assert!(late.starts_with("NONE,0,0,33.3,"), "one I/O in 30 ms: {late}");
 }
 
+/// fio's JSON+ of 256 reads and writes was called a log whose first column is no number.
+#[test]
+fn statistics_of_a_report_come_in_every_form() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let report = include_str!("../../lab/fio/tests/data/fio-3.33.json");
+    let log = include_str!("../../lab/fio/tests/data/fio-3.33_clat.log");
+    fs::write(folder.join("run.json"), report).expect("a file");
+    fs::write(folder.join("run.log"), log).expect("a file");
+    let (text, _) = check(folder, "stats run.json", 0);
+    assert!(text.contains("Priority 0x2000, class RT, level 0, hint 0 (21.48 %):\n"), "{text}");
+    let line = |text: &str| text.lines().next().expect("a line").to_owned();
+    assert_eq!(line(&text), line(&check(folder, "stats run.log", 0).0));
+    let (both, _) = check(folder, "stats --json run.json run.log", 0);
+    let both: Value = serde_json::from_str(&both).expect("JSON");
+    assert_eq!(both["ios"], 512, "a report and a log, side by side");
+    assert!(check(folder, "stats --csv run.json", 0).0.contains("\n0x2000,RT,0,0,55,21.48,"));
+    assert!(check(folder, "stats --terse run.json", 0).0.contains("\nRT,0,0,"));
+    let refused = |text: &str, asked: &str, says: &str| {
+        fs::write(folder.join("other"), text).expect("a file");
+        let (out, error) = check(folder, &format!("stats {asked} other"), 2);
+        assert_eq!(
+            (out.as_str(), error.as_str()),
+            ("", format!("error: other: {says}\n").as_str())
+        );
+    };
+    let none = "it is neither a latency log of fio nor its JSON+ report";
+    refused("# Loadline\n", "", none);
+    refused("[1]\n", "", none);
+    refused("{ \"ios\": 5 }", "", "it lists no jobs of fio");
+    refused(
+        &report[..700],
+        "",
+        "not a JSON report of fio: EOF while parsing an object at line 25 column 19",
+    );
+    let only = "a report has neither times nor single latencies; name the latency log of that run";
+    refused(report, "--from 1s", &format!("--from: {only}"));
+    refused(report, "--percentiles 99.999", &format!("--percentiles: {only}"));
+    refused(report, "--save-priolat", &format!("--save-priolat: {only}"));
+}
+
 #[test]
 fn logs_without_figures_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -120,13 +120,13 @@ fn two_benchmarks_are_held_against_each_other() {
     check(folder, &words("compare first second --within lots"), 2, "a number of percent");
 }
 
-/// The README's benchmark was refused for what it left out.
+/// The benchmark of the tour was refused for what it left out.
 #[test]
-fn the_readmes_benchmark_can_be_run() {
+fn the_tours_benchmark_can_be_run() {
     let folder = tempfile::tempdir().expect("a folder");
-    let readme = include_str!("../../README.md");
-    let line = readme.lines().find_map(|line| line.strip_prefix("loadline cdl "));
-    let line = line.expect("the README has a benchmark").split(" #").next().expect("a command");
+    let tour = include_str!("../../docs/README.md");
+    let line = tour.lines().find_map(|line| line.strip_prefix("loadline cdl "));
+    let line = line.expect("the tour has a benchmark").split(" #").next().expect("a command");
     check(folder.path(), &[words(line), vec!["--dry-run"]].concat(), 0, "");
 }
 
@@ -151,6 +151,37 @@ fn what_cannot_be_run_is_said_in_one_sentence() {
     refused("--dev sim:hdd-22tb-cdl --baseline --t2a T2B.cdl", "T2B.cdl: line 2");
     refused("--dev sim:hdd-22tb-cdl --baseline --percentage -5", "--percentage -5: Invalid");
     check(folder, &["plot", "."], 2, "no results to plot");
+}
+
+/// A dry run of limits was refused where no drive had them: it is for who wants to see what a drive must support.
+#[test]
+fn a_dry_run_needs_no_drive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    fs::write(folder.join("file"), vec![0; 1 << 20]).unwrap();
+    let dry = |dev: &str, says: &str| {
+        let asked = "--cdl-single --percentage 5 --dld 1 --qds 4 --dry-run";
+        let asked = format!("bench --dev {dev} {asked}");
+        check(folder, &words(&asked), 0, says);
+        check(folder, &words(&asked), 0, "fio --name=rndrd_qd4 ");
+    };
+    dry("file", "  needs a drive with duration limits (CDL): missing, it is a file, no drive\n");
+    dry("file", "\n  echo 1 > /sys/block/NAME/device/cdl_enable\n");
+    dry("/dev/to-come", "\n  echo 1 > /sys/block/to-come/device/cdl_enable\n");
+    dry("/dev/to-come", "  needs a drive with duration limits (CDL): missing, No such file");
+    dry("sim:hdd-7200-4tb", "(CDL): missing, the model has none; sim:hdd-22tb-cdl has\n");
+    dry("sim:hdd-22tb-cdl", "  needs a drive with duration limits (CDL): found\n");
+    dry("file --json", "\"found\": false");
+    check(
+        folder,
+        &words("bench --dev to-come --baseline --dry-run"),
+        0,
+        "needs a block device or a file: missing",
+    );
+    let short = "cdlp: T2A\n== descriptor: 1\nt2cdlunits: 0x6\nduration-guideline: 1\n";
+    fs::write(folder.join("short.cdl"), short).unwrap();
+    let asked = "bench --dev sim:hdd-22tb-cdl --cdl-single --percentage 5 --dld 1 --t2a short.cdl --dry-run";
+    check(folder, &words(asked), 2, "--t2a: ");
 }
 
 /// A file through fio: the same tree, and our plots of what fio wrote.

@@ -240,6 +240,66 @@ fn a_package_finds_what_it_needs_in_the_program() {
         let page = fs::read_to_string(folder.path().join("man").join(page)).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
     }
+    // Options stood there without their values: `[--reservation]`.
+    let page = |name: &str| {
+        let text = fs::read_to_string(folder.path().join("man").join(name)).unwrap();
+        let synopsis = text.split(".SH").find(|section| section.starts_with(" SYNOPSIS"));
+        synopsis.expect("a synopsis").replace('\\', "")
+    };
+    let qos = page("loadline-image-qos.1");
+    assert!(qos.contains("[--reservation <IOPS>]") && qos.contains("[--json]"), "{qos}");
+    assert!(qos.contains("<NAME>") && !qos.contains("OPTIONS"), "{qos}");
+    assert!(page("loadline-image.1").contains("<COMMAND>"), "{}", page("loadline-image.1"));
+}
+
+/// A node that somebody has typed, which ends with this.
+struct Typed(std::process::Child);
+
+impl Drop for Typed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The README's lines one after the other, as who follows it types them: smaller, at another port, and the study but planned.
+#[cfg(feature = "top")]
+#[expect(clippy::disallowed_methods, reason = "a node takes its time to begin")]
+#[test]
+fn the_readmes_lines_work_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let readme = include_str!("../../README.md");
+    let smaller = [("1GiB", "128MiB"), ("512MiB", "64MiB"), (":7480", ":0"), ("5s", "1s")];
+    let mut node = None;
+    let mut typed = 0;
+    for line in readme.lines().filter_map(|line| line.strip_prefix("loadline ")) {
+        let line = line.split(" #").next().unwrap_or(line).to_owned();
+        let line = smaller.iter().fold(line, |line, (from, to)| line.replace(from, to));
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        typed += 1;
+        if words[0] == "serve" {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+            command.args(&words).args(["--log", "error"]).current_dir(folder.path());
+            node = Some(Typed(command.spawn().unwrap()));
+            let asks = ["status", "--dir", "runs/node"];
+            let answers = |_: &u32| {
+                std::thread::sleep(Duration::from_millis(100));
+                loadline(folder.path(), &asks).status.success()
+            };
+            assert!((0..3_000).any(|turn| answers(&turn)), "no node in five minutes");
+            continue;
+        }
+        if words.starts_with(&["study", "run"]) {
+            words.push("--dry-run");
+        }
+        // What a machine lacks is no fault of the line.
+        let output = loadline(folder.path(), &words);
+        let is_well = output.status.success() || words[0] == "doctor";
+        assert!(is_well, "{line}: {}", stderr(&output));
+    }
+    assert_eq!(typed, 8, "two of the ten lines install the program");
+    let mut node = node.expect("the README serves a node");
+    assert!(node.0.wait().unwrap().success());
 }
 
 const SMALL: [&str; 6] =

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod circles;
+mod documents;
 mod glossary;
 mod ratchet;
 mod rules;

@@ -67,7 +67,7 @@ fn own_dependencies(manifest: &str, section: &str) -> Vec<String> {
     names
 }
 
-fn assert_none(findings: Vec<String>) {
+pub(crate) fn assert_none(findings: Vec<String>) {
     assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
 }
 

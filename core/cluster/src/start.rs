@@ -79,9 +79,14 @@ impl fmt::Display for StartError {
                 in_words(*osds)
             ),
             StartError::Osds { map, given } => {
+                let (has, were) = match (map, given) {
+                    (1, given) => ("1 OSD".to_owned(), format!("disks of {given} were")),
+                    (map, 1) => (format!("{map} OSDs"), "the disk of 1 was".to_owned()),
+                    (map, given) => (format!("{map} OSDs"), format!("disks of {given} were")),
+                };
                 write!(
                     f,
-                    "the cluster has {map} OSDs, and disks of {given} were given: say `--osds {map}`, which takes `osd.N` in the node's folder for each, or name every OSD's disk, also of one that is lost"
+                    "the cluster has {has}, and {were} given: say `--osds {map}`, which takes `osd.N` in the node's folder for each, or name every OSD's disk, also of one that is lost"
                 )
             }
             StartError::Epochs(epoch) => write!(

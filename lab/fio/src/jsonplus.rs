@@ -7,7 +7,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::marker::PhantomData;
 
 /// A report of one run.
@@ -23,6 +23,9 @@ pub struct FioReport {
     pub timestamp_ms: u64,
     /// The same as text.
     pub time: String,
+    /// Options of all jobs: what stands before the first job's name on a command line.
+    #[serde(rename = "global options", skip_serializing_if = "Keyed::is_empty")]
+    pub global_options: Keyed<String>,
     /// One per job, or one per group.
     pub jobs: Vec<FioJob>,
     /// One per block device.
@@ -54,6 +57,9 @@ pub struct FioJob {
     pub trim: DirectionReport,
     /// Its syncs.
     pub sync: SyncReport,
+    /// All of it in one (`unified_rw_reporting`), in the place of the three directions or beside them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<DirectionReport>,
     /// Milliseconds that it ran.
     pub job_runtime: u64,
     /// Share of its time in user mode, percent.
@@ -186,7 +192,8 @@ pub struct PriorityLatency {
     pub prio: u64,
     /// The hint.
     pub priohint: u64,
-    /// The latencies.
+    /// The latencies: from issue to completion where the job asked for percentiles of those (`lat_percentiles`).
+    #[serde(alias = "lat_ns")]
     pub clat_ns: LatencySummary,
 }
 
@@ -217,6 +224,18 @@ pub struct DiskReport {
 /// An object whose keys keep their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keyed<T>(pub Vec<(String, T)>);
+
+impl<T> Keyed<T> {
+    /// Whether it has no keys.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What stands under a key.
+    pub fn get(&self, key: &str) -> Option<&T> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+}
 
 impl<T> Default for Keyed<T> {
     fn default() -> Keyed<T> {
@@ -256,13 +275,31 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for KeyedVisitor<T> {
 
 /// A report that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("not a JSON report of fio: {0}")]
-pub struct FioReportError(#[from] serde_json::Error);
+pub enum FioReportError {
+    /// No line begins an object.
+    #[error("there is no JSON report of fio in it")]
+    None,
+    /// What begins as one is none.
+    #[error("not a JSON report of fio: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The file could not be read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+}
 
 impl FioReport {
-    /// Reads a report.
+    /// Reads a report. fio's notes stand before it in the same file, and text behind it where it was asked for several forms.
     pub fn read(source: impl Read) -> Result<FioReport, FioReportError> {
-        Ok(serde_json::from_reader(source)?)
+        let mut source = BufReader::new(source);
+        let mut passed = Vec::new();
+        while source.fill_buf()?.first() != Some(&b'{') {
+            passed.clear();
+            if source.read_until(b'\n', &mut passed)? == 0 {
+                return Err(FioReportError::None);
+            }
+        }
+        let mut reports = serde_json::Deserializer::from_reader(source).into_iter();
+        Ok(reports.next().ok_or(FioReportError::None)??)
     }
 
     /// Writes it, indented by two as fio does.

@@ -55,6 +55,15 @@ fn with_report(name: &str, result: &StudyResult, look: impl Fn(&str, &[(String, 
     look(&page, &plots);
 }
 
+/// The same grey remark stood under each setup.
+#[test]
+fn a_switch_says_once_why_it_is_turned() {
+    with_report("variants", &with_presets(), |page, _| {
+        assert!(page.matches("with another OSD returning").count() > 1);
+        assert_eq!(page.matches("Its replies have an owner of their own.").count(), 1);
+    });
+}
+
 #[test]
 fn the_page_refers_to_nothing_outside_itself() {
     with_report("presets", &with_presets(), |page, _| {

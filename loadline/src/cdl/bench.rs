@@ -9,9 +9,9 @@ use crate::show;
 use clap::{Args, value_parser};
 use loadline_base::Span;
 use loadline_cdl::bench::{
-    Action, BS_DEFAULT, Bench, BenchError, BenchNews, BenchOptions, BenchOrder, Device, Ground,
-    Modelled, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError, manifest,
-    step_figures,
+    Action, BS_DEFAULT, Bench, BenchError, BenchNews, BenchOptions, BenchOrder, Device, Found,
+    Ground, Modelled, Need, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError,
+    WorkloadPlan, manifest, step_figures,
 };
 use loadline_cdl::plot::{QUESTION, answer_of};
 use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures, ReadWorkload};
@@ -79,7 +79,7 @@ pub(crate) struct BenchArgs {
     /// Runs at the same time on a modelled drive; by default one per core
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Show what would be switched and each fio job, and run nothing
+    /// Show what each workload needs, what would be switched and each fio job, and run nothing; the drive need not be there
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object instead of text
@@ -100,13 +100,14 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     let order =
         BenchOrder::new(&args.asked()).map_err(|error| Failure::Input(error.to_string()))?;
     let pages = DescriptorPages::of(args)?;
-    let ground = args.ground(&order, &pages)?;
     if args.dry_run {
+        let plans = args.plans(&order, &pages)?;
         return match args.json {
-            true => show::json(&in_advance_in_json(&order, &ground)),
-            false => show::text(&in_advance(&order, &ground)),
+            true => show::json(&in_advance_in_json(&order, &plans)),
+            false => show::text(&in_advance(&order, &plans)),
         };
     }
+    let ground = args.ground(&order, &pages)?;
     let root = args.outdir(&order)?;
     let folder = BenchFolder::begin(&root, &manifest(&order, &ground))?;
     let bench = Bench { order: &order, folder: &folder, ground };
@@ -172,17 +173,18 @@ impl BenchArgs {
         let (reads, writes) = (pages.reads, pages.writes);
         match &order.device {
             Device::Modelled(name) => {
-                let spec = mechanical(name)?;
-                if spec.capacity().get() < order.block_bytes {
-                    let text = format!("--bs {}: a block is larger than the drive", self.bs);
-                    return Err(Failure::Input(text));
+                let spec = self.modelled(name, order, pages)?;
+                if order.has_limits() && spec.limits.is_none() {
+                    return Err(Failure::Input(format!(
+                        "--dev {}: the drive does not support CDL",
+                        order.device
+                    )));
                 }
-                check_limits(&spec, order, pages)?;
                 Ok(Ground::Modelled(Modelled { spec, reads, writes, seed: self.seed }))
             }
             Device::Real(path) => {
                 let mut drive = RealDrive::open(path, order)?;
-                if order.has_limits() && !self.dry_run {
+                if order.has_limits() {
                     let file = |file: &Option<PathBuf>, name: &str| {
                         file.clone().unwrap_or_else(|| PathBuf::from(name))
                     };
@@ -192,6 +194,42 @@ impl BenchArgs {
                 Ok(Ground::Real(drive))
             }
         }
+    }
+
+    /// A modelled drive that has room for a block, and whose limits, if it has any, take the descriptors.
+    fn modelled(
+        &self,
+        name: &str,
+        order: &BenchOrder,
+        pages: &DescriptorPages,
+    ) -> Result<HddSpec, Failure> {
+        let spec = mechanical(name)?;
+        if spec.capacity().get() < order.block_bytes {
+            let text = format!("--bs {}: a block is larger than the drive", self.bs);
+            return Err(Failure::Input(text));
+        }
+        if order.has_limits() {
+            check_descriptors(&spec, pages)?;
+        }
+        Ok(spec)
+    }
+
+    /// What would be done, workload by workload. The drive need not be there.
+    fn plans(
+        &self,
+        order: &BenchOrder,
+        pages: &DescriptorPages,
+    ) -> Result<Vec<WorkloadPlan>, Failure> {
+        let workloads = order.workloads.iter();
+        Ok(match &order.device {
+            Device::Modelled(name) => {
+                let spec = self.modelled(name, order, pages)?;
+                workloads.map(|workload| WorkloadPlan::on_model(&spec, workload)).collect()
+            }
+            Device::Real(path) => {
+                workloads.map(|workload| WorkloadPlan::on(path, workload)).collect()
+            }
+        })
     }
 
     fn outdir(&self, order: &BenchOrder) -> Result<PathBuf, Failure> {
@@ -259,21 +297,9 @@ fn page(
     }
 }
 
-/// Whether a modelled drive takes the descriptors of a run that uses them.
-fn check_limits(
-    spec: &HddSpec,
-    order: &BenchOrder,
-    pages: &DescriptorPages,
-) -> Result<(), Failure> {
-    if !order.has_limits() {
-        return Ok(());
-    }
-    let Some(range) = spec.limits else {
-        return Err(Failure::Input(format!(
-            "--dev {}: the drive does not support CDL",
-            order.device
-        )));
-    };
+/// Whether a modelled drive with limits takes the descriptors of a run that uses them.
+fn check_descriptors(spec: &HddSpec, pages: &DescriptorPages) -> Result<(), Failure> {
+    let Some(range) = spec.limits else { return Ok(()) };
     let (minimum, maximum) = (range.shortest, range.longest);
     let bounds = DriveBounds { minimum, maximum, command_timeout: COMMAND_TIMEOUT };
     for (option, page) in [("--t2a", &pages.reads), ("--t2b", &pages.writes)] {
@@ -316,12 +342,15 @@ fn head(bench: &Bench<'_>, root: &Path) -> String {
 }
 
 /// What would be done.
-fn in_advance(order: &BenchOrder, ground: &Ground) -> String {
+fn in_advance(order: &BenchOrder, plans: &[WorkloadPlan]) -> String {
     let mut text = String::new();
-    for workload in &order.workloads {
+    for (workload, plan) in order.workloads.iter().zip(plans) {
         text += workload.announcement();
         text.push('\n');
-        for action in switches(ground, workload) {
+        for need in &plan.needs {
+            writeln!(text, "  {need}").expect("writing to a string");
+        }
+        for action in &plan.switches {
             writeln!(text, "  {action}").expect("writing to a string");
         }
         for step in order.steps().iter().filter(|step| step.workload == workload) {
@@ -332,27 +361,31 @@ fn in_advance(order: &BenchOrder, ground: &Ground) -> String {
 }
 
 /// The same for a program.
-fn in_advance_in_json(order: &BenchOrder, ground: &Ground) -> Value {
-    let workload = |workload: &ReadWorkload| {
-        let switches: Vec<String> =
-            switches(ground, workload).iter().map(Action::to_string).collect();
+fn in_advance_in_json(order: &BenchOrder, plans: &[WorkloadPlan]) -> Value {
+    let workload = |(workload, plan): (&ReadWorkload, &WorkloadPlan)| {
+        let switches: Vec<String> = plan.switches.iter().map(Action::to_string).collect();
         let steps = order.steps();
         let steps = steps.iter().filter(|step| step.workload == workload);
         let steps = steps.map(|step| json!({ "qd": step.depth, "command": step.fio_command() }));
         json!({
-            "workload": workload.folder(), "switches": switches, "steps": steps.collect::<Value>(),
+            "workload": workload.folder(),
+            "needs": plan.needs.iter().map(need_in_json).collect::<Value>(),
+            "switches": switches,
+            "steps": steps.collect::<Value>(),
         })
     };
-    let workloads: Value = order.workloads.iter().map(workload).collect();
+    let workloads: Value = order.workloads.iter().zip(plans).map(workload).collect();
     json!({ "dev": order.device.to_string(), "workloads": workloads })
 }
 
-/// What is switched before a workload: of a modelled drive nothing.
-fn switches(ground: &Ground, workload: &ReadWorkload) -> Vec<Action> {
-    match ground {
-        Ground::Real(drive) => drive.actions(workload),
-        Ground::Modelled(_) => Vec::new(),
-    }
+/// `found` is null where a dry run does not look.
+fn need_in_json(need: &Need) -> Value {
+    let (found, why) = match &need.found {
+        Found::Yes => (Some(true), None),
+        Found::No(why) => (Some(false), Some(why)),
+        Found::NotLooked => (None, None),
+    };
+    json!({ "what": need.what, "found": found, "why": why })
 }
 
 /// Every figure, for a program.

@@ -22,7 +22,7 @@ pub(crate) enum CdlCommand {
     Plot(plot::PlotArgs),
     /// Hold one benchmark's figures against another's, class by class
     Compare(compare::CdlCompareArgs),
-    /// What a latency log says about each priority: the figures of cdl_prio_stats.sh
+    /// What a latency log or a JSON+ report says about each priority: the figures of cdl_prio_stats.sh
     Stats(stats::StatsArgs),
     /// The descriptors in a file, or what the kernel tells of a drive's
     Show(show::ShowArgs),

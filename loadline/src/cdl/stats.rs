@@ -9,17 +9,19 @@ use loadline_cdl::stats::{
     PriorityStatistics, fine_percentiles,
 };
 use loadline_device::Priority;
-use loadline_fio::{LogError, PERCENTILES};
+use loadline_fio::{FioReport, FioReportError, LogError, PERCENTILES};
 use serde_json::{Map, Value, json};
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The options of `cdl_prio_stats.sh`, and some of our own.
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
-    /// Latency logs of fio, written with log_prio=1; several count as jobs that ran side by side
-    #[arg(value_name = "LOG", required = true)]
+    /// Latency logs of fio, written with log_prio=1, or its JSON+ reports (--output-format=json+); several count as jobs that ran
+    /// side by side
+    #[arg(value_name = "FILE", required = true)]
     logs: Vec<PathBuf>,
     /// One line of comma-separated figures per priority
     #[arg(long, conflicts_with_all = ["json", "csv"])]
@@ -52,7 +54,7 @@ fn percent(text: &str) -> Result<f64, String> {
 pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
     let scope =
         LogScope { from_ms: args.from.nanos() / 1_000_000, fine: !args.percentiles.is_empty() };
-    let statistics = collect(&args.logs, scope)?;
+    let statistics = collect(args, scope)?;
     if statistics.priorities.is_empty() {
         return nothing(args, &statistics);
     }
@@ -91,19 +93,64 @@ fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Result<(), Failure> 
     Err(Failure::Environment(NO_PRIORITIES.to_owned()))
 }
 
-fn collect(logs: &[PathBuf], scope: LogScope) -> Result<LogStatistics, Failure> {
+fn collect(args: &StatsArgs, scope: LogScope) -> Result<LogStatistics, Failure> {
     let mut collector = Collector::new(scope);
-    for path in logs {
-        let log = File::open(path).map_err(|error| Failure::unreadable(path, &error))?;
-        let cut = collector.read(log).map_err(|error| match error {
-            LogError::Read(error) => Failure::unreadable(path, &error),
-            _ => Failure::Input(format!("{}: {error}", path.display())),
-        })?;
-        if cut {
-            show::note(&format!("note: {} ends within a line, which is left out", path.display()));
+    for path in &args.logs {
+        let unreadable = |error: &io::Error| Failure::unreadable(path, error);
+        let file = File::open(path).map_err(|error| unreadable(&error))?;
+        let mut file = BufReader::new(file);
+        match is_log(file.fill_buf().map_err(|error| unreadable(&error))?) {
+            true => read_log(&mut collector, path, file)?,
+            false => read_report(args, &mut collector, path, file)?,
         }
     }
     Ok(collector.finish())
+}
+
+/// Whether a file begins with a number and a comma, as a log does; also one of which nothing has come yet.
+fn is_log(head: &[u8]) -> bool {
+    let digits = head.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    matches!(head.get(digits), None | Some(b',')) && (digits > 0 || head.is_empty())
+}
+
+fn read_log(collector: &mut Collector, path: &Path, log: impl Read) -> Result<(), Failure> {
+    let cut = collector.read(log).map_err(|error| match error {
+        LogError::Read(error) => Failure::unreadable(path, &error),
+        _ => Failure::Input(format!("{}: {error}", path.display())),
+    })?;
+    if cut {
+        show::note(&format!("note: {} ends within a line, which is left out", path.display()));
+    }
+    Ok(())
+}
+
+fn read_report(
+    args: &StatsArgs,
+    collector: &mut Collector,
+    path: &Path,
+    report: impl Read,
+) -> Result<(), Failure> {
+    let wrong = |why: &dyn Display| Failure::Input(format!("{}: {why}", path.display()));
+    let report = FioReport::read(report).map_err(|error| match error {
+        FioReportError::Read(error) => Failure::unreadable(path, &error),
+        FioReportError::None => wrong(&"it is neither a latency log of fio nor its JSON+ report"),
+        FioReportError::Json(_) => wrong(&error),
+    })?;
+    let of_logs = [
+        ("--from", args.from > Span::ZERO),
+        ("--percentiles", !args.percentiles.is_empty()),
+        ("--save-priolat", args.save_priolat),
+    ];
+    if let Some((option, _)) = of_logs.iter().find(|(_, asked)| *asked) {
+        let why = format!(
+            "{option}: a report has neither times nor single latencies; name the latency log of that run"
+        );
+        return Err(wrong(&why));
+    }
+    for doubt in collector.report(&report).map_err(|error| wrong(&error))? {
+        show::note(&format!("note: {}: {doubt}", path.display()));
+    }
+    Ok(())
 }
 
 /// Words that the script calls by one name end up in one file, the last of them, as with the script.

@@ -44,7 +44,6 @@ impl Node {
     }
 
     /// Starts the node that a file tells of, whose folder is `dir`.
-    #[cfg(feature = "tls")]
     pub(crate) fn start_by(file: &Path, dir: &Path) -> Node {
         let mut command = Command::new(PROGRAM);
         command.arg("serve").arg("--config").arg(file);

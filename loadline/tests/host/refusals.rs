@@ -98,6 +98,34 @@ fn a_new_nodes_disks_are_all_made_or_none() {
     assert!(!dir.join("osd.0").exists());
 }
 
+/// Who left a disk out was told how many there were, and not which it was.
+#[test]
+fn a_disk_that_is_left_out_is_named_by_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, file) = (folder.path().join("node"), folder.path().join("node.toml"));
+    let write = |disks: &[&str]| {
+        let disk = |name: &&str| format!("{{ path = \"../{name}\", size = \"64 MiB\" }}");
+        let disks: Vec<String> = disks.iter().map(disk).collect();
+        fs::write(&file, format!("dir = \"node\"\nosds = [{}]\n", disks.join(", "))).unwrap();
+    };
+    write(&["first", "second"]);
+    Node::start_by(&file, &dir).stop();
+    let refused = |copies: &str, says: &str| {
+        fs::write(&file, format!("{copies}{}", fs::read_to_string(&file).unwrap())).unwrap();
+        let done = output(PROGRAM, &["serve", "--log", "error", "--config", text(&file)]);
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+        let was = format!("osd.0 was on {}", dir.join("../first").display());
+        assert!(
+            done.stderr.contains(&was) && !done.stderr.contains("osd.1 was"),
+            "{}",
+            done.stderr
+        );
+    };
+    write(&["second"]);
+    refused("", "the cluster has 2 OSDs, and the disk of 1 was given");
+    refused("copies = 2\n", "osds: 1 is named, and the node had 2 when it ran last");
+}
+
 #[test]
 fn a_foreign_file_is_left_alone() {
     let stopped = Stopped::new();

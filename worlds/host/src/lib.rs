@@ -40,8 +40,8 @@ pub use disk::{
 pub use engine::{
     BootError, ClientImages, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd,
     DirectImage, DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig,
-    ImagePattern, ImageSpec, Mail, MemoryPlan, NbdAccess, NbdSpec, NodeGone, NotDurable, PageSpec,
-    TooLittleMemory, VhostSpec,
+    ImagePattern, ImageSpec, KnownDisks, Mail, MemoryPlan, NbdAccess, NbdSpec, NodeGone,
+    NotDurable, PageSpec, TooLittleMemory, VhostSpec,
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,

@@ -9,6 +9,7 @@ mod held;
 mod logs;
 mod manifest;
 mod order;
+mod plan;
 mod reads;
 mod real;
 mod real_error;
@@ -23,6 +24,7 @@ pub use order::{
     BS_DEFAULT, BenchOptions, BenchOrder, Device, OrderError, QDS_DEFAULT, RAMPTIME_DEFAULT,
     RUNTIME_DEFAULT, WorkloadStep,
 };
+pub use plan::{Found, Need, WorkloadPlan};
 pub use real::RealDrive;
 pub use real_error::RealError;
 pub use run::{Bench, BenchNews, Ground};

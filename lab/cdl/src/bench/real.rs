@@ -29,6 +29,8 @@ pub struct RealDrive {
     cdladm: bool,
     /// What it was found to hold, if the run needs limits.
     held: Option<HeldDescriptors>,
+    /// A switch in sysfs that a dry run takes for there.
+    expected: Option<&'static str>,
 }
 
 /// The descriptors that a run with limits has found on its drive.
@@ -46,29 +48,45 @@ impl RealDrive {
         let sysfs = sysfs_of(path)?;
         let fio = FioVersion::installed()?;
         let cdladm = Command::new("cdladm").arg("--version").output().is_ok();
-        let drive = RealDrive { path: path.to_owned(), sysfs, fio, cdladm, held: None };
+        let drive =
+            RealDrive { path: path.to_owned(), sysfs, fio, cdladm, held: None, expected: None };
         for workload in &order.workloads {
             drive.check(workload)?;
         }
         Ok(drive)
     }
 
+    /// A drive that need not be there, with a switch that it will have.
+    pub(super) fn expected(
+        path: &Path,
+        sysfs: Option<PathBuf>,
+        expected: Option<&'static str>,
+    ) -> RealDrive {
+        let path = path.to_owned();
+        RealDrive { path, sysfs, fio: HINT_SINCE, cdladm: false, held: None, expected }
+    }
+
     /// The drive's and fio's part in one workload.
     fn check(&self, workload: &ReadWorkload) -> Result<(), RealError> {
+        self.supports(workload)?;
+        match workload.has_limits() && self.fio < HINT_SINCE {
+            true => Err(RealError::OldFio(self.fio.to_string())),
+            false => Ok(()),
+        }
+    }
+
+    /// The drive's part.
+    pub(super) fn supports(&self, workload: &ReadWorkload) -> Result<(), RealError> {
         match workload {
             ReadWorkload::Baseline => Ok(()),
-            ReadWorkload::NcqPrio { .. } => self.supports("ncq_prio_supported", "NCQ priority"),
+            ReadWorkload::NcqPrio { .. } => self.has("ncq_prio_supported", "NCQ priority"),
             ReadWorkload::CdlSingle { .. } | ReadWorkload::CdlMulti { .. } => {
-                self.supports("cdl_supported", "CDL")?;
-                match self.fio < HINT_SINCE {
-                    true => Err(RealError::OldFio(self.fio.to_string())),
-                    false => Ok(()),
-                }
+                self.has("cdl_supported", "CDL")
             }
         }
     }
 
-    fn supports(&self, attribute: &str, what: &'static str) -> Result<(), RealError> {
+    fn has(&self, attribute: &str, what: &'static str) -> Result<(), RealError> {
         let file = self.sysfs.as_ref().map(|sysfs| sysfs.join(attribute));
         let text = file.as_ref().and_then(|file| fs::read_to_string(file).ok());
         if text.is_some_and(|text| text.trim() == "1") {
@@ -197,7 +215,8 @@ impl RealDrive {
     /// A switch of sysfs, if the drive has it.
     fn switch(&self, attribute: &str, value: u8) -> Option<Action> {
         let file = self.sysfs.as_ref()?.join(attribute);
-        file.exists().then_some(Action::Sysfs { file, value })
+        let is_there = self.expected == Some(attribute) || file.exists();
+        is_there.then_some(Action::Sysfs { file, value })
     }
 
     fn feature(&self, options: &[&str]) -> Action {
@@ -213,7 +232,7 @@ impl RealDrive {
 }
 
 /// Where sysfs tells of a block device; `None` for a file.
-fn sysfs_of(path: &Path) -> Result<Option<PathBuf>, RealError> {
+pub(super) fn sysfs_of(path: &Path) -> Result<Option<PathBuf>, RealError> {
     let wrong = |why: String| RealError::Device { path: path.display().to_string(), why };
     let found = fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
     if found.is_file() {

@@ -44,12 +44,17 @@ impl Collector {
                 tally.count(&line);
             }
         }
-        self.total.merge(LogStatistics {
+        self.merge(LogStatistics {
             ios: reader.line_ends().saturating_sub(skipped),
             runtime_ms: last_ms.saturating_sub(self.scope.from_ms),
             priorities: tally.finish(),
         });
         Ok(reader.is_cut())
+    }
+
+    /// Adds what ran at the same time.
+    pub(super) fn merge(&mut self, other: LogStatistics) {
+        self.total.merge(other);
     }
 
     /// What the logs say together.

@@ -25,8 +25,9 @@ impl MillisecondCounts {
         }
     }
 
+    /// Counts one latency so many times.
     #[cold]
-    fn add(&mut self, millis: u64, times: u64) {
+    pub(super) fn add(&mut self, millis: u64, times: u64) {
         if millis >= DENSE_MS as u64 {
             *self.sparse.entry(millis).or_default() += times;
             return;

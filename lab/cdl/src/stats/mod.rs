@@ -1,4 +1,4 @@
-//! What a latency log says about each priority: the figures of `cdl_prio_stats.sh` (cdl.md 3.6), and finer ones.
+//! What a latency log, or a report, says about each priority: the figures of `cdl_prio_stats.sh` (cdl.md 3.6), and finer ones.
 //!
 //! The script sorts the whole milliseconds of every priority. They are counted here instead, which comes to the same and
 //! takes memory by the longest latency, not by the length of the log.
@@ -6,17 +6,19 @@
 mod collect;
 mod counts;
 mod fine;
+mod report;
 mod script;
 
 pub use collect::{Collector, LogScope, parts_of_log};
 pub use counts::MillisecondCounts;
 pub use fine::{FinePercentile, fine_percentiles};
+pub use report::{ReportDoubt, ReportError};
 pub use script::{Decimal, NO_PRIORITIES, PriorityName};
 
 use loadline_stats::LatencyHistogram;
 use std::collections::BTreeMap;
 
-/// The figures of one log, or of several that ran side by side.
+/// The figures of one log or report, or of several that ran side by side.
 #[derive(Clone, Debug, Default)]
 pub struct LogStatistics {
     /// Line ends of the logs: all I/Os, whatever their priority.

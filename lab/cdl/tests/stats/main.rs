@@ -4,4 +4,5 @@
 mod logs;
 mod merged;
 mod random;
+mod reports;
 mod script;

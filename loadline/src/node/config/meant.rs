@@ -2,7 +2,7 @@
 
 use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, VhostTyped};
 use super::words::Typed;
-use super::{ImageConfig, NodeConfig, OsdConfig};
+use super::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
 use crate::tls::{TlsTyped, TlsTypedFault};
 use loadline_base::{Bytes, Span};
@@ -14,7 +14,9 @@ use loadline_cluster::settings::{
 use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
-use loadline_host::{ClientImages, DoorLimits, ImagePattern, NbdAccess, VhostSpec, read_text, why};
+use loadline_host::{
+    ClientImages, DoorLimits, ImagePattern, KnownDisks, NbdAccess, VhostSpec, read_text, why,
+};
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
@@ -123,7 +125,7 @@ impl NodeFile {
         let settings = self.settings(preset, medium, drive_limits)?;
         let dir = folder.join(self.dir.clone().unwrap_or_else(default_dir));
         let osds = osds(&self.osds, &dir)?;
-        let copies = copies(self.copies, osds.len() as u32)?;
+        let copies = copies(self.copies, &osds, &dir)?;
         let pgs_max = PGS_PER_OSD_MAX * osds.len() as u32;
         if self.pgs.is_some_and(|pgs| !(1..=pgs_max).contains(&pgs)) {
             let wanted =
@@ -380,15 +382,30 @@ fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, FieldFault> {
     Ok(osds)
 }
 
-fn copies(typed: Option<u32>, osds: u32) -> Result<u32, FieldFault> {
-    let copies = typed.unwrap_or(COPIES.min(osds));
-    match (1..=osds).contains(&copies) {
-        true => Ok(copies),
-        false => Err(FieldFault::new(
-            "copies",
-            format!("{copies} copies have no place on {osds} OSDs; it takes 1 to {osds}"),
-        )),
+fn copies(typed: Option<u32>, osds: &[OsdConfig], dir: &Path) -> Result<u32, FieldFault> {
+    let most = osds.len() as u32;
+    let copies = typed.unwrap_or(COPIES.min(most));
+    if (1..=most).contains(&copies) {
+        return Ok(copies);
     }
+    // Rather than a number of copies that was good so far, disks are missing that the node has had.
+    let known = KnownDisks::read(&dir.join(DISKS_FILE));
+    let left_out = known.left_out(osds.iter().map(|osd| osd.path.as_path()));
+    if let Some(disks) = left_out.filter(|_| copies > most && known.count() > osds.len()) {
+        let (had, are) = (known.count(), if most == 1 { "is" } else { "are" });
+        let reason = format!(
+            "{most} {are} named, and the node had {had} when it ran last: {disks}; name every OSD's disk, also of one that is lost"
+        );
+        return Err(FieldFault::new("osds", reason));
+    }
+    let (on, wanted) = match most {
+        1 => ("1 OSD".to_owned(), "1".to_owned()),
+        most => (format!("{most} OSDs"), format!("1 to {most}")),
+    };
+    Err(FieldFault::new(
+        "copies",
+        format!("{copies} copies have no place on {on}; it takes {wanted}"),
+    ))
 }
 
 /// Bounds of connections; each lets something in.
@@ -420,7 +437,7 @@ fn refuse_open_page(page: Option<SocketAddr>) -> Result<(), FieldFault> {
         Some(address) => Err(FieldFault::new(
             "page",
             format!(
-                "{address} can be reached from outside: this build has no TLS; listen on loopback, and let a tunnel carry it further"
+                "{address} can be reached from outside: the page has no TLS; listen on loopback, and let a tunnel carry it further"
             ),
         )),
     }

@@ -13,6 +13,9 @@ mod tests;
 
 pub(crate) use flags::ServeArgs;
 
+/// Where a node keeps in its folder which disks were its OSDs'.
+pub(crate) const DISKS_FILE: &str = "disks.json";
+
 use crate::failure::Failure;
 use crate::typed::WANTED_ADDRESS;
 use file::NodeFile;

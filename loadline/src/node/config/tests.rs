@@ -1,6 +1,6 @@
 //! Files and flags: what they mean, and how they are refused.
 
-use super::{ImageConfig, NodeConfig, OsdConfig, ServeArgs};
+use super::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig, ServeArgs};
 use clap::{CommandFactory, Parser};
 use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{LevelTarget, Scope, SettingsChange};
@@ -233,6 +233,8 @@ fn a_bad_file_is_refused_with_its_place() {
         "copies = 3",
         "2: copies: 3 copies have no place on 2 OSDs; it takes 1 to 2",
     );
+    let first = "    { path = \"/dev/sdz\" },\n";
+    check(first, "", "2: copies: 2 copies have no place on 1 OSD; it takes 1");
     check("copies = 2", "copies = 0", "2: copies: 0 copies have no place");
     check("pgs = 64", "pgs = 0", "3: pgs: takes a number from 1 to 512, 256 for each OSD");
     check("10 GiB", "10 GB5", "5: `10 GB5` is not understood: expected a size");
@@ -330,6 +332,23 @@ fn a_file_is_everything() {
     let config = command.get_arguments().find(|flag| flag.get_id() == "config").unwrap();
     let others = command.get_arguments().count() - 1;
     assert_eq!(command.get_arg_conflicts_with(config).len(), others);
+}
+
+/// Of two disks one was left out of the file, and the number of copies was blamed.
+#[test]
+fn disks_that_a_node_has_had_are_missed_before_their_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().display();
+    let one = format!("dir = \"{dir}\"\ncopies = 2\nosds = [{{ path = \"osd.0\" }}]\n");
+    let refused = || parse(&one).expect_err("one disk for two copies");
+    assert!(refused().ends_with("copies: 2 copies have no place on 1 OSD; it takes 1"));
+    std::fs::write(folder.path().join(DISKS_FILE), format!("[\"{dir}/osd.0\",\"/dev/sdz\"]\n"))
+        .unwrap();
+    let says = "osds: 1 is named, and the node had 2 when it ran last: osd.1 was on /dev/sdz; name every OSD's disk, also of one that is lost";
+    assert!(refused().ends_with(says), "{}", refused());
+    let refused = flags(&[&format!("--dir={dir}"), "--osds=1", "--copies=2"]).unwrap_err();
+    assert!(refused.contains(&format!("--{says}")), "{refused}");
+    assert!(flags(&[&format!("--dir={dir}"), "--osds=1"]).is_ok(), "the disks know better");
 }
 
 #[test]

@@ -151,6 +151,15 @@ fn the_page_lives_in_a_browser() {
             browser.await_true(
                 "Number(document.querySelectorAll('#image-table td')[4].textContent) > 0",
             );
+            // An image without a promise had a line of it at 0, where the table says "nothing".
+            let lines = |names: &str| {
+                format!(
+                    "charts.get(document.querySelector('#images canvas')).lines.map((line) => line.name).join() === '{names}'"
+                )
+            };
+            browser.await_true(&lines("asked,given"));
+            node.says(&["image", "qos", "vol0", "--reservation", "10iops"]);
+            browser.await_true(&lines("promised,asked,given"));
             browser.await_true("document.querySelectorAll('#classes canvas').length === 3");
             browser.await_true("document.querySelectorAll('#osds tbody tr').length === 2");
             // Something is drawn: not every pixel is the paper's.

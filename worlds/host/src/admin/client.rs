@@ -239,12 +239,14 @@ impl fmt::Display for ClientError {
                         "{shown} is a folder; --socket takes a node's socket, and --dir its folder"
                     );
                 }
-                write!(
-                    f,
-                    "no node answers at {}: start one with `loadline serve --dir {}`",
-                    socket.display(),
-                    folder.display()
-                )
+                write!(f, "no node answers at {}: ", socket.display())?;
+                // Where a node of that folder would answer. Elsewhere, and in the root, a node would litter.
+                match socket.ends_with("admin.sock") && folder != Path::new("/") {
+                    true => write!(f, "start one with `loadline serve --dir {}`", folder.display()),
+                    false => f.write_str(
+                        "`loadline serve --dir DIR` starts one, and it answers at DIR/admin.sock",
+                    ),
+                }
             }
             ClientError::Io { socket, error } if has_gone(error) => {
                 write!(f, "the node at {} went away before it answered", socket.display())

@@ -50,6 +50,8 @@ pub(super) struct HttpHead {
     pub(super) host: String,
     /// The token that it has.
     pub(super) token: Option<String>,
+    /// It comes from a browser, whoever has that ask.
+    pub(super) is_a_browsers: bool,
 }
 
 impl HttpHead {
@@ -91,6 +93,7 @@ impl HttpHead {
             form: AnswerForm::Text(MetricsForm::Prometheus),
             host: String::new(),
             token: None,
+            is_a_browsers: false,
         };
         let mut length = None;
         for header in request.headers.iter() {
@@ -128,6 +131,11 @@ impl HttpHead {
             self.token = value.strip_prefix("Bearer ").map(|token| token.trim().to_owned());
         } else if is("accept") {
             self.form = AnswerForm::accepted(value);
+        } else if is("origin") || is("sec-fetch-site") {
+            self.is_a_browsers = true;
+        } else if is("user-agent") {
+            // Each of them says so, and no page can make it say anything else.
+            self.is_a_browsers |= value.starts_with("Mozilla/");
         }
         Ok(())
     }

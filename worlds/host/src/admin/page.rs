@@ -2,7 +2,8 @@
 //! the page has buttons. Everything else belongs to the admin socket, whose file mode is its access control.
 //!
 //! A browser is a guest that others can talk into asking things: so a request must name this machine as its host (no other site's name may
-//! be bound to it), and what changes anything must carry the token in a header, which no other site can make a browser send.
+//! be bound to it), and what changes anything must carry the token in a header, which no other site can make a browser send. The admin socket has
+//! the page too, for who carries it to a browser through a tunnel; there is no token there, and so a browser may look and no more.
 
 use super::api::{AdminRefusal, Command, ScrubHow, Who};
 use super::head::{HttpHead, SessionBounds};
@@ -90,40 +91,42 @@ impl Audience {
     /// # Errors
     /// A refusal that says what is wrong, or what it takes.
     pub(super) fn asked(&self, head: &HttpHead, body: &[u8]) -> Result<Asked, AdminRefusal> {
+        self.lets_in(head)?;
         if head.method == Method::Get && head.target == STREAM {
-            self.lets_in(head)?;
             return Ok(Asked::Stream);
         }
-        let Audience::Page(token) = self else {
-            return Ok(Asked::Command(route::command(head.method, &head.target, body)?));
-        };
-        self.lets_in(head)?;
         let file = FILES.iter().find(|(path, _)| *path == head.target);
         if let Some((_, file)) = file.filter(|_| head.method == Method::Get) {
             return Ok(Asked::File(*file));
         }
         let command = route::command(head.method, &head.target, body)?;
-        match right_of(&command) {
-            Right::Look => Ok(Asked::Command(command)),
-            Right::Act if head.token.as_deref().is_some_and(|told| is_same(told, token)) => {
-                Ok(Asked::Command(command))
+        match (self, right_of(&command)) {
+            (_, Right::Look) => Ok(Asked::Command(command)),
+            (Audience::Operator, _) if !head.is_a_browsers => Ok(Asked::Command(command)),
+            (Audience::Operator, _) => {
+                Err(AdminRefusal::forbidden("a browser may only look at the admin socket")
+                    .wants("the page's port, of `loadline serve --page`, or `loadline` itself"))
             }
-            Right::Act => Err(AdminRefusal::forbidden("this takes the page's token").wants(
-                "the header `Authorization: Bearer TOKEN`; `loadline page` shows the token",
-            )),
-            Right::None => Err(AdminRefusal::forbidden("this cannot be asked at the page's port")
-                .wants("the admin socket")),
+            (Audience::Page(token), Right::Act) => match head.token.as_deref() {
+                Some(told) if is_same(told, token) => Ok(Asked::Command(command)),
+                _ => Err(AdminRefusal::forbidden("this takes the page's token").wants(
+                    "the header `Authorization: Bearer TOKEN`; `loadline page` shows the token",
+                )),
+            },
+            (Audience::Page(_), Right::None) => {
+                Err(AdminRefusal::forbidden("this cannot be asked at the page's port")
+                    .wants("the admin socket"))
+            }
         }
     }
 
     /// Refuses a browser that was led here by another name.
     fn lets_in(&self, head: &HttpHead) -> Result<(), AdminRefusal> {
-        match self {
-            Audience::Page(_) if !is_this_machine(&head.host) => {
-                Err(AdminRefusal::forbidden("the page is this machine's alone")
-                    .wants("a request for localhost, 127.0.0.1 or [::1]"))
-            }
-            _ => Ok(()),
+        let may_be_led = matches!(self, Audience::Page(_)) || head.is_a_browsers;
+        match may_be_led && !is_this_machine(&head.host) {
+            true => Err(AdminRefusal::forbidden("the page is this machine's alone")
+                .wants("a request for localhost, 127.0.0.1 or [::1]")),
+            false => Ok(()),
         }
     }
 }

@@ -179,6 +179,7 @@ impl Engine {
         engine.make_what_is_missing()?;
         engine.measure_capacities()?;
         engine.host.tell_terms();
+        engine.host.keep_known_disks();
         engine.listen()?;
         engine.host.alarms.push(engine.host.now + Span::from_millis(1000), Alarm::Second);
         Ok(engine)

@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub struct EngineConfig {
     /// Each OSD's disk.
     pub disks: Vec<DiskSpec>,
+    /// Where it is kept for later starts which disks these were ([`KnownDisks`](crate::KnownDisks)), if anywhere.
+    pub disks_file: Option<PathBuf>,
     /// Copies of each object of the pool that a new node has.
     pub copies: u32,
     /// Placement groups of that pool; by default what suits the number of OSDs.

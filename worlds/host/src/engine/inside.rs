@@ -21,6 +21,7 @@ impl EngineConfig {
             memory: MemoryPlan::enough(disks.len() as u32, cache).memory,
             cache,
             disks,
+            disks_file: None,
             copies: 3,
             pgs: None,
             object_bytes: Bytes::from_mib(4),

@@ -30,6 +30,7 @@ mod image_ops;
 mod image_work;
 mod images;
 mod inside;
+mod known_disks;
 mod live;
 mod loop_ways;
 mod mail;
@@ -60,6 +61,7 @@ pub use direct_client::{
     DirectOp, DirectServices, NodeGone,
 };
 pub use doors::DoorLimits;
+pub use known_disks::KnownDisks;
 pub use mail::Mail;
 pub use stop_wait::NotDurable;
 

@@ -21,6 +21,7 @@ fn drive(sysfs: &Path, fio: &str, attributes: &[(&str, u8)]) -> RealDrive {
         fio,
         cdladm: true,
         held: None,
+        expected: None,
     }
 }
 

@@ -79,9 +79,10 @@ function show() {
       const found = second[key].find((each) => each[field] === name);
       return found ? found[part] : 0;
     };
-    drawChart(canvas, ages, [
-      line("promised", "promise", of("promised"), true), line("asked", "two", of("asked")), line("given", "one", of("given")),
-    ]);
+    const lines = [line("asked", "two", of("asked")), line("given", "one", of("given"))];
+    // Who is promised nothing has no line of it, as it has no figure in the table.
+    if (seconds.some(of("promised"))) lines.unshift(line("promised", "promise", of("promised"), true));
+    drawChart(canvas, ages, lines);
   };
   const newest = seconds[seconds.length - 1] || { classes: [], images: [] };
   const classes = newest.classes.map((each) => each.class);

@@ -75,6 +75,18 @@ fn nobody_there_is_said_with_what_to_do() {
     check();
 }
 
+/// `--socket /nonexist` advised to serve from the root of the file system.
+#[test]
+fn a_socket_of_another_name_leads_to_no_node_beside_it() {
+    for socket in ["/nonexist", "/admin.sock", "/tmp/other.sock"] {
+        let error = Client::connect(Path::new(socket)).expect_err("nobody listens").to_string();
+        let expected = format!(
+            "no node answers at {socket}: `loadline serve --dir DIR` starts one, and it answers at DIR/admin.sock"
+        );
+        assert_eq!(error, expected);
+    }
+}
+
 #[test]
 fn a_node_that_breaks_off_or_talks_otherwise_is_named() {
     let check = |answer: &'static str, says: &str| {

@@ -43,6 +43,39 @@ fn the_page_comes_with_its_parts_and_from_nowhere_else() {
     }
 }
 
+/// `GET /` of the admin socket was "no part of a path". What a tunnel brings to a browser can be asked by any site that is open there.
+#[test]
+fn a_browser_at_the_admin_socket_may_look() {
+    let asked = |request: &str| {
+        let mut session = HttpSession::new(Audience::Operator);
+        let mut out = HttpOutbox::default();
+        session.receive(request.replace('\n', "\r\n").as_bytes(), &mut out);
+        (String::from_utf8_lossy(&out.send).into_owned(), out.commands.len())
+    };
+    let (page, _) = asked("GET / HTTP/1.1\nHost: node\n\n");
+    assert!(page.contains("Content-Type: text/html") && page.contains("/live.js"), "{page}");
+    let browser = "Host: localhost:7480\nUser-Agent: Mozilla/5.0 (X11)\n";
+    for path in ["/", "/live.css", "/charts.js", "/live.js"] {
+        assert!(
+            asked(&format!("GET {path} HTTP/1.1\n{browser}\n")).0.contains(" 200 OK"),
+            "{path}"
+        );
+    }
+    for path in ["/live", "/status", "/metrics"] {
+        assert_eq!(asked(&format!("GET {path} HTTP/1.1\n{browser}\n")).1, 1, "{path}");
+    }
+    let stop = |headers: &str| asked(&format!("POST /shutdown HTTP/1.1\n{headers}\n"));
+    assert_eq!(stop("Host: node\n").1, 1, "a program may do everything");
+    for marks in
+        [browser, "Host: localhost\nOrigin: null\n", "Host: localhost\nSec-Fetch-Site: none\n"]
+    {
+        let (refused, commands) = stop(marks);
+        assert!(commands == 0 && refused.contains("a browser may only look"), "{refused}");
+    }
+    let led = "GET /status HTTP/1.1\nHost: evil.example\nUser-Agent: Mozilla/5.0\n\n";
+    assert!(asked(led).0.contains("this machine's alone"), "{}", asked(led).0);
+}
+
 #[test]
 fn who_looks_needs_no_token() {
     let get = |path| format!("GET {path} HTTP/1.1\nHost: localhost:7480\n\n");

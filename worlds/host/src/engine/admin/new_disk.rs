@@ -63,6 +63,7 @@ impl HostNode {
         let of = &mut self.disks.of[osd];
         (of.path, of.is_blank) = (disk.path().to_owned(), false);
         self.open_on(osd, disk);
+        self.keep_known_disks();
         Ok(osd)
     }
 

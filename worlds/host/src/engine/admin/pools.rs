@@ -27,8 +27,12 @@ impl HostNode {
         let osds = map.osds().ids().filter(|osd| !map.is_removed(*osd)).count() as u32;
         let copies = copies.unwrap_or(self.config.copies.min(osds));
         if !(1..=osds).contains(&copies) {
-            let error = format!("{copies} copies have no place on {osds} OSDs");
-            return Err(AdminRefusal::bad(error).wants(format!("1 to {osds}")));
+            let (on, wanted) = match osds {
+                1 => ("1 OSD".to_owned(), "1".to_owned()),
+                osds => (format!("{osds} OSDs"), format!("1 to {osds}")),
+            };
+            let error = format!("{copies} copies have no place on {on}");
+            return Err(AdminRefusal::bad(error).wants(wanted));
         }
         let pgs = pgs.unwrap_or_else(|| crate::engine::boot::pgs_that_suit(osds, copies));
         let (there, most) =
