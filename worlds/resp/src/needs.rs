@@ -12,17 +12,22 @@ const FIELD: u64 = 240;
 /// of a key as often in the places above. Measured too.
 const COPIES: u64 = 7;
 
+/// More than any key has that a database takes.
+const KEY_BYTES_MAX: usize = 1 << 10;
+
 /// Of a whole request.
 pub(crate) fn of_request(command: &KeyCommand, request: &RespRequest) -> u64 {
     of_strings(Some(command.keys), request.len(), request.bytes())
 }
 
-/// Of one that is coming, as far as it is known; and if it becomes as long as one may.
+/// Of one that is coming, as far as it is known; and if it becomes as long as one of so many bytes.
 pub(crate) fn of_coming(coming: &ComingRequest<'_>, bytes_max: usize) -> (u64, u64) {
     let name = coming.name.unwrap_or_default().to_ascii_lowercase();
     let name = String::from_utf8_lossy(&name);
     let keys = KeyCommand::named(&name).map(|command| command.keys);
-    let most = if coming.is_all { coming.bytes } else { coming.bytes.max(bytes_max) };
+    let string_bytes = if keys == Some(KeyStrings::All) { KEY_BYTES_MAX } else { bytes_max };
+    let to_come = coming.to_come.saturating_mul(string_bytes);
+    let most = coming.bytes.saturating_add(to_come).min(bytes_max.max(coming.bytes));
     let of = |bytes| of_strings(keys, coming.strings, bytes);
     (of(coming.bytes), of(most))
 }
@@ -47,12 +52,14 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_request_is_never_more_than_what_it_may_become() {
-        let coming = |name, strings, bytes, is_all| ComingRequest { name, strings, bytes, is_all };
-        let set = of_coming(&coming(Some(b"SeT"), 3, 1000, true), 8 << 20);
+        let coming =
+            |name, strings, to_come, bytes| ComingRequest { name, strings, to_come, bytes };
+        let set = of_coming(&coming(Some(b"SeT"), 3, 0, 1000), 8 << 20);
         assert_eq!(set, (KEY + 7000, KEY + 7000));
-        let (known, most) = of_coming(&coming(Some(b"del"), 1001, 1000, false), 8 << 20);
-        assert_eq!(known, 1000 * KEY + 7000);
-        assert!(most > known + (24 << 20));
-        assert_eq!(of_coming(&coming(None, 1001, 1000, false), 2000), (1000, 2000));
+        let (known, most) = of_coming(&coming(Some(b"mset"), 1001, 900, 1000), 8 << 20);
+        assert_eq!((known, most), (500 * KEY + 7000, 500 * KEY + 7 * (8 << 20)));
+        let (known, most) = of_coming(&coming(Some(b"del"), 1001, 10, 1000), 8 << 20);
+        assert_eq!((known, most), (1000 * KEY + 7000, 1000 * KEY + 7 * (1000 + 10 * 1024)));
+        assert_eq!(of_coming(&coming(None, 1001, 900, 1000), 2000), (1000, 2000));
     }
 }

@@ -140,7 +140,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         }
     }
 
-    /// A request that is not whole, and will not be within what every connection has, takes what it may come to before more of it is read. One that could never have that is
+    /// A request that is not whole, and is longer than what every connection has, takes what it may come to before more of it is read. One that could never have what it is known to need is
     /// refused, and what else comes of it is let go.
     async fn make_room(&mut self, reader: &mut RespReader) -> io::Result<Next> {
         let Some(coming) = reader.coming() else {
@@ -148,8 +148,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
             return Ok(Next::GoOn);
         };
         let (known, most) = needs::of_coming(&coming, LIMITS.request_bytes);
+        // Most that are not whole are short, and cut by what is received at once.
+        let is_long = coming.bytes as u64 > FREE_BYTES / 2 || known > FREE_BYTES;
         let largest = self.memory.budget().largest();
-        if self.user.is_none() && known > FREE_BYTES / 2 {
+        if self.user.is_none() && is_long {
             // Who is nobody has nothing to say that is so long.
             self.put(&RespRefusal::NoAuth.into());
             self.out.send().await?;
@@ -164,7 +166,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
             reader.skip();
             self.put(&refusal.into());
             self.out.send().await?;
-        } else if most > FREE_BYTES / 2 && self.coming.is_none() {
+        } else if is_long && self.coming.is_none() {
             match self.memory.take(most.min(largest)).await {
                 Ok(held) => self.coming = Some((held, Instant::now())),
                 Err(refusal) => {

@@ -124,10 +124,10 @@ pub struct ComingRequest<'r> {
     pub name: Option<&'r [u8]>,
     /// Strings that it will have.
     pub strings: usize,
+    /// Those that will be announced.
+    pub to_come: usize,
     /// Bytes that it takes as far as it is there or announced.
     pub bytes: usize,
-    /// Whether nothing more will be announced.
-    pub is_all: bool,
 }
 
 impl RespReader {
@@ -178,8 +178,8 @@ impl RespReader {
         let coming = ComingRequest {
             name: request.get(0),
             strings: *strings,
+            to_come: strings - came - usize::from(lacks.is_some()),
             bytes: request.bytes() + lacks.unwrap_or(0),
-            is_all: lacks.is_some() && came + 1 == *strings,
         };
         (!is_skipped).then_some(coming)
     }
@@ -443,13 +443,13 @@ mod tests {
         assert_eq!(reader.coming(), None);
         reader.push(b"*3\r\n$3\r\nSE");
         assert_eq!(reader.next_request(), Ok(None));
-        let coming = ComingRequest { name: None, strings: 3, bytes: 3, is_all: false };
+        let coming = ComingRequest { name: None, strings: 3, to_come: 2, bytes: 3 };
         assert_eq!(reader.coming(), Some(coming));
         reader.push(b"T\r\n$1\r\nk\r\n$90\r\nvv");
         assert_eq!(reader.next_request(), Ok(None));
         let bytes = 3 + 1 + 90 + 2 * size_of::<usize>();
         let name = Some(&b"SET"[..]);
-        assert_eq!(reader.coming(), Some(ComingRequest { name, strings: 3, bytes, is_all: true }));
+        assert_eq!(reader.coming(), Some(ComingRequest { name, strings: 3, to_come: 0, bytes }));
         let input = reader.input();
         reader.skip();
         assert_eq!((reader.coming(), reader.held()), (None, input));

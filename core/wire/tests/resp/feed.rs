@@ -63,6 +63,7 @@ fn pass_over(sent: &[u8], piece: usize) {
         }
         if let Some(coming) = reader.coming() {
             assert!((1..=LIMITS.strings).contains(&coming.strings));
+            assert!(coming.to_come <= coming.strings);
             assert!(coming.bytes <= LIMITS.request_bytes + LIMITS.strings * size_of::<usize>());
         }
         reader.skip();
