@@ -17,7 +17,7 @@ use loadline_draw::number::{self, plain};
 use loadline_stats::{CompareVerdict as Found, compare};
 use loadline_study::{
     ClassWaits, ComparedRatio, Configuration, Figure, Figures, NamedValue, PlacementSpread, Print,
-    RunFacts, SettingRow, SetupResult, ShownIn, Spread, StudyResult,
+    RunFacts, SettingRow, SetupResult, ShownIn, Spread, StudyResult, Variant,
 };
 
 /// Widths at which charts are drawn: half the page, the whole page, and a phone.
@@ -361,9 +361,17 @@ fn chief(result: &StudyResult, of: &Figures) -> Vec<(String, String)> {
     result.kind.chief().map(|figure| (figure.label(), text(figure))).collect()
 }
 
-/// Each setup that has variants, followed by them.
+/// Each setup that has variants, followed by them. A switch that several setups have turned says at the first why the reader sees it.
 fn variant_rows(result: &StudyResult) -> Vec<VariantRow> {
     let mut rows = Vec::new();
+    let mut said = Vec::new();
+    let mut why = |variant: &Variant| match said.contains(&variant.why) {
+        true => String::new(),
+        false => {
+            said.push(variant.why.clone());
+            variant.why.clone()
+        }
+    };
     for setup in result.setups.iter().filter(|setup| !setup.variants.is_empty()) {
         rows.push(VariantRow {
             setup: setup.name().to_owned(),
@@ -374,7 +382,7 @@ fn variant_rows(result: &StudyResult) -> Vec<VariantRow> {
         rows.extend(setup.variants.iter().map(|variant| VariantRow {
             setup: setup.name().to_owned(),
             name: variant.name.clone(),
-            why: variant.why.clone(),
+            why: why(variant),
             figures: chief(result, &variant.figures),
         }));
     }
