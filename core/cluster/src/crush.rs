@@ -173,6 +173,25 @@ mod tests {
         assert_eq!(layers(1), [18, 15, 10, 4, 3, 0]);
     }
 
+    /// What slots allow a deep scrub of 64 groups that take equally long (`scrub/slots_reachable`): with ten slots the OSD with the most groups has to fill
+    /// them six times in five clusters of six, so that 64 of 78 are used, 82 %, whatever begins the scrubs; with five there are eleven rounds, 64 of 66,
+    /// but in one cluster of twenty-five.
+    #[test]
+    fn ten_slots_take_six_rounds_in_most_clusters() {
+        let osds: Vec<OsdId> = (0..4).map(OsdId::new).collect();
+        let most_groups = |seed| {
+            let pool = pool_number(seed, 1);
+            let all: Vec<OsdId> =
+                (0..64).flat_map(|group| members((pool, 64), group, 3, &osds, |_| true)).collect();
+            let held = osds.iter().map(|osd| all.iter().filter(|it| *it == osd).count());
+            held.max().expect("there are OSDs")
+        };
+        let all: Vec<usize> = (1..=200).map(most_groups).collect();
+        let beyond = |groups: usize| all.iter().filter(|most| **most > groups).count();
+        assert_eq!([50, 55].map(beyond), [167, 8]);
+        assert_eq!(all[..5], [50, 52, 50, 51, 51]);
+    }
+
     /// A power of two: all groups alike. Otherwise those that are not split yet are twice as large.
     #[test]
     fn the_modulus_is_stable() {

@@ -73,9 +73,7 @@ pub(crate) fn peer(
     if let Some(authority) = copies.authority(rules) {
         return led_by(authority, up, acting, copies, rules);
     }
-    let Some(Gathered { osd, log }) = copies.gathered(rules).filter(|_| false) else {
-        return Peered::default();
-    };
+    let Some(Gathered { osd, log }) = copies.gathered(rules) else { return Peered::default() };
     let copies = copies.with_gathered(osd, &log, rules);
     let authority = copies.of(osd).and_then(|copy| copies.led_by(osd, copy, rules));
     let authority = authority.expect("all who may have something run");

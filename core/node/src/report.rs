@@ -501,3 +501,26 @@ fn scrub_of(primary: &Osd, now: Time, pg: PgId) -> ScrubReport {
         states: primary.states_to_scrub(pg),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(members: &[[u32; 2]]) -> Vec<Vec<OsdId>> {
+        members.iter().map(|group| group.map(OsdId::new).to_vec()).collect()
+    }
+
+    #[test]
+    fn slots_allow_what_every_member_has_one_for() {
+        let check = |running: &[[u32; 2]], waiting: &[[u32; 2]], slots, expected| {
+            let left = ScrubSlotsLeft::of(&groups(running), &groups(waiting), |_| slots);
+            assert_eq!((left.groups_fitting, left.rounds), expected);
+        };
+        check(&[], &[], 1, (0, 0));
+        check(&[], &[[0, 1], [1, 2], [2, 3]], 1, (2, 2));
+        check(&[[0, 1]], &[[1, 2], [2, 3], [0, 3]], 1, (1, 2));
+        check(&[[0, 1], [0, 1]], &[[0, 2], [0, 3], [2, 3], [2, 3]], 2, (2, 2));
+        // Fewer slots than before: those that run keep theirs.
+        check(&[[0, 1], [0, 1]], &[[0, 2], [2, 3]], 1, (1, 3));
+    }
+}

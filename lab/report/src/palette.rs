@@ -132,6 +132,7 @@ mod tests {
     fn setup(name: &str, profile: Option<&str>) -> SetupResult {
         let setup = Configuration {
             name: name.to_owned(),
+            preset: if name.ends_with("(reef)") { "reef" } else { "quincy" }.to_owned(),
             profile: profile.map(str::to_owned),
             ..Default::default()
         };
@@ -142,7 +143,7 @@ mod tests {
         SetupResult { setup, figures, ..Default::default() }
     }
 
-    /// The same profile keeps its hue under another preset and changes its pattern.
+    /// The same profile keeps its hue under another preset and changes its pattern; what differs from it in something else has its own.
     #[test]
     fn a_profile_keeps_its_hue_under_every_preset() {
         let result = StudyResult {
@@ -151,11 +152,12 @@ mod tests {
                 setup("WPQ(Def)", None),
                 setup("balanced", Some("balanced")),
                 setup("balanced (reef)", Some("balanced")),
+                setup("balanced, limited", Some("balanced")),
             ],
             ..Default::default()
         };
         let classes: Vec<_> = looks(&result).into_iter().map(Look::classes).collect();
-        assert_eq!(classes, ["h0 p0", "h1 p0", "h2 p0", "h2 p1"]);
+        assert_eq!(classes, ["h0 p0", "h1 p0", "h2 p0", "h2 p1", "h3 p0"]);
     }
 
     /// Four setups of one profile and one preset had three looks: a neighbour that was limited looked as one of whom nothing was said.

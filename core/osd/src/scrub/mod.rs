@@ -1,7 +1,7 @@
 //! Scrub: all copies of a placement group are compared, a chunk of objects at a time, and what is not alike is told and replaced
 //! (scrub.md 2).
 //!
-//! A group's primary takes a slot on every member (waiting in each one's line, or refused where presets of other systems are followed), then goes from chunk to chunk. It keeps writes away from one while all copies look
+//! A group's primary takes a slot on every member (waiting in the line of one that has none, or refused where presets of other systems are followed), then goes from chunk to chunk. It keeps writes away from one while all copies look
 //! what they have of it; each sends a map, and the maps are compared, also with what an earlier deep scrub has recorded (`recorded.rs`). A write that comes meanwhile breaks the chunk off, so many
 //! times for each, and then waits. Reads never wait.
 //!

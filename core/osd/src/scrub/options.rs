@@ -34,7 +34,7 @@ pub struct ScrubOptions {
 /// What becomes of a scrub for which a member has no slot (scrub.md 2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScrubSlots {
-    /// Members are asked one after the other, in order of their numbers, and the scrub waits in the line of each.
+    /// Members are asked one after the other, in order of their numbers. The scrub waits in the line of one that has none, and holds none of the others' meanwhile.
     InLine,
     /// All are asked at once, by an OSD that looks once a second; one that has none refuses, what others gave goes back, and the group waits for
     /// so long, or until no other one can begin.

@@ -220,3 +220,39 @@ impl ServicesCourse {
         series.fill_up(self.seconds);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_testbed::ScrubSlotsLeft;
+
+    /// Six groups at a time, for ten that take two rounds at least.
+    #[test]
+    fn what_is_not_used_has_a_reason() {
+        let scrub = |groups_left, groups_running, fitting: Option<u64>| PoolScrub {
+            groups_left,
+            groups_running,
+            slots: fitting.map(|groups_fitting| ScrubSlotsLeft { groups_fitting, rounds: 2 }),
+            ..PoolScrub::default()
+        };
+        let mut course = SlotsCourse { most: 6, ..SlotsCourse::default() };
+        course.look(0.0, scrub(10, 0, Some(6)));
+        course.look(1.0, scrub(10, 4, Some(1)));
+        course.look(2.0, scrub(3, 3, Some(0)));
+        course.look(1.0, scrub(0, 0, Some(0)));
+        let mut counted = Figures::default();
+        course.put(&mut counted, 4.0);
+        let shares = ["used", "waiting", "unfit", "ending", "reachable"];
+        let shares = shares.map(|share| counted.get(&format!("scrub/slots_{share}")));
+        let of_24 = [11.0, 8.0, 2.0, 3.0].map(|part| Some(part / 24.0));
+        assert_eq!((&shares[..4], shares[4]), (&of_24[..], Some(10.0 / 12.0)));
+        // A cluster that does not tell who has its slots tells what is used.
+        let mut course = SlotsCourse { most: 6, ..SlotsCourse::default() };
+        course.look(0.0, scrub(3, 3, None));
+        course.look(2.0, scrub(0, 0, None));
+        let mut counted = Figures::default();
+        course.put(&mut counted, 2.0);
+        assert_eq!(counted.get("scrub/slots_used"), Some(0.5));
+        assert_eq!(counted.get("scrub/slots_waiting"), None);
+    }
+}

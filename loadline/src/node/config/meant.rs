@@ -95,15 +95,15 @@ fn refuse_shared_places(config: &NodeConfig) -> Result<(), FieldFault> {
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
     for (field, path) in disks.chain(sockets).chain(guests) {
         // Some are told from the folder that the command was typed in, and some from the root.
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == path) {
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == whole) {
             let reason = format!(
                 "{} is a path of `{other}`, too: each takes one of its own",
                 path.display()
             );
             return Err(FieldFault::new(field, reason));
         }
-        taken.push((field, path));
+        taken.push((field, whole));
     }
     Ok(())
 }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::ConnId;
-use crate::admin::HttpRequestId;
-use crate::admin::api::OsdMove;
+use crate::admin::api::{Command, Done, OsdMove};
+use crate::admin::{Client, HttpRequestId};
 use crate::engine::{DiskSpec, EngineConfig};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, Time};
 use loadline_cluster::Cluster;
 use loadline_cluster::settings::{LevelTarget, Scope, SettingsChange};
 use std::num::NonZeroUsize;
@@ -203,4 +203,25 @@ fn a_number_that_could_not_be_given_again_goes_with_those_behind_it() {
         node.until(|engine| engine.admin.joining.is_empty());
         assert!(node.engine.host.node.cluster().map().osds()[MIDDLE].up);
     }
+}
+
+/// Whoever asked for work with a disk that answers nothing waited for as long as the node ran.
+#[test]
+fn work_without_an_end_in_sight_is_told_of_and_goes_on() {
+    let mut node = Turned::new(1);
+    node.takes_down(FIRST);
+    let socket = node.folder.path().join("admin.sock");
+    let asks = std::thread::spawn(move || {
+        let up = Command::OsdMove { osd: FIRST, step: OsdMove::Up };
+        Client::connect(&socket).unwrap().ask::<Done>(&up)
+    });
+    node.until(|engine| !engine.admin.begun.is_empty());
+    assert!(node.engine.admin.begun[0].until > node.engine.host.now);
+    node.engine.admin.begun[0].until = Time::ZERO;
+    node.until(|_| asks.is_finished());
+    let refused = asks.join().unwrap().expect_err("it takes longer").to_string();
+    assert!(refused.starts_with("it was begun, and has not ended within 600 s"), "{refused}");
+    node.until(|engine| engine.admin.joining.is_empty());
+    assert!(node.engine.host.node.cluster().map().osds()[FIRST].up);
+    assert!(node.engine.admin.waiting.is_empty(), "it has its answer");
 }
