@@ -955,7 +955,7 @@ mod tests {
         let result = StudyResult { setups: vec![kept], ..StudyResult::default() };
         assert_eq!(
             promises(&result).unwrap().text,
-            "In every second clients got at least 95 % of what they were owed, less what the arrivals of a second vary by, under a."
+            "In every second clients got at least 95 % of what they were owed, less what the arrivals of a second vary by, under “a”."
         );
     }
 

@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(table.rows.iter().map(|row| row.setup).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(
             told(&table.rows[0]),
-            "0.500 (), 2.00 (at most 2.50: kept), got (), 42 s (within 1 min 0 s)"
+            "0.500 (), 2.00 (at most 2.50: kept), got (), 42.0 s (within 1 min 0 s)"
         );
         assert_eq!(
             told(&table.rows[1]),

@@ -533,7 +533,7 @@ mod tests {
         check(ratio(1.1, 1.5), apart, None, why);
         check(ratio(0.8, 1.3), apart, Some(true), "");
         // Far apart, and no less than nothing: it was "-1.61 to 2.91 ×".
-        let why = "a is 0.00 to 2.91 × b by 3 repeats, and a bound lies within: add repeats";
+        let why = "“a” is 0.00 to 2.91 × “b” by 3 repeats, and a bound lies within: add repeats";
         check(ratio(0.5, 1.5), [10.0, 30.0, 510.0], None, why);
         check(ratio(1.3, 1.5), apart, Some(false), "");
         check(ratio(1.025, 1.055), [104.0, 208.0, 312.0], Some(true), "");
