@@ -66,7 +66,7 @@ fn who_begins_a_transaction_and_stands_still_keeps_nobody_out() {
         assert_eq!(last, "+QUEUED\r\n");
         stream
     });
-    let (_, last) = begin(4);
+    let (_, last) = begin(3);
     assert!(last.contains("the memory for requests and answers is used up"), "{last}");
     let large = vec![b'v'; 200 << 10];
     for key in 0..20 {
@@ -119,12 +119,12 @@ fn requests_of_many_keys_take_from_the_memory_before_they_are_read_whole() {
         let names: String = (0..keys).map(|key| format!("$6\r\n{key:06}\r\n")).collect();
         format!("*{}\r\n$3\r\nDEL\r\n{names}", keys + 1)
     };
-    let many = removal(60_000);
+    let many = removal(40_000);
     // It has what it needs of the rest by then.
     assert_eq!(talk(&mut server.raw(), many.as_bytes(), "\r\n"), ":0\r\n");
     let before = server.resident();
     std::thread::scope(|scope| {
-        for _ in 0..6 {
+        for _ in 0..4 {
             scope.spawn(|| {
                 let mut stream = server.raw();
                 // Each waits for room, and is served when it is there.
