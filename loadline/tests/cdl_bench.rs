@@ -178,7 +178,8 @@ fn a_dry_run_needs_no_drive() {
         0,
         "needs a block device or a file: missing",
     );
-    let short = "cdlp: T2A\n== descriptor: 1\nt2cdlunits: 0x6\nduration-guideline: 1\n";
+    let short =
+        include_str!("../../drives/cdl/T2A.cdl").replace("t2cdlunits: 0xa", "t2cdlunits: 0x6");
     fs::write(folder.join("short.cdl"), short).unwrap();
     let asked = "bench --dev sim:hdd-22tb-cdl --cdl-single --percentage 5 --dld 1 --t2a short.cdl --dry-run";
     check(folder, &words(asked), 2, "--t2a: ");

@@ -233,8 +233,6 @@ fn a_bad_file_is_refused_with_its_place() {
         "copies = 3",
         "2: copies: 3 copies have no place on 2 OSDs; it takes 1 to 2",
     );
-    let first = "    { path = \"/dev/sdz\" },\n";
-    check(first, "", "2: copies: 2 copies have no place on 1 OSD; it takes 1");
     check("copies = 2", "copies = 0", "2: copies: 0 copies have no place");
     check("pgs = 64", "pgs = 0", "3: pgs: takes a number from 1 to 512, 256 for each OSD");
     check("10 GiB", "10 GB5", "5: `10 GB5` is not understood: expected a size");
