@@ -143,9 +143,12 @@ fn what_cannot_be_run_is_said_in_one_sentence() {
     refused("--baseline", "--dev: No device specified");
     refused("--dev sim:hdd-22tb-cdl", "Nothing to run; add --baseline");
     refused("--dev sim:hdd-23tb --baseline", "there is no drive `hdd-23tb`");
-    refused("--dev sim:x.toml --baseline", "--dev sim:x.toml: ");
+    refused(
+        "--dev sim:x.toml --baseline",
+        "x.toml: cannot be read: there is no such file or folder",
+    );
     refused("--dev sim:hdd-7200-4tb --cdl-single --percentage 5 --dld 1", "does not support CDL");
-    refused("--dev none --baseline", "none: No such file");
+    refused("--dev none --baseline", "none: there is no such file");
     refused("--dev file --cdl-single --percentage 5 --dld 1", "does not support CDL: it is a file");
     refused("--dev file --ncq-prio --percentage 5", "does not support NCQ priority: it is a file");
     refused("--dev sim:hdd-22tb-cdl --baseline --t2a T2B.cdl", "T2B.cdl: line 2");

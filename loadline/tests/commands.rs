@@ -468,7 +468,11 @@ fn errors_have_a_form_for_programs() {
     check(&["study", "run", "recovery-nvm", "--json"], 2, "did you mean `recovery-nvme`?");
     check(&["status", "--dir", "none", "--json"], 1, "no node answers at none/admin.sock");
     std::fs::write(folder.path().join("file"), "").unwrap();
-    check(&["status", "--dir", "file", "--json"], 1, "file is a file; a node has a folder");
+    check(
+        &["status", "--dir", "file", "--json"],
+        1,
+        "file is no folder; --dir takes a node's folder",
+    );
     check(&["study", "run", "recovery-nvme", "--repeat", "-3", "--json"], 2, "`-3` is negative");
     check(&["stduy", "--json"], 2, "unrecognized subcommand 'stduy'");
     check(&["study", "show", "--json"], 2, "required arguments were not provided");
@@ -545,7 +549,7 @@ fn every_example_of_the_help_would_run() {
     fs::create_dir(place.join("disk")).unwrap();
     fs::copy(root.join("drives/nvme-p3700.toml"), place.join("drives/mine.toml")).unwrap();
     fs::copy(root.join("worlds/ceph/tests/samples/facts.json"), place.join("facts.json")).unwrap();
-    let job = "[global]\nbs=4k\nrw=randrw\niodepth=16\n[oltp]\n";
+    let job = "[global]\nioengine=libaio\nbs=4k\nrw=randrw\niodepth=16\n[oltp]\n";
     fs::write(place.join("oltp.fio"), job).unwrap();
     let done = |arguments: &[&str]| {
         let output = loadline(place, arguments);

@@ -363,7 +363,7 @@ fn databases_are_refused_in_the_words_of_who_typed() {
         2,
         "the value has 40000 bytes and may have",
     );
-    refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
+    refused(folder, "kv backup --dir db --to missing/b", 1, "cannot write missing/b");
     refused(
         folder,
         "kv backup --dir db --to /dev/full",
@@ -373,7 +373,7 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     refused(folder, "kv restore --from .", 2, "cannot read .: it is a folder");
     fs::write(folder.join("no-backup"), "text").unwrap();
     refused(folder, "kv restore --from no-backup", 1, "no-backup: the backup is not whole");
-    refused(folder, "kv restore --from none", 2, "cannot read none: there is no such file");
+    refused(folder, "kv restore --from missing", 2, "cannot read missing: there is no such file");
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn a_node_that_cannot_be_asked_is_told_from_none() {
         folder,
         "status --socket dead",
         1,
-        "no node answers at dead: start one with `loadline serve --dir .`",
+        "no node answers at dead: `loadline serve --dir DIR` starts one",
     );
     refused(
         folder,
@@ -510,7 +510,7 @@ fn a_node_that_cannot_be_asked_is_told_from_none() {
 #[test]
 fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
     let place = tempfile::tempdir().unwrap();
-    let line = format!("ulimit -f 8; exec {} man pages", env!("CARGO_BIN_EXE_loadline"));
+    let line = format!("ulimit -f 1; exec {} man pages", env!("CARGO_BIN_EXE_loadline"));
     let output =
         Command::new("bash").args(["-c", &line]).current_dir(place.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));

@@ -61,8 +61,8 @@ fn what_was_typed_wrong_is_told_before_anything_runs() {
         ("--log-mode fast", "`fsync`, `log-only`, `background` or `none`"),
         ("--rot-self --log-device empty", "cannot be used with"),
         ("--log-device empty", "--rot <FILE>"),
-        ("--rot-self --jobs 0", "1..=1024"),
-        ("--rot-self --flips many", "invalid digit"),
+        ("--rot-self --jobs 0", "a whole number from 1 to 1024"),
+        ("--rot-self --flips many", "it takes a whole number"),
         ("--rot-self --flips 100000000000000000", "must be below"),
         ("--rot-self --seed 18446744073709551615", "must be below"),
         ("--flips 3", "<--rot <FILE>|--rot-self>"),
@@ -93,7 +93,6 @@ fn copies_of_own_stores_are_counted_and_the_count_does_not_depend_on_threads() {
     let other = json(folder, &format!("{some} --jobs 3 --seed 900"));
     assert_ne!(other["counts"], report["counts"], "another seed is other damage");
     check(folder, some, 0, "168 damaged copies\n");
-    check(folder, &format!("{some} --seconds 0"), 0, "0 damaged copies of 168\n");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn check_served_without(stopped: &Stopped, names: &[&str]) {
 fn a_disk_has_one_owner() {
     let stopped = Stopped::new();
     let node = Node::start(&stopped.dir(), &SMALL);
-    check_refused(&stopped.dir(), &SMALL, 1, &["osd.0", "another process uses it"]);
+    check_refused(&stopped.dir(), &SMALL, 1, &["a node runs in", "already"]);
     let one = ["--config", "second.toml"];
     let file = stopped.folder.path().join(one[1]);
     let disk =

@@ -348,7 +348,7 @@ peak = "the same paper"
         );
         check("window", "windov", "drives/d.toml:5: unknown field `windov`");
         let iops = "baseline_iops = 21500";
-        let refused = "drives/d.toml:16: `baseline_iops` must be more than 0 IOPS";
+        let refused = "drives/d.toml:16: `baseline_iops` must be from 1 to 1000000000 IOPS";
         check(iops, "baseline_iops = 0", refused);
         check("medium = \"ssd\"", "medium = \"tape\"", "drives/d.toml:2: unknown variant `tape`");
         check(

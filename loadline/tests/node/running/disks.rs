@@ -27,7 +27,11 @@ fn a_disk_is_replaced_and_filled_again() {
     node.refuses(&replace("node/osd.0"), 2, "node/osd.0 is osd.0's disk already");
     fs::remove_file(node.file("osd.1")).unwrap();
     let small = ["osd", "replace", "1", "node/osd.1", "--size", "4MiB"];
-    node.refuses(&small, 2, "an OSD takes at least 64 MiB");
+    node.refuses(
+        &small,
+        2,
+        "4 MiB leave no room for a store; it takes some 16 MiB at least, and an OSD 64 MiB",
+    );
     assert!(!node.file("osd.1").exists(), "half a disk is none");
     let new = ["osd", "replace", "1", "node/osd.1", "--size", "64MiB"];
     node.done(&new, "osd.1 begins anew on node/osd.1");
