@@ -50,8 +50,10 @@ fn synopsis(command: &Command) -> String {
     let of_groups = command.get_groups().filter(|group| group.is_required_set());
     let of_groups: Vec<_> = of_groups.flat_map(|group| group.get_args()).collect();
     let is_optional = |arg: &&Arg| {
-        !(arg.is_positional() || arg.is_required_set() || arg.is_hide_set())
-            && !of_groups.contains(&arg.get_id())
+        !(arg.is_positional()
+            || arg.is_required_set()
+            || arg.is_hide_set()
+            || of_groups.contains(&arg.get_id()))
     };
     let options = command.get_arguments().filter(is_optional);
     let options: Vec<String> = options.map(|arg| format!("[{arg}]")).collect();

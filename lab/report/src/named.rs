@@ -46,7 +46,7 @@ pub(crate) fn marked(text: &str, result: &StudyResult) -> String {
     let text = result.setups.iter().fold(escape(text), bold);
     let mut parts: Vec<String> = text.split('`').map(str::to_owned).collect();
     // One without its partner is no mark.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return text;
     }
     for code in parts.iter_mut().skip(1).step_by(2) {

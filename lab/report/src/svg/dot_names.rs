@@ -4,6 +4,9 @@ use super::frame::Plot;
 use super::labels::{Area, dense, name_size};
 use loadline_draw::Anchor;
 
+/// A straight piece of a line, from a place of the drawing to another.
+type Leg = ((f64, f64), (f64, f64));
+
 /// Rings of places tried around each dot, from the nearest, and how far apart they lie: a little more than a name is high.
 const RINGS: usize = 16;
 const RING_STEP: f64 = 18.0;
@@ -39,7 +42,7 @@ pub(super) struct NamedDot {
 pub(super) struct DotName {
     area: Area,
     side: Side,
-    pub(super) leader: Option<((f64, f64), (f64, f64))>,
+    pub(super) leader: Option<Leg>,
 }
 
 /// On which side of its dot a name stands.
@@ -78,7 +81,7 @@ struct Candidate {
 pub(super) fn place_beside_dots(
     plot: &Plot,
     dots: &[NamedDot],
-    lines: &[((f64, f64), (f64, f64))],
+    lines: &[Leg],
 ) -> Vec<Option<DotName>> {
     let behind: Vec<(f64, f64)> =
         lines.iter().flat_map(|(from, to)| dense(&[Some(*from), Some(*to)])).collect();
@@ -179,7 +182,7 @@ fn around_dot(dot: &NamedDot) -> Vec<Candidate> {
 }
 
 /// From the rim of a dot to its name.
-fn leader(dot: &NamedDot, area: &Area, side: Side) -> ((f64, f64), (f64, f64)) {
+fn leader(dot: &NamedDot, area: &Area, side: Side) -> Leg {
     let (x, y) = dot.at;
     let to = match side {
         Side::Middle => area.nearest((f64::midpoint(area.left, area.right), y)),
@@ -190,11 +193,11 @@ fn leader(dot: &NamedDot, area: &Area, side: Side) -> ((f64, f64), (f64, f64)) {
 }
 
 /// Whether a line comes nearer to a point than so far.
-fn is_near((from, to): ((f64, f64), (f64, f64)), (x, y): (f64, f64), far: f64) -> bool {
+fn is_near((from, to): Leg, (x, y): (f64, f64), far: f64) -> bool {
     dense(&[Some(from), Some(to)]).into_iter().any(|(a, b)| (a - x).hypot(b - y) < far)
 }
 
-fn crosses((from, to): ((f64, f64), (f64, f64)), area: &Area) -> bool {
+fn crosses((from, to): Leg, area: &Area) -> bool {
     dense(&[Some(from), Some(to)]).into_iter().any(|point| area.holds(point))
 }
 

@@ -207,6 +207,10 @@ fn a_number_that_could_not_be_given_again_goes_with_those_behind_it() {
 
 /// Whoever asked for work with a disk that answers nothing waited for as long as the node ran.
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "who asks waits for the answer in a thread of its own"
+)]
 fn work_without_an_end_in_sight_is_told_of_and_goes_on() {
     let mut node = Turned::new(1);
     node.takes_down(FIRST);
