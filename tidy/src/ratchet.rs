@@ -15,7 +15,7 @@ const NAMES_WITH_TWO_MEANINGS: usize = 15;
 /// Fields of an owner at most.
 const FIELDS_MAX: usize = 12;
 /// Owners that have more.
-const LARGE_OWNERS: usize = 1;
+const LARGE_OWNERS: usize = 0;
 /// Fields of owners that four files or more touch.
 const FIELDS_OF_MANY_FILES: usize = 44;
 
