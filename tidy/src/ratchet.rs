@@ -8,8 +8,8 @@ use syn::visit::Visit;
 use syn::{Expr, ImplItem, Item, Member};
 
 /// Files of the largest circle, and of all circles together.
-const CIRCLE_MAX: usize = 19;
-const FILES_IN_CIRCLES: usize = 84;
+const CIRCLE_MAX: usize = 3;
+const FILES_IN_CIRCLES: usize = 63;
 /// Names of types that are defined more than once.
 const NAMES_WITH_TWO_MEANINGS: usize = 15;
 /// Fields of an owner at most.

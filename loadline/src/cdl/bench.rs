@@ -1,10 +1,11 @@
 //! `loadline cdl bench`
 
+use super::answer;
 use super::descriptors::Descriptors;
 use super::progress::BenchProgress;
-use crate::drive::mechanical;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
+use crate::library::mechanical;
 use crate::show;
 use clap::{Args, value_parser};
 use loadline_base::Span;
@@ -117,7 +118,7 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     if args.json {
         return show::json(&summary(&bench)?);
     }
-    let answer = super::answer_text(&answer_of(&folder));
+    let answer = answer::text(&answer_of(&folder));
     show::text(&format!(
         "\n{answer}\nDone: `loadline cdl plot {}` draws the results\n",
         root.display()

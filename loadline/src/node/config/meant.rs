@@ -1,8 +1,8 @@
 //! From what was typed to what was meant: defaults, and the rules that concern more than one field.
 
 use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, VhostTyped};
+use super::node_config::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig};
 use super::words::Typed;
-use super::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
 use crate::tls::{TlsTyped, TlsTypedFault};
 use loadline_base::{Bytes, Span};
