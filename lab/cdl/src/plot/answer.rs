@@ -4,7 +4,6 @@
 use super::data::{DepthResult, Results, WorkloadResult};
 use super::groups::ReadGroup;
 use super::ink::Ink;
-use super::page::heading;
 use crate::figures::ReadFigures;
 use loadline_draw::number::{percent, plain};
 
@@ -114,7 +113,7 @@ impl Candidate<'_> {
         let others = others.map_or_else(String::new, |figures| {
             format!(", and the p99 of the others is {} ms", p99(figures))
         });
-        let (name, rate) = (heading(workload), plain(depth.rate));
+        let (name, rate) = (workload.heading(), plain(depth.rate));
         let first = format!(
             "For reads in a hurry take “{name}” ({}): at a queue depth of {} the p99 of {} is {p99_ms} ms{beside}; all reads together come to \
              {rate} IOPS{cost}{others}.",
