@@ -29,3 +29,7 @@ impl From<MediumArg> for Medium {
         }
     }
 }
+
+/// What an address of this machine is written like.
+pub(crate) const WANTED_ADDRESS: &str =
+    "it takes an address in digits with a port, such as `127.0.0.1:7480`";

@@ -16,9 +16,8 @@ pub(crate) use served::{BootArgs, DriveServeArgs};
 
 use crate::cli::{DriveCommand, NameArg};
 use crate::failure::Failure;
+use crate::library::{drive, library};
 use crate::show;
-use crate::study::library;
-use loadline_sim::hdd::HddSpec;
 use loadline_sim::{AnyDrive, Drive};
 use loadline_study::{Calibrated, Override, RecoveryStudy, Shelf, calibrate};
 use serde_json::{Value, json};
@@ -36,25 +35,9 @@ pub(crate) fn carry_out(command: DriveCommand) -> Result<(), Failure> {
     }
 }
 
-/// A mechanical drive by its name, or by the path of its file.
-pub(crate) fn mechanical(name: &str) -> Result<HddSpec, Failure> {
-    match load(name)? {
-        AnyDrive::Mechanical(spec) => Ok(spec),
-        AnyDrive::Calibrated(_) => Err(Failure::Input(format!(
-            "drive `{name}` is a calibrated one, whose queue is not modelled; a mechanical one is needed, such as hdd-22tb-cdl"
-        ))),
-    }
-}
-
-fn load(name: &str) -> Result<AnyDrive, Failure> {
-    let source = library().find(Shelf::Drives, name)?;
-    AnyDrive::parse(&source.name, &source.file, &source.text)
-        .map_err(|error| Failure::Input(error.to_string()))
-}
-
 fn list(as_json: bool) -> Result<(), Failure> {
     let names = library().names(Shelf::Drives);
-    let drives: Vec<AnyDrive> = names.iter().map(|name| load(name)).collect::<Result<_, _>>()?;
+    let drives: Vec<AnyDrive> = names.iter().map(|name| drive(name)).collect::<Result<_, _>>()?;
     if as_json {
         let drives: Vec<Value> = drives.iter().map(any_json).collect();
         return show::json(&json!({ "drives": drives }));
@@ -83,7 +66,7 @@ fn any_json(drive: &AnyDrive) -> Value {
 }
 
 fn show_one(args: &NameArg) -> Result<(), Failure> {
-    let drive = load(&args.name)?;
+    let drive = drive(&args.name)?;
     if args.json.json {
         return show::json(&any_json(&drive));
     }

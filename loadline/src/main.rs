@@ -10,6 +10,7 @@ mod cdl;
 #[cfg(feature = "ceph")]
 mod ceph;
 mod cli;
+mod command_line;
 mod common_args;
 mod doctor;
 mod drive;
@@ -18,6 +19,7 @@ mod inspect;
 mod interrupt;
 #[cfg(feature = "kv")]
 mod kv;
+mod library;
 mod node;
 mod notify;
 mod profile;
@@ -27,6 +29,7 @@ mod show;
 mod soak;
 mod store;
 mod study;
+mod timestamp;
 mod tls;
 mod typed;
 mod writable;
@@ -82,6 +85,6 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(typed::wants_json()),
+        Err(failure) => failure.report(command_line::wants_json()),
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::cli::{ProfileArgs, ProfileCommand};
 use crate::failure::Failure;
+use crate::library::library;
 use crate::node;
 use crate::show;
-use crate::study::library;
 use loadline_base::Bytes;
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
 use loadline_device::Medium;

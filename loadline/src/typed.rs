@@ -1,6 +1,8 @@
 //! The command line as it was typed: what can be made of it, and an answer where nothing can.
 
 use crate::cli::{Cli, CliCommand};
+use crate::command_line::{wants_json, words};
+use crate::common_args::WANTED_ADDRESS;
 use crate::failure::error_in_json;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
@@ -31,16 +33,6 @@ pub(crate) fn command() -> Result<CliCommand, ExitCode> {
         return Err(ExitCode::from(2));
     }
     Cli::try_parse().map(|cli| cli.command).map_err(|error| refuse(&error))
-}
-
-/// The words of the command as they were typed, for people to read: a part that is no text is replaced, as no command hangs on it.
-pub(crate) fn words() -> impl Iterator<Item = String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
-}
-
-/// Whether the answer is for a program. Asked also where the rest of the line cannot be understood.
-pub(crate) fn wants_json() -> bool {
-    std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
 fn refuse(error: &clap::Error) -> ExitCode {
@@ -157,10 +149,6 @@ fn wanted_instead(refusal: &(dyn Error + 'static)) -> Option<String> {
         None => format!("it takes a whole number of at least {least}"),
     })
 }
-
-/// What an address of this machine is written like.
-pub(crate) const WANTED_ADDRESS: &str =
-    "it takes an address in digits with a port, such as `127.0.0.1:7480`";
 
 /// A command that this build is without.
 fn left_out(error: &clap::Error) -> Option<String> {

@@ -8,16 +8,16 @@ use syn::visit::Visit;
 use syn::{Expr, ImplItem, Item, Member};
 
 /// Files of the largest circle, and of all circles together.
-const CIRCLE_MAX: usize = 19;
-const FILES_IN_CIRCLES: usize = 84;
+const CIRCLE_MAX: usize = 2;
+const FILES_IN_CIRCLES: usize = 28;
 /// Names of types that are defined more than once.
-const NAMES_WITH_TWO_MEANINGS: usize = 15;
+const NAMES_WITH_TWO_MEANINGS: usize = 1;
 /// Fields of an owner at most.
 const FIELDS_MAX: usize = 12;
 /// Owners that have more.
-const LARGE_OWNERS: usize = 1;
+const LARGE_OWNERS: usize = 0;
 /// Fields of owners that four files or more touch.
-const FIELDS_OF_MANY_FILES: usize = 44;
+const FIELDS_OF_MANY_FILES: usize = 43;
 
 /// Fails if there are more findings than allowed, and also if there are fewer.
 fn hold(what: &str, limit: usize, found: usize, findings: &[String]) {

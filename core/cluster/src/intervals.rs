@@ -19,12 +19,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Cluster {
+    /// Whether a placement group's interval has begun and its members are still asked or joining.
+    pub(crate) fn is_peering(&self, pg: PgId) -> bool {
+        self.peering.contains_key(&pg)
+    }
+
     /// Begins a new interval of a placement group if the present one cannot go on: placement wants other OSDs, one that
     /// takes part has gone, nobody serves yet, or there is none.
     pub(crate) fn peer_pg(&mut self, pg: PgId, fx: &mut OwnerEffects) {
         let state = self.map.pg(pg);
         let mut members = state.acting.iter().chain(&state.backfill);
-        let goes_on = !self.peering.contains_key(&pg)
+        let goes_on = !self.is_peering(pg)
             && !state.acting.is_empty()
             && state.running == self.running(&state.up)
             && members.all(|osd| self.map.osds()[*osd].up);
@@ -258,7 +263,7 @@ impl Cluster {
 
     /// Every copy is complete and nothing is in flight: the placement group goes where it should be.
     pub(crate) fn recovered(&mut self, pg: PgId, interval: u32, fx: &mut OwnerEffects) {
-        if self.is_interval(pg, interval) && !self.peering.contains_key(&pg) {
+        if self.is_interval(pg, interval) && !self.is_peering(pg) {
             self.seeking.remove(&pg);
             self.map.next_epoch();
             self.begin_interval(pg, fx);
@@ -267,7 +272,7 @@ impl Cluster {
 
     /// These copies of a placement group lack something, its primary says. When none does any more, what was kept for that goes.
     pub(crate) fn lacking(&mut self, pg: PgId, interval: u32, osds: OsdSet, fx: &mut OwnerEffects) {
-        if !self.is_interval(pg, interval) || self.peering.contains_key(&pg) {
+        if !self.is_interval(pg, interval) || self.is_peering(pg) {
             return;
         }
         let copies = self.map.pool_of(pg).1.spec.copies as usize;
@@ -297,7 +302,7 @@ impl Cluster {
         seeking.found(before.into_iter().filter(|object| !is_here(object)));
         let asks = seeking.found_nowhere(&objects, up);
         self.map.pg_mut(pg).unfound = objects;
-        if asks && !self.peering.contains_key(&pg) {
+        if asks && !self.is_peering(pg) {
             self.map.next_epoch();
             self.begin_interval(pg, fx);
         }
@@ -305,7 +310,7 @@ impl Cluster {
 
     /// An OSD has come that may have what could be read nowhere, or will be found nowhere by those who take part.
     pub(crate) fn seek_with(&mut self, pg: PgId, osd: OsdId, fx: &mut OwnerEffects) {
-        if self.takes_part(osd, pg) || self.peering.contains_key(&pg) {
+        if self.takes_part(osd, pg) || self.is_peering(pg) {
             return;
         }
         let seeking = self.seeking.entry(pg).or_default();

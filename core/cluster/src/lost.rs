@@ -54,7 +54,7 @@ impl Cluster {
             return Err(NotLost::NoneUnfound);
         }
         let away = self.away();
-        let nobody_serves = self.map.pg(pg).acting.is_empty() && !self.peering.contains_key(&pg);
+        let nobody_serves = self.map.pg(pg).acting.is_empty() && !self.is_peering(pg);
         match away.is_empty() {
             false => Err(NotLost::MayComeBack(away)),
             true if is_known => Ok(()),

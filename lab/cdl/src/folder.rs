@@ -1,7 +1,7 @@
 //! The benchmark's folder: where what lies, which steps are finished, whose folder it is, and who is at work in it
 //! (cdl.md 3.4).
 
-use crate::kept;
+use crate::kept::{self, MANIFEST};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,8 +20,6 @@ pub(crate) const SLAT_LOG: &str = "randread.log_slat.log";
 pub(crate) const FIO_JSON: &str = "fio.json";
 /// The drive's descriptors in words, beside the depths of a workload with limits.
 pub(crate) const DESCRIPTORS: &str = "cdl_descriptors";
-/// Everything that was asked for, so that only the same run goes on in a folder.
-pub(crate) const MANIFEST: &str = "bench.json";
 /// Whoever runs in the folder holds a lock on this file.
 const LOCK: &str = "bench.lock";
 

@@ -1,8 +1,10 @@
 //! Whether the run that a folder remembers is the one that is asked for now.
 
-use crate::folder::MANIFEST;
 use serde_json::Value;
 use std::collections::BTreeSet;
+
+/// Everything that was asked for, so that only the same run goes on in a folder.
+pub(crate) const MANIFEST: &str = "bench.json";
 
 /// Whether what a folder remembers is this run. The error says what is in the folder instead.
 pub(crate) fn check_same(found: &[u8], wanted: &str) -> Result<(), String> {

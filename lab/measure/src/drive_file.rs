@@ -231,8 +231,9 @@ peak = {peak}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::{Estimate, Latencies, MeasuredDrive, PointResult};
+    use crate::measured::MeasuredDrive;
     use crate::plan::TransferPattern;
+    use crate::point::{Estimate, Latencies, PointResult};
     use loadline_base::Bytes;
     use loadline_sim::ReadService;
 

@@ -2,8 +2,9 @@
 //! between points.
 
 use crate::error::MeasureError;
-use crate::measured::{Measured, MeasuredDrive, PointResult};
+use crate::measured::{Measured, MeasuredDrive};
 use crate::plan::{MeasureOrder, Point, points};
+use crate::point::PointResult;
 use crate::run::{MeasureRun, fill, run};
 use crate::target::MeasureTarget;
 use crate::warning::{Circumstances, of_circumstances, of_points};

@@ -1,6 +1,6 @@
 //! The file or device under measurement: what may be done with it, and what is made for it.
 
-use crate::error::MeasureError;
+use crate::error::{MeasureError, TargetRefused};
 use crate::plan::{MeasureOrder, OBJECT};
 use loadline_base::Bytes;
 use loadline_host::{Direct, DiskKind, DiskOpen, OpenedDisk};
@@ -8,40 +8,6 @@ use std::path::{Path, PathBuf};
 
 /// The size of a file that is made, if nothing else is said: more than most drives' own caches, soon written.
 const NEW_FILE: Bytes = Bytes::from_mib(1024);
-
-/// What was asked for must not or cannot be done with this path. Nothing was touched.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TargetRefused {
-    /// It holds something, and nobody said that it may be lost.
-    #[error("{}: --write overwrites what it holds; say --yes if that may be lost, or leave --write out to measure reads only", .0.display())]
-    NoConsent(PathBuf),
-    /// More is asked for than there is.
-    #[error("{}: it has {is}, and {wanted} are to be measured", path.display())]
-    TooSmall {
-        /// The path.
-        path: PathBuf,
-        /// What there is.
-        is: Bytes,
-        /// What was asked for.
-        wanted: Bytes,
-    },
-    /// The region holds too few of the largest transfers.
-    #[error("{}: a region of {region} cannot be measured; take at least 16 MiB, in whole 4 MiB", path.display())]
-    Region {
-        /// The path.
-        path: PathBuf,
-        /// What was asked for, or what there is.
-        region: Bytes,
-    },
-    /// Fewer than two repeats have no interval.
-    #[error(
-        "--repeat {0}: takes a number from 2 to 100; one measurement says nothing about the next"
-    )]
-    Repeats(u32),
-    /// The time of a point makes no sense.
-    #[error("--seconds: takes a number from 0.05 to 600")]
-    Time,
-}
 
 /// An opened target.
 #[derive(Debug)]

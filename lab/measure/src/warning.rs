@@ -1,7 +1,7 @@
 //! Why a figure is to be read with care. Each warning ends in what to do.
 
-use crate::measured::PointResult;
 use crate::plan::Does;
+use crate::point::PointResult;
 use loadline_base::Bytes;
 use loadline_host::{DriveFacts, Mode};
 use loadline_stats::trend;
@@ -234,8 +234,8 @@ fn drift(points: &[PointResult], does: Does) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::{Estimate, Latencies};
     use crate::plan::points;
+    use crate::point::{Estimate, Latencies};
 
     const GIB: u64 = 1024;
 

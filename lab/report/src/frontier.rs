@@ -8,7 +8,7 @@ use crate::palette::looks;
 use crate::repeats::interval;
 use crate::sheet::{MARGIN, Sheet, Trade};
 use crate::svg::{FrontierAxis, FrontierChart, FrontierPoint};
-use crate::terminal::listed;
+use crate::wrap::listed;
 use loadline_study::{Better, Figure, SetupResult, StudyResult};
 
 /// The preset whose setups the frontier goes through.

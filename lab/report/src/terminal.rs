@@ -28,15 +28,6 @@ pub fn told(figure: &Figure, of: &Figures) -> Option<String> {
     })
 }
 
-/// `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 /// The result as a table of at most `width` characters: ours, and below it the published value and our difference from it, or
 /// the difference from the first setup; then published ratios beside ours. A terminal too narrow for the columns gets one
 /// short list per setup.

@@ -1,4 +1,13 @@
-//! Sentences for a terminal.
+//! Sentences: what they list, and their lines in a terminal.
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
 
 /// The text in lines of at most `width` characters where words allow it.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {

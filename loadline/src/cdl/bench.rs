@@ -1,16 +1,17 @@
 //! `loadline cdl bench`
 
+use super::answer;
 use super::descriptors::Descriptors;
 use super::progress::BenchProgress;
-use crate::drive::mechanical;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
+use crate::library::mechanical;
 use crate::show;
 use clap::{Args, value_parser};
 use loadline_base::Span;
 use loadline_cdl::bench::{
-    Action, BS_DEFAULT, Bench, BenchError, BenchNews, BenchOptions, BenchOrder, Device, Found,
-    Ground, Modelled, Need, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError,
+    Action, BS_DEFAULT, Bench, BenchError, BenchNews, BenchOptions, BenchOrder, Device, Ground,
+    Modelled, Need, Presence, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError,
     WorkloadPlan, manifest, step_figures,
 };
 use loadline_cdl::plot::{QUESTION, answer_of};
@@ -117,7 +118,7 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     if args.json {
         return show::json(&summary(&bench)?);
     }
-    let answer = super::answer_text(&answer_of(&folder));
+    let answer = answer::text(&answer_of(&folder));
     show::text(&format!(
         "\n{answer}\nDone: `loadline cdl plot {}` draws the results\n",
         root.display()
@@ -381,9 +382,9 @@ fn in_advance_in_json(order: &BenchOrder, plans: &[WorkloadPlan]) -> Value {
 /// `found` is null where a dry run does not look.
 fn need_in_json(need: &Need) -> Value {
     let (found, why) = match &need.found {
-        Found::Yes => (Some(true), None),
-        Found::No(why) => (Some(false), Some(why)),
-        Found::NotLooked => (None, None),
+        Presence::Yes => (Some(true), None),
+        Presence::No(why) => (Some(false), Some(why)),
+        Presence::NotLooked => (None, None),
     };
     json!({ "what": need.what, "found": found, "why": why })
 }

@@ -1,5 +1,6 @@
 //! `loadline cdl`: duration limits of drives, their benchmark, its statistics and its plots.
 
+mod answer;
 mod bench;
 mod compare;
 mod descriptors;
@@ -11,7 +12,6 @@ mod stats;
 
 use crate::failure::Failure;
 use clap::Subcommand;
-use loadline_cdl::plot::{BenchAnswer, QUESTION};
 
 /// What can be done.
 #[derive(Debug, Subcommand)]
@@ -39,10 +39,4 @@ pub(crate) fn carry_out(command: CdlCommand) -> Result<(), Failure> {
         CdlCommand::Show(args) => show::carry_out(&args),
         CdlCommand::Encode(args) => encode::carry_out(&args),
     }
-}
-
-/// What a benchmark asked and what came out, for a terminal.
-fn answer_text(answer: &BenchAnswer) -> String {
-    let sentences = answer.sentences.iter().map(|sentence| format!("{sentence}\n"));
-    format!("{QUESTION}\n\n{}", sentences.collect::<String>())
 }

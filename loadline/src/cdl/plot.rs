@@ -1,5 +1,6 @@
 //! `loadline cdl plot`
 
+use super::answer;
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
@@ -51,7 +52,7 @@ pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
         }));
     }
     let notes = plotted.notes.iter().map(|note| format!("note: {note}\n"));
-    let mut text = super::answer_text(&plotted.answer) + &notes.collect::<String>();
+    let mut text = answer::text(&plotted.answer) + &notes.collect::<String>();
     text += &format!("Page: {}\n", plotted.page.display());
     if save.is_some() {
         let count = plotted.files.len();

@@ -9,7 +9,7 @@ use loadline_ceph::guard::{ClusterGuard, ClusterPlan, GuardError, plan};
 use std::sync::Arc;
 
 /// What is to be tried.
-enum Tried<'a> {
+enum TriedChange<'a> {
     Option(&'a str, &'a str),
     Flag(&'a str),
 }
@@ -24,15 +24,15 @@ pub(super) fn carry_out(args: &CephTryArgs) -> Result<(), Failure> {
         return Err(Failure::Input(text));
     }
     let tried = args.change.iter().map(|text| match text.split_once('=') {
-        None if !text.is_empty() => Ok(Tried::Flag(text)),
+        None if !text.is_empty() => Ok(TriedChange::Flag(text)),
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-            Ok(Tried::Option(name, value))
+            Ok(TriedChange::Option(name, value))
         }
         _ => Err(Failure::Input(format!(
             "`{text}`: takes OPTION=VALUE, such as osd_max_backfills=4, or a flag, such as noscrub"
         ))),
     });
-    let tried: Vec<Tried<'_>> = tried.collect::<Result<_, _>>()?;
+    let tried: Vec<TriedChange<'_>> = tried.collect::<Result<_, _>>()?;
     let connection: Arc<dyn CephConnection> = args.place.connect()?.into();
     let found = plan(&*connection, None)?;
     show::text(&told(&found))?;
@@ -61,14 +61,18 @@ pub(super) fn carry_out(args: &CephTryArgs) -> Result<(), Failure> {
     ))
 }
 
-fn apply(guard: &mut ClusterGuard, tried: &[Tried<'_>], osds: &[u32]) -> Result<(), GuardError> {
+fn apply(
+    guard: &mut ClusterGuard,
+    tried: &[TriedChange<'_>],
+    osds: &[u32],
+) -> Result<(), GuardError> {
     for change in tried {
         match change {
-            Tried::Option(name, value) => {
+            TriedChange::Option(name, value) => {
                 guard.set_option("osd", name, value)?;
                 guard.in_force(osds, name, value)?;
             }
-            Tried::Flag(flag) => guard.set_flag(flag)?,
+            TriedChange::Flag(flag) => guard.set_flag(flag)?,
         }
     }
     Ok(())

@@ -4,8 +4,8 @@ use super::args::MeasureArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
-use crate::study::rfc3339;
-use crate::{typed, writable};
+use crate::timestamp::rfc3339;
+use crate::{command_line, writable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_base::{Bytes, Span};
 use loadline_measure::{
@@ -76,7 +76,7 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
     let from = Provenance {
         name: out.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into()),
         when,
-        command: typed::words().collect::<Vec<_>>().join(" "),
+        command: command_line::words().collect::<Vec<_>>().join(" "),
         host: format!("{} ({} cores), {}", host.cpu, host.cores, host.kernel),
         medium: args.medium.map(Into::into),
     };

@@ -1,9 +1,9 @@
 //! `loadline drive serve`
 
-use super::mechanical;
 use super::served::{DriveOptions, DriveServeArgs};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
+use crate::library::mechanical;
 use crate::show;
 use loadline_base::{Bytes, Span};
 use loadline_drive::{

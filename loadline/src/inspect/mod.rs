@@ -9,7 +9,7 @@ use crate::cli::{InspectArgs, InspectWhat};
 use crate::failure::Failure;
 use crate::show;
 use loadline_store::CollectionId;
-use loadline_store::paged::check::{CheckReport, Finding, check};
+use loadline_store::paged::check::{CheckReport, StoreFinding, check};
 use loadline_store::paged::ids::PageNo;
 use loadline_store::paged::inspect::{InspectTrouble, Inspector, Part, totals};
 use loadline_store::paged::superblock::SuperblockFault;
@@ -48,7 +48,8 @@ fn parts_of(args: &InspectArgs, store: &Inspector<'_>) -> Result<Vec<Part>, Insp
 
 /// What the checker has found, and as an error how much of it is wrong.
 pub(crate) fn show_findings(report: &CheckReport, in_json: bool) -> Result<(), Failure> {
-    let sentences = |list: &[Finding]| list.iter().map(Finding::to_string).collect::<Vec<_>>();
+    let sentences =
+        |list: &[StoreFinding]| list.iter().map(StoreFinding::to_string).collect::<Vec<_>>();
     let findings = sentences(&report.findings);
     let remarks: Vec<String> = report.remarks.iter().map(|remark| remark.to_string()).collect();
     let totals = totals(&report.totals);
@@ -80,17 +81,17 @@ pub(crate) fn show_findings(report: &CheckReport, in_json: bool) -> Result<(), F
 fn failure(args: &InspectArgs, trouble: InspectTrouble) -> Failure {
     let text = format!("{}: {trouble}", args.file.display());
     match trouble {
-        InspectTrouble::NoStore(Finding::NoLogDevice) => {
+        InspectTrouble::NoStore(StoreFinding::NoLogDevice) => {
             Failure::Input(text + "; name it with --log-device")
         }
         InspectTrouble::NoStore(
-            Finding::NoSuperblock(
+            StoreFinding::NoSuperblock(
                 SuperblockFault::Foreign
                 | SuperblockFault::Unfinished(_)
                 | SuperblockFault::Version(_),
             )
-            | Finding::UselessLogDevice
-            | Finding::ForeignLog,
+            | StoreFinding::UselessLogDevice
+            | StoreFinding::ForeignLog,
         )
         | InspectTrouble::NoSuchPage(_) => Failure::Input(text),
         _ => Failure::Damaged(text),

@@ -7,7 +7,7 @@ use super::{SECOND, bandwidth, duration, milliseconds};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
-use keys::{Keys, Typed};
+use keys::{TerminalInput, TerminalKeys};
 use loadline_base::Bytes;
 use loadline_host::admin::Client;
 use loadline_host::admin::api::{
@@ -48,7 +48,7 @@ pub(crate) fn carry_out(args: &TopArgs) -> Result<(), Failure> {
         return show::text(&as_text(&first));
     }
     let interrupted = interruptible()?;
-    let keys = Keys::of_the_terminal().map_err(unusable)?;
+    let keys = TerminalKeys::of_the_terminal().map_err(unusable)?;
     let mut terminal = ratatui::try_init().map_err(|error| {
         restore();
         unusable(error)
@@ -77,7 +77,7 @@ fn watch(
     terminal: &mut ratatui::DefaultTerminal,
     client: &mut Client,
     mut view: LiveView,
-    (keys, interrupted): (&Keys, &AtomicBool),
+    (keys, interrupted): (&TerminalKeys, &AtomicBool),
 ) -> Result<(), Failure> {
     let mut looked = Instant::now();
     let mut drawn_at = None;
@@ -88,8 +88,8 @@ fn watch(
             drawn_at = size;
         }
         match keys.within(STEP.min(LOOK.saturating_sub(looked.elapsed()))) {
-            Some(Typed::End) => return Ok(()),
-            Some(Typed::Gone) => break,
+            Some(TerminalInput::End) => return Ok(()),
+            Some(TerminalInput::Gone) => break,
             None => {}
         }
         if looked.elapsed() >= LOOK {

@@ -1,35 +1,25 @@
 //! `loadline soak`: random stores, loads, crashes and faults on all cores, until the time is over or something is lost.
 
 mod rot;
+mod search;
 
 use crate::cli::SoakArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::{show, writable};
-use loadline_sim::StoreDisks;
 use loadline_sim::soak::{
     FaultKind, SeedOutcome, SeedReplay, SoakCounts, SoakRow, run, shrink, tell,
 };
 use loadline_store::paged::LogMode;
 use loadline_study::Stopwatch;
+use search::{LINE_EVERY, jobs, keep_in, name_the_command_of_a_bug, named};
 use serde_json::{Value, json};
-use std::cell::RefCell;
-use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How often a line says that it goes on.
-const LINE_EVERY: Duration = Duration::from_secs(10);
-
 /// How long random lives are searched unless somebody says.
 const SECONDS: u64 = 60;
-
-thread_local! {
-    /// The command that has what this thread runs happen again, for the message of a bug that ends the process.
-    static RUNNING: RefCell<Option<String>> = const { RefCell::new(None) };
-}
 
 /// What all threads share.
 struct Soak {
@@ -51,7 +41,7 @@ struct SoakState {
 
 pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
     args.keep.as_deref().map_or(Ok(()), writable::folder)?;
-    name_the_seed_of_a_bug();
+    name_the_command_of_a_bug();
     if args.rot.rot.is_some() || args.rot.rot_self {
         return rot::carry_out(args);
     }
@@ -80,31 +70,6 @@ pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
         }
         None => told,
     }
-}
-
-/// Threads that search.
-fn jobs(args: &SoakArgs) -> u32 {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    args.jobs.unwrap_or(cores as u32)
-}
-
-/// Before a bug's assertion ends the process, says how it can be had again.
-fn name_the_seed_of_a_bug() {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        before(info);
-        if let Some(command) = RUNNING.take() {
-            show::note(&format!("a bug; it is met again with: {command}"));
-        }
-    }));
-}
-
-/// Runs something that this command has happen again.
-fn named<T>(command: String, f: impl FnOnce() -> T) -> T {
-    RUNNING.set(Some(command));
-    let result = f();
-    RUNNING.set(None);
-    result
 }
 
 fn run_named(replay: &SeedReplay) -> SeedOutcome {
@@ -182,16 +147,6 @@ fn failed(
 fn keep(outcome: &SeedOutcome, args: &SoakArgs) -> Result<(), Failure> {
     let (Some(folder), Some(disks)) = (&args.keep, &outcome.disks) else { return Ok(()) };
     keep_in(folder, disks)
-}
-
-fn keep_in(folder: &Path, StoreDisks { data, log }: &StoreDisks) -> Result<(), Failure> {
-    let write = |name: &str, bytes: &[u8]| {
-        let path = Path::new(folder).join(name);
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes));
-        written.map_err(|error| Failure::unwritable(&path, &error))
-    };
-    write("data.img", &data.image())?;
-    log.as_ref().map_or(Ok(()), |log| write("log.img", &log.image()))
 }
 
 fn report(counts: &SoakCounts, args: &SoakArgs) -> Result<(), Failure> {

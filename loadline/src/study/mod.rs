@@ -5,23 +5,21 @@ mod dry;
 #[cfg(feature = "parquet")]
 mod export;
 mod import;
+mod list;
 mod new;
 mod progress;
 mod report;
 mod run;
-mod timestamp;
-
-pub(crate) use timestamp::rfc3339;
 
 use crate::cli::{NameArg, StudyCommand};
 use crate::failure::Failure;
+use crate::library::library;
 use crate::show;
-use loadline_study::{Configuration, InputError, Library, Shelf, Study};
-use serde_json::json;
+use loadline_study::{Configuration, Study};
 
 pub(crate) fn carry_out(command: StudyCommand) -> Result<(), Failure> {
     match command {
-        StudyCommand::List(args) => list(args.json),
+        StudyCommand::List(args) => list::carry_out(args.json),
         StudyCommand::Show(args) => show_one(&args),
         StudyCommand::New(args) => new::carry_out(&args),
         StudyCommand::Import(args) => import::carry_out(&args, &library()),
@@ -33,55 +31,8 @@ pub(crate) fn carry_out(command: StudyCommand) -> Result<(), Failure> {
     }
 }
 
-/// The data files around the current folder, and the program's own.
-pub(crate) fn library() -> Library {
-    std::env::current_dir().map_or_else(|_| Library::built_in(), |folder| Library::around(&folder))
-}
-
-fn load(library: &Library, name: &str) -> Result<Study, InputError> {
-    Study::new(&library.inputs(name, Vec::new())?)
-}
-
-fn list(as_json: bool) -> Result<(), Failure> {
-    let library = library();
-    let names = library.names(Shelf::Studies);
-    let studies: Vec<Study> =
-        names.iter().map(|name| load(&library, name)).collect::<Result<_, _>>()?;
-    if as_json {
-        let studies = studies.iter().map(|study| {
-            json!({
-                "name": study.name, "title": study.title, "question": study.question,
-                "drive": study.drive, "setups": study.setups.len(),
-                "sets": study.sets.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-            })
-        });
-        return show::json(&json!({ "studies": studies.collect::<Vec<_>>() }));
-    }
-    show::text(&table(&studies))
-}
-
-fn table(studies: &[Study]) -> String {
-    let rows: Vec<[String; 3]> = studies
-        .iter()
-        .map(|study| [&study.name, &study.drive, &study.title].map(String::clone))
-        .collect();
-    show::table(["study", "drive", "title"], &[1, 2], &rows)
-}
-
-/// What somebody sees who names no study.
-fn which(library: &Library) -> Failure {
-    let names = library.names(Shelf::Studies);
-    let studies: Vec<Study> = names.iter().filter_map(|name| load(library, name).ok()).collect();
-    Failure::Input(format!(
-        "name a study, or the path of a study file\n\n{}\n  loadline study run recovery-nvme --quick    the first of them, a tenth of its work\n  \
-         loadline study show recovery-nvme           what it asks, and of which setups\n  \
-         loadline study new mine                     a study file of one's own",
-        table(&studies)
-    ))
-}
-
 fn show_one(args: &NameArg) -> Result<(), Failure> {
-    let study = load(&library(), &args.name)?;
+    let study = list::load(&library(), &args.name)?;
     match args.json.json {
         true => show::json(&study.in_json()),
         false => show::text(&in_words(&study)),

@@ -1,13 +1,14 @@
 //! `loadline study run`
 
-use super::dry;
 use super::progress::StudyProgress;
-use super::timestamp::rfc3339;
+use super::{dry, list};
 use crate::cli::RunArgs;
+use crate::command_line;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
+use crate::library::library;
 use crate::show;
-use crate::typed;
+use crate::timestamp::rfc3339;
 use loadline_ceph::{CephError, CephPlace};
 use loadline_report::{
     answer_for_programs, answer_text, reservation_text, terminal_table, write_report,
@@ -59,18 +60,18 @@ impl Intent {
             return Intent::of_twin(args, folder);
         }
         let Some(study) = args.study.as_deref() else {
-            return Err(match typed::wants_json() {
+            return Err(match command_line::wants_json() {
                 true => Failure::Input(
                     "name a study: `loadline study list --json` tells them".to_owned(),
                 ),
-                false => super::which(&super::library()),
+                false => list::which(&library()),
             });
         };
         let mut overrides = Vec::new();
         overrides
             .extend(args.drive.clone().map(|value| Override { key: "drive".to_owned(), value }));
         overrides.extend(args.set.iter().cloned());
-        let mut inputs = super::library().inputs(study, overrides)?;
+        let mut inputs = library().inputs(study, overrides)?;
         inputs.load = args.load.as_deref().map(Library::job_file).transpose()?;
         if let Some(described) = &args.described {
             if inputs.kind()? != StudyKind::Recovery {
@@ -107,7 +108,7 @@ impl Intent {
             return Err(InputError::new(format!("--twin {}", folder.display()), reason).into());
         }
         if let Some(drive) = &args.drive {
-            order.inputs.drive = super::library().find(Shelf::Drives, drive)?;
+            order.inputs.drive = library().find(Shelf::Drives, drive)?;
             order.inputs.overrides.push(Override { key: "drive".to_owned(), value: drive.clone() });
         }
         order.inputs.overrides.extend(args.set.iter().cloned());
@@ -210,7 +211,7 @@ fn facts(workers: u32) -> RunFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: Some(env!("LOADLINE_COMMIT").to_owned()),
         host: Host::here(),
-        command: typed::words().collect::<Vec<_>>().join(" "),
+        command: command_line::words().collect::<Vec<_>>().join(" "),
         started_at: rfc3339(SystemTime::now()),
         jobs: workers,
         ..RunFacts::default()

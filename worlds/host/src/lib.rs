@@ -40,7 +40,7 @@ pub use disk::{
 pub use engine::{
     BootError, ClientImages, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd,
     DirectImage, DirectModes, DirectOp, DirectServices, DiskSpec, DoorLimits, Engine, EngineConfig,
-    ImagePattern, ImageSpec, KnownDisks, Mail, MemoryPlan, NbdAccess, NbdSpec, NodeGone,
+    FormerDisks, ImagePattern, ImageSpec, Mail, MemoryPlan, NbdAccess, NbdSpec, NodeGone,
     NotDurable, PageSpec, TooLittleMemory, VhostSpec,
 };
 pub use event_loop::{

@@ -2,8 +2,7 @@
 
 use loadline_base::Bytes;
 use loadline_host::{DiskOpenError, LoopError, NewStoreError, why};
-use loadline_store::paged::bounds::Exceeded;
-use loadline_store::paged::{Fault, OpError};
+use loadline_store::paged::{Exceeded, Fault, OpError};
 use std::io;
 use std::path::PathBuf;
 

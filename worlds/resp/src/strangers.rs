@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 /// See [above](self).
 pub(crate) struct Strangers {
     timer: TurnTimer,
-    line: RefCell<HandshakeLine<(Peer, oneshot::Sender<Handshake>)>>,
+    line: RefCell<HandshakeLine<(Peer, oneshot::Sender<HandshakeTurn>)>>,
     /// Whether somebody is letting them begin: who ends meanwhile need not.
     is_pumping: Cell<bool>,
     of_peer: RefCell<BTreeMap<Peer, u64>>,
@@ -24,7 +24,7 @@ pub(crate) struct Stranger {
 
 /// A handshake is under way, until this is dropped.
 #[must_use]
-pub(crate) struct Handshake {
+pub(crate) struct HandshakeTurn {
     among: Rc<Strangers>,
     peer: Peer,
 }
@@ -60,7 +60,7 @@ impl Strangers {
             let next = self.line.borrow_mut().next(now);
             match next {
                 NextHandshake::Begins((peer, turn)) => {
-                    let handshake = Handshake { among: Rc::clone(self), peer };
+                    let handshake = HandshakeTurn { among: Rc::clone(self), peer };
                     // Its connection may have gone: then it is over at once.
                     drop(turn.send(handshake));
                 }
@@ -81,7 +81,7 @@ impl Strangers {
 
 impl Stranger {
     /// Waits for the turn of its handshake.
-    pub(crate) async fn turn(&self) -> Handshake {
+    pub(crate) async fn turn(&self) -> HandshakeTurn {
         let (turn, its_turn) = oneshot::channel();
         self.among.line.borrow_mut().enter(self.peer, (self.peer, turn));
         self.among.pump();
@@ -100,7 +100,7 @@ impl Drop for Stranger {
     }
 }
 
-impl Drop for Handshake {
+impl Drop for HandshakeTurn {
     fn drop(&mut self) {
         self.among.line.borrow_mut().end(self.peer);
         self.among.pump();

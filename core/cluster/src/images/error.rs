@@ -1,7 +1,6 @@
 //! Why something was not done to an image, in one sentence.
 
-use super::image::{OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, SNAPSHOTS_MAX};
-use super::name::NAME_CHARS_MAX;
+use super::image::{NAME_CHARS_MAX, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, SNAPSHOTS_MAX};
 use loadline_base::Bytes;
 use std::fmt;
 

@@ -11,6 +11,8 @@ pub const OBJECT_BYTES_DEFAULT: u64 = 4 << 20;
 pub const OBJECT_BYTES_MIN: u64 = 64 << 10;
 /// Largest object size: an op of the largest NBD request then meets at most two objects.
 pub const OBJECT_BYTES_MAX: u64 = 32 << 20;
+/// Most characters of a name.
+pub const NAME_CHARS_MAX: usize = 64;
 /// The most snapshots that an image has at a time: as many as former states of an object are kept. A table of an older program may
 /// have more.
 pub(super) const SNAPSHOTS_MAX: usize = loadline_osd::STATES_MAX;

@@ -40,11 +40,12 @@ mod view;
 pub use error::{ImageError, Numbers};
 pub use ids::{ImageId, JobId, MEMBER_BITS, SnapshotId};
 pub use image::{
-    Image, OBJECT_BYTES_DEFAULT, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, Snapshot,
+    Image, NAME_CHARS_MAX, OBJECT_BYTES_DEFAULT, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent,
+    Snapshot,
 };
 pub use jobs::{JobWork, PendingJob};
 pub(crate) use kept::KeptImages;
-pub use name::{NAME_CHARS_MAX, may_be_named};
+pub use name::may_be_named;
 pub use qos::ImageQos;
 pub use queries::Displaced;
 pub use table::{Family, Images};

@@ -1,9 +1,7 @@
 //! What images and snapshots may be called.
 
 use super::error::ImageError;
-
-/// Most characters of a name.
-pub const NAME_CHARS_MAX: usize = 64;
+use super::image::NAME_CHARS_MAX;
 
 /// Whether `name` may be given to an image or a snapshot. `.` and `..` are folders to whoever makes a path of a name, and nobody
 /// sees in a table where a name with spaces at its ends begins.

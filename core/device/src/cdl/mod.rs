@@ -13,7 +13,7 @@ mod show;
 pub use ata::{ATA_LOG_BYTES, AtaDescriptor, AtaError, AtaLimits, AtaPlace};
 pub use file::{FieldError, FileError};
 pub use mode_page::{ModePageError, SIMPLE_PAGE_BYTES, T2_PAGE_BYTES};
-pub use page::{DescriptorPage, DriveBounds, FindingKind, ModePage, PageError, TimeFinding};
+pub use page::{DescriptorPage, DriveBounds, ModePage, PageError, TimeFinding, TimeFindingKind};
 
 use loadline_base::Span;
 use std::fmt;

@@ -197,15 +197,15 @@ pub struct DriveBounds {
 impl DriveBounds {
     /// A time above the maximum matters only where the drive acts on it; as `cdladm` has it, that is where its policy
     /// is another than 0.
-    fn judge(&self, column: Column, limit: Limit, span: Span) -> Option<FindingKind> {
+    fn judge(&self, column: Column, limit: Limit, span: Span) -> Option<TimeFindingKind> {
         let enforced =
             column != Column::Guideline && limit.policy != TimeoutPolicy::CompleteEarliest;
         if span < self.minimum {
-            Some(FindingKind::BelowMinimum)
+            Some(TimeFindingKind::BelowMinimum)
         } else if enforced && span > self.maximum {
-            Some(FindingKind::AboveMaximum)
+            Some(TimeFindingKind::AboveMaximum)
         } else if span > self.command_timeout {
-            Some(FindingKind::AboveTimeout)
+            Some(TimeFindingKind::AboveTimeout)
         } else {
             None
         }
@@ -220,12 +220,12 @@ pub struct TimeFinding {
     /// Which of its times.
     pub column: Column,
     /// What is wrong.
-    pub kind: FindingKind,
+    pub kind: TimeFindingKind,
 }
 
 /// What may be wrong with a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FindingKind {
+pub enum TimeFindingKind {
     /// The drive refuses it.
     BelowMinimum,
     /// The drive cannot enforce it.
@@ -234,10 +234,10 @@ pub enum FindingKind {
     AboveTimeout,
 }
 
-impl FindingKind {
+impl TimeFindingKind {
     /// Whether the drive refuses the page for it.
     pub fn is_error(self) -> bool {
-        self != FindingKind::AboveTimeout
+        self != TimeFindingKind::AboveTimeout
     }
 }
 
@@ -245,9 +245,9 @@ impl fmt::Display for TimeFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TimeFinding { descriptor, column, kind } = self;
         let what = match kind {
-            FindingKind::BelowMinimum => "shorter than the shortest that the drive takes",
-            FindingKind::AboveMaximum => "longer than the longest that the drive takes",
-            FindingKind::AboveTimeout => "longer than the host waits for a command",
+            TimeFindingKind::BelowMinimum => "shorter than the shortest that the drive takes",
+            TimeFindingKind::AboveMaximum => "longer than the longest that the drive takes",
+            TimeFindingKind::AboveTimeout => "longer than the host waits for a command",
         };
         write!(f, "descriptor {descriptor}: the {column} is {what}")
     }

@@ -3,8 +3,8 @@
 use crate::sample::{BUSY, limit, with};
 use loadline_base::Span;
 use loadline_device::cdl::{
-    AllowedLoss, Column, Descriptor, DescriptorPage, DriveBounds, FindingKind, Limits, ModePage,
-    PageError, TimeFinding, TimeoutPolicy, Unit,
+    AllowedLoss, Column, Descriptor, DescriptorPage, DriveBounds, Limits, ModePage, PageError,
+    TimeFinding, TimeFindingKind, TimeoutPolicy, Unit,
 };
 
 fn of_first(descriptor: Descriptor) -> Limits {
@@ -66,7 +66,7 @@ fn times_outside_the_drives_are_found() {
         maximum: Span::from_secs(10),
         command_timeout: Span::from_secs(1),
     };
-    let check = |inactive, guideline, wanted: &[(Column, FindingKind)]| {
+    let check = |inactive, guideline, wanted: &[(Column, TimeFindingKind)]| {
         let unit = Unit::TenMilliseconds;
         let held = Descriptor { unit, inactive, guideline, ..Descriptor::default() };
         let found = with(ModePage::T2A, 3, held).findings(&bounds);
@@ -76,7 +76,7 @@ fn times_outside_the_drives_are_found() {
             .collect();
         assert_eq!(found, wanted, "{held:?}");
     };
-    use FindingKind::{AboveMaximum, AboveTimeout, BelowMinimum};
+    use TimeFindingKind::{AboveMaximum, AboveTimeout, BelowMinimum};
     let soft = |time| limit(time, TimeoutPolicy::CompleteEarliest);
     let hard = |time| limit(time, TimeoutPolicy::Abort);
     check(soft(0), soft(2), &[]);

@@ -6,7 +6,7 @@
 
 pub use super::ids::ObjectId;
 
-use super::bounds::Exceeded;
+use super::exceeded::Exceeded;
 use super::ids::{CheckpointId, PageNo};
 use super::wait::LongestWait;
 use crate::objects::{CollectionId, ObjectNo, Version};

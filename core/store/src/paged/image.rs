@@ -16,8 +16,8 @@
 //! Where the gap was is not stored: the node's own header says it.
 
 use super::node::TreeNode;
-use super::options::ParseWordError;
 use super::page::HEADER;
+use super::word::ParseWordError;
 use std::fmt;
 use std::str::FromStr;
 

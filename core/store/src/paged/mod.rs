@@ -12,6 +12,7 @@ pub mod check;
 pub mod codec;
 pub mod contents;
 pub mod edit;
+pub mod exceeded;
 pub mod extent;
 mod format;
 pub mod ids;
@@ -33,13 +34,15 @@ pub mod superblock;
 pub mod throttle;
 pub mod tree;
 mod wait;
+pub mod word;
 
 pub use api::{
     Answer, Ask, Cause, Completion, Damage, Doubt, Edit, Io, IoDone, IoId, LossNote, LostEnds,
     NOTE, ObjectDigest, ObjectId, Op, OpError, OpLane, Outbox, OwnPages, PastDamage, Payload,
     Ranges, Reread, RoomClaim, ScanBounds, Stages, StoreDevice,
 };
-pub use bounds::{Bound, Exceeded, StoreLimits};
+pub use bounds::StoreLimits;
+pub use exceeded::{Bound, Exceeded};
 pub use format::{FormatPiece, Formatting, format};
 pub use layout::{Format, FormatError};
 pub use options::{Classes, LogMode, Options, Protection};

@@ -2,6 +2,7 @@
 
 use super::image::Compression;
 use super::throttle;
+use super::word::ParseWordError;
 use loadline_base::{Bytes, Span};
 use loadline_device::ClassTag;
 use std::fmt;
@@ -162,21 +163,6 @@ impl Protection {
         }
     }
 }
-
-/// A word was none of those that are allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParseWordError {
-    /// What would have been right.
-    pub wanted: &'static str,
-}
-
-impl fmt::Display for ParseWordError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {}", self.wanted)
-    }
-}
-
-impl std::error::Error for ParseWordError {}
 
 impl LogMode {
     /// All modes, the most careful first.

@@ -4,7 +4,9 @@ use super::feed::SEED;
 use super::sample::{Disks, Sample, crashed, object};
 use loadline_base::{Bytes, Rng};
 use loadline_store::Version;
-use loadline_store::paged::check::{CellFault, CheckReport, Finding, RecordFault, check, slots};
+use loadline_store::paged::check::{
+    CellFault, CheckReport, RecordFault, StoreFinding, check, slots,
+};
 use loadline_store::paged::edit::PageEdit;
 use loadline_store::paged::ids::{Lsn, PageNo, PageSize};
 use loadline_store::paged::node::TreeNode;
@@ -107,7 +109,8 @@ fn no_flipped_bit_of_a_page_with_a_header_stays_unseen() {
         let (at, bit) = (rng.below(4096) as usize, rng.below(8));
         page_mut(&mut disks, number)[at] ^= 1 << bit;
         let report = check(&disks.bytes());
-        let names = |f: &Finding| matches!(f, Finding::Page { page, .. } if *page == number);
+        let names =
+            |f: &StoreFinding| matches!(f, StoreFinding::Page { page, .. } if *page == number);
         assert!(report.findings.iter().any(names), "{number}: {:?}", report.findings);
         page_mut(&mut disks, number)[at] ^= 1 << bit;
     }
@@ -115,15 +118,15 @@ fn no_flipped_bit_of_a_page_with_a_header_stays_unseen() {
 }
 
 /// Does a damage to a store and looks for what the checker says of it.
-fn finds(name: &str, spoil: impl FnOnce(&mut Disks), expected: impl Fn(&Finding) -> bool) {
+fn finds(name: &str, spoil: impl FnOnce(&mut Disks), expected: impl Fn(&StoreFinding) -> bool) {
     let mut disks = crashed(Protection::Checkpoint, false);
     spoil(&mut disks);
     let report = check(&disks.bytes());
     assert!(report.findings.iter().any(expected), "{name}: {:?}", report.findings);
 }
 
-fn is_cell(fault: CellFault) -> impl Fn(&Finding) -> bool {
-    move |finding| matches!(finding, Finding::Cell { fault: found, .. } if *found == fault)
+fn is_cell(fault: CellFault) -> impl Fn(&StoreFinding) -> bool {
+    move |finding| matches!(finding, StoreFinding::Cell { fault: found, .. } if *found == fault)
 }
 
 fn remove_cell(disks: &mut Disks, kind: u8, wanted: impl Fn(&[u8]) -> bool) {
@@ -142,38 +145,40 @@ fn what_contradicts_is_named_although_every_checksum_fits() {
     finds(
         "no object",
         |d| remove_cell(d, b'o', |_| true),
-        |f| matches!(f, Finding::NoObject { .. }),
+        |f| matches!(f, StoreFinding::NoObject { .. }),
     );
     finds("no piece", |d| remove_cell(d, b'v', |_| true), is_cell(CellFault::StrayPiece));
     finds(
         "no last piece",
         |d| remove_cell(d, b'v', |v| v.len() < 900),
-        |f| matches!(f, Finding::PiecesMissing { .. }),
+        |f| matches!(f, StoreFinding::PiecesMissing { .. }),
     );
     finds("no long value", |d| remove_cell(d, b'k', is_long), is_cell(CellFault::StrayPiece));
     finds(
         "short object",
         |d| patch_cell(d, b'o', 0, &[1, 0, 0, 0]),
-        |f| matches!(f, Finding::ExtentsBehindEnd { length: 1, .. }),
+        |f| matches!(f, StoreFinding::ExtentsBehindEnd { length: 1, .. }),
     );
-    finds("bytes behind the end", shorten_an_object, |f| matches!(f, Finding::BehindEnd { .. }));
+    finds("bytes behind the end", shorten_an_object, |f| {
+        matches!(f, StoreFinding::BehindEnd { .. })
+    });
     finds(
         "wrong sum",
         |d| patch_cell(d, b'e', 12, &[1, 2, 3, 4]),
-        |f| matches!(f, Finding::Data { .. }),
+        |f| matches!(f, StoreFinding::Data { .. }),
     );
     finds(
         "no owners",
         |d| remove_cell(d, b's', |_| true),
-        |f| matches!(f, Finding::OwnerCount { says: 1, .. }),
+        |f| matches!(f, StoreFinding::OwnerCount { says: 1, .. }),
     );
     finds(
         "many owners",
         |d| patch_cell(d, b's', 8, &[9]),
-        |f| matches!(f, Finding::OwnerCount { says: 9, .. }),
+        |f| matches!(f, StoreFinding::OwnerCount { says: 9, .. }),
     );
     finds("far extent", |d| patch_cell(d, b'e', 0, &[255; 8]), is_cell(CellFault::Outside));
-    finds("two owners", share_a_node, |f| matches!(f, Finding::OwnedTwice { .. }));
+    finds("two owners", share_a_node, |f| matches!(f, StoreFinding::OwnedTwice { .. }));
 }
 
 /// Objects that end inside of a page have zeros behind their end there. A bit that flips in them was told twice, and the second time as bytes that a
@@ -195,7 +200,7 @@ fn a_flipped_bit_behind_an_objects_end_is_damage_of_its_page_alone() {
             page_mut(&mut disks, last)[4095] ^= 1;
             let found = check(&disks.bytes()).findings;
             let is_its_data =
-                |f: &Finding| matches!(f, Finding::Data { page, .. } if *page == last);
+                |f: &StoreFinding| matches!(f, StoreFinding::Data { page, .. } if *page == last);
             assert!(!found.is_empty() && found.iter().all(is_its_data), "{last}: {found:?}");
             page_mut(&mut disks, last)[4095] ^= 1;
             seen += 1;
@@ -238,12 +243,12 @@ fn a_wrong_free_map_is_named() {
         let page = free(d);
         bit(d, page, true);
     };
-    finds("leak", leak, |f| matches!(f, Finding::Leaked { count: 1, .. }));
+    finds("leak", leak, |f| matches!(f, StoreFinding::Leaked { count: 1, .. }));
     let loss = |d: &mut Disks| {
         let page = newest(d).completed.root.page;
         bit(d, page, false);
     };
-    finds("loss", loss, |f| matches!(f, Finding::UsedButFree { count: 1, .. }));
+    finds("loss", loss, |f| matches!(f, StoreFinding::UsedButFree { count: 1, .. }));
 }
 
 #[test]
@@ -253,7 +258,9 @@ fn data_beside_the_log_is_checked() {
     let pages = layout.pages_first.0 as usize * 4096..layout.pages().end.0 as usize * 4096;
     disks.data[pages].iter_mut().for_each(|byte| *byte ^= 0x55);
     let report = check(&disks.bytes());
-    let is_it = |f: &Finding| matches!(f, Finding::Record { fault: RecordFault::Data { .. }, .. });
+    let is_it = |f: &StoreFinding| {
+        matches!(f, StoreFinding::Record { fault: RecordFault::Data { .. }, .. })
+    };
     assert!(report.findings.iter().any(is_it));
 }
 
@@ -277,7 +284,7 @@ fn a_log_that_ends_before_its_witness_is_damaged() {
         }
         let damaged = RestartFault::LogDamaged(Lsn(40));
         assert_eq!(refused.store.fault(), Some(Fault::Restart(damaged)));
-        let names = |finding: &Finding| matches!(finding, Finding::LogDamaged { .. });
+        let names = |finding: &StoreFinding| matches!(finding, StoreFinding::LogDamaged { .. });
         assert!(check(&disks.bytes()).findings.iter().any(names));
         // One of two places is enough; without both nobody can tell.
         let places = layout.witness_offsets().expect("it has a witness").map(|at| at as usize);

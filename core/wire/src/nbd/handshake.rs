@@ -3,7 +3,7 @@
 use super::bytes::{BodyBuffer, Fields, HeadBuffer, Skip};
 use super::numbers::{INIT_PASSWD, OPTION_MAGIC, handshake, opt, rep};
 use super::option_reply::Replies;
-use super::terms::{NextHandshake, Terms, TlsStand};
+use super::terms::{HandshakeStep, Terms, TlsStand};
 use super::{Exports, OPTION_MAX, STRING_MAX, SessionOutbox, Violation};
 
 /// A connection on which no export is chosen yet.
@@ -54,18 +54,18 @@ impl Handshake {
         input: &mut &[u8],
         exports: &dyn Exports,
         out: &mut SessionOutbox,
-    ) -> NextHandshake {
+    ) -> HandshakeStep {
         match &mut self.stage {
             HandshakeStage::Flags(head) => {
-                head.fill(input).map_or(NextHandshake::Stay, |head| self.flags(head))
+                head.fill(input).map_or(HandshakeStep::Stay, |head| self.flags(head))
             }
             HandshakeStage::Option(head) => match head.fill(input) {
                 Some(head) => self.head(head, exports, out),
-                None => NextHandshake::Stay,
+                None => HandshakeStep::Stay,
             },
             HandshakeStage::Data(option, body) => {
                 let option = *option;
-                let Some(data) = body.fill(input) else { return NextHandshake::Stay };
+                let Some(data) = body.fill(input) else { return HandshakeStep::Stay };
                 self.stage = HandshakeStage::Option(HeadBuffer::new());
                 self.terms.answer(option, &data, exports, out)
             }
@@ -76,19 +76,19 @@ impl Handshake {
                     let sentence = "an option may have 64 KiB of data";
                     Replies { option, out }.error(rep::ERR_TOO_BIG, sentence);
                 }
-                NextHandshake::Stay
+                HandshakeStep::Stay
             }
         }
     }
 
-    fn flags(&mut self, head: [u8; 4]) -> NextHandshake {
+    fn flags(&mut self, head: [u8; 4]) -> HandshakeStep {
         let flags = u32::from_be_bytes(head);
         self.terms.fixed = flags & u32::from(handshake::FIXED_NEWSTYLE) != 0;
         self.terms.no_zeroes = flags & u32::from(handshake::NO_ZEROES) != 0;
         self.stage = HandshakeStage::Option(HeadBuffer::new());
         let offered = u32::from(handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES);
         if flags & !offered == 0 {
-            NextHandshake::Stay
+            HandshakeStep::Stay
         } else {
             Violation::ClientFlags(flags).into()
         }
@@ -99,7 +99,7 @@ impl Handshake {
         head: [u8; 16],
         exports: &dyn Exports,
         out: &mut SessionOutbox,
-    ) -> NextHandshake {
+    ) -> HandshakeStep {
         let mut fields = Fields(&head);
         let magic = fields.u64().expect("the head has 16 bytes");
         let option = fields.u32().expect("the head has 16 bytes");
@@ -122,6 +122,6 @@ impl Handshake {
         } else {
             HandshakeStage::Data(option, BodyBuffer::new(length))
         };
-        NextHandshake::Stay
+        HandshakeStep::Stay
     }
 }

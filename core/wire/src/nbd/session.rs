@@ -2,7 +2,7 @@
 
 use super::handshake::Handshake;
 use super::serve::ExportService;
-use super::terms::{NextHandshake, TlsStand};
+use super::terms::{HandshakeStep, TlsStand};
 use super::{Close, ConnectionLimits, Exports, NbdReply, SessionOutbox};
 
 /// Answers to options that a client leaves standing, in bytes: nobody has to ask for so much before choosing an export.
@@ -162,12 +162,12 @@ impl NbdSession {
     fn step(&mut self, input: &mut &[u8], exports: &dyn Exports, out: &mut SessionOutbox) {
         match &mut self.phase {
             SessionPhase::Negotiating(handshake) => match handshake.step(input, exports, out) {
-                NextHandshake::Stay => {}
-                NextHandshake::Secure => self.phase = SessionPhase::Securing(handshake.secured()),
-                NextHandshake::Serve(agreed) => {
+                HandshakeStep::Stay => {}
+                HandshakeStep::Secure => self.phase = SessionPhase::Securing(handshake.secured()),
+                HandshakeStep::Serve(agreed) => {
                     self.phase = SessionPhase::Serving(ExportService::new(agreed, self.room));
                 }
-                NextHandshake::Close(close) => self.close(close, out),
+                HandshakeStep::Close(close) => self.close(close, out),
             },
             SessionPhase::Serving(service) => match service.step(input, out) {
                 Ok(()) if service.is_over() => self.close(Close::Asked, out),

@@ -55,7 +55,7 @@ pub(super) struct Agreed {
 }
 
 /// Where the handshake goes from here.
-pub(super) enum NextHandshake {
+pub(super) enum HandshakeStep {
     Stay,
     Serve(Agreed),
     /// The client begins with TLS now.
@@ -63,9 +63,9 @@ pub(super) enum NextHandshake {
     Close(Close),
 }
 
-impl From<Violation> for NextHandshake {
-    fn from(violation: Violation) -> NextHandshake {
-        NextHandshake::Close(Close::Violated(violation))
+impl From<Violation> for HandshakeStep {
+    fn from(violation: Violation) -> HandshakeStep {
+        HandshakeStep::Close(Close::Violated(violation))
     }
 }
 
@@ -81,7 +81,7 @@ impl Terms {
         data: &[u8],
         exports: &dyn Exports,
         out: &mut SessionOutbox,
-    ) -> NextHandshake {
+    ) -> HandshakeStep {
         if self.tls == TlsStand::Required {
             return before_tls(option, data, out);
         }
@@ -92,7 +92,7 @@ impl Terms {
         match option {
             opt::ABORT => {
                 replies.ack();
-                return NextHandshake::Close(Close::Asked);
+                return HandshakeStep::Close(Close::Asked);
             }
             opt::INFO | opt::GO => return self.choose(data, exports, &mut replies),
             opt::LIST if data.is_empty() => list(exports, &mut replies),
@@ -112,7 +112,7 @@ impl Terms {
             opt::STARTTLS => replies.error(rep::ERR_UNSUP, "TLS is not offered here"),
             _ => replies.error(rep::ERR_UNSUP, "this option is not known here"),
         }
-        NextHandshake::Stay
+        HandshakeStep::Stay
     }
 
     /// The old way to choose an export; it has no replies, hence no errors.
@@ -121,7 +121,7 @@ impl Terms {
         data: &[u8],
         exports: &dyn Exports,
         out: &mut SessionOutbox,
-    ) -> NextHandshake {
+    ) -> HandshakeStep {
         let Some(name) = string(data) else { return Violation::ExportName.into() };
         let Some(export) = exports.find(name) else {
             return Violation::UnknownExport(name.into()).into();
@@ -131,18 +131,18 @@ impl Terms {
         if !self.no_zeroes {
             out.put(&[0; 124]);
         }
-        NextHandshake::Serve(self.agree(&export))
+        HandshakeStep::Serve(self.agree(&export))
     }
 
     /// Tells about an export and, if the option was to go, goes.
-    fn choose(&self, data: &[u8], exports: &dyn Exports, replies: &mut Replies) -> NextHandshake {
+    fn choose(&self, data: &[u8], exports: &dyn Exports, replies: &mut Replies) -> HandshakeStep {
         let Some((name, wishes)) = choice(data) else {
             replies.error(rep::ERR_INVALID, "not a name and a list of what to tell about it");
-            return NextHandshake::Stay;
+            return HandshakeStep::Stay;
         };
         let Some(export) = exports.find(name) else {
             replies.error(rep::ERR_UNKNOWN, "there is no export of this name");
-            return NextHandshake::Stay;
+            return HandshakeStep::Stay;
         };
         replies.export(export.size, self.transmission_flags(&export));
         replies.block_sizes(&export);
@@ -154,9 +154,9 @@ impl Terms {
         }
         replies.ack();
         if replies.option == opt::GO {
-            NextHandshake::Serve(self.agree(&export))
+            HandshakeStep::Serve(self.agree(&export))
         } else {
-            NextHandshake::Stay
+            HandshakeStep::Stay
         }
     }
 
@@ -229,7 +229,7 @@ impl Terms {
 }
 
 /// Answers an option of a client that has to begin with TLS, and learns nothing before.
-fn before_tls(option: u32, data: &[u8], out: &mut SessionOutbox) -> NextHandshake {
+fn before_tls(option: u32, data: &[u8], out: &mut SessionOutbox) -> HandshakeStep {
     if option == opt::EXPORT_NAME {
         return Violation::BeforeTls.into();
     }
@@ -237,16 +237,16 @@ fn before_tls(option: u32, data: &[u8], out: &mut SessionOutbox) -> NextHandshak
     match option {
         opt::STARTTLS if data.is_empty() => {
             replies.ack();
-            return NextHandshake::Secure;
+            return HandshakeStep::Secure;
         }
         opt::STARTTLS => replies.error(rep::ERR_INVALID, "this option has no data"),
         opt::ABORT => {
             replies.ack();
-            return NextHandshake::Close(Close::Asked);
+            return HandshakeStep::Close(Close::Asked);
         }
         _ => replies.error(rep::ERR_TLS_REQD, "TLS comes first here"),
     }
-    NextHandshake::Stay
+    HandshakeStep::Stay
 }
 
 fn list(exports: &dyn Exports, replies: &mut Replies) {

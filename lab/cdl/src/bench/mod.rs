@@ -24,7 +24,7 @@ pub use order::{
     BS_DEFAULT, BenchOptions, BenchOrder, Device, OrderError, QDS_DEFAULT, RAMPTIME_DEFAULT,
     RUNTIME_DEFAULT, WorkloadStep,
 };
-pub use plan::{Found, Need, WorkloadPlan};
+pub use plan::{Need, Presence, WorkloadPlan};
 pub use real::RealDrive;
 pub use real_error::RealError;
 pub use run::{Bench, BenchNews, Ground};

@@ -24,12 +24,12 @@ pub struct Need {
     /// What it is.
     pub what: &'static str,
     /// Whether it is there.
-    pub found: Found,
+    pub found: Presence,
 }
 
 /// Whether something is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Presence {
     /// It is.
     Yes,
     /// It is not, for this reason.
@@ -68,8 +68,8 @@ impl WorkloadPlan {
     /// On a modelled drive, of which nothing is switched.
     pub fn on_model(spec: &HddSpec, workload: &ReadWorkload) -> WorkloadPlan {
         let found = match spec.limits {
-            Some(_) => Found::Yes,
-            None => Found::No("the model has none; sim:hdd-22tb-cdl has".to_owned()),
+            Some(_) => Presence::Yes,
+            None => Presence::No("the model has none; sim:hdd-22tb-cdl has".to_owned()),
         };
         let needs = vec![Need { what: LIMITS, found }];
         let needs = if workload.has_limits() { needs } else { Vec::new() };
@@ -96,18 +96,19 @@ fn needs(
     let has_limits = workload.has_limits();
     match &fio {
         Ok(version) if has_limits && *version < HINT_SINCE => {
-            needs.push(Need { what: HINTS, found: Found::No(format!("{version} is installed")) });
+            needs
+                .push(Need { what: HINTS, found: Presence::No(format!("{version} is installed")) });
         }
-        Ok(_) if has_limits => needs.push(Need { what: HINTS, found: Found::Yes }),
+        Ok(_) if has_limits => needs.push(Need { what: HINTS, found: Presence::Yes }),
         Ok(_) => {}
         Err(_) => {
             let what = if has_limits { HINTS } else { FIO };
-            needs.push(Need { what, found: Found::No("it is not installed".to_owned()) });
+            needs.push(Need { what, found: Presence::No("it is not installed".to_owned()) });
         }
     }
     let what = match workload {
         ReadWorkload::Baseline => {
-            needs.extend(why.map(|why| Need { what: DRIVE, found: Found::No(why) }));
+            needs.extend(why.map(|why| Need { what: DRIVE, found: Presence::No(why) }));
             return needs;
         }
         ReadWorkload::NcqPrio { .. } => NCQ,
@@ -116,10 +117,10 @@ fn needs(
     let drive = RealDrive::expected(path, sysfs.unwrap_or(None), None);
     let supports =
         why.map_or_else(|| drive.supports(workload).map_err(|error| why_not(&error)), Err);
-    let found = supports.map_or_else(Found::No, |()| Found::Yes);
+    let found = supports.map_or_else(Presence::No, |()| Presence::Yes);
     needs.push(Need { what, found });
     if has_limits {
-        needs.push(Need { what: DESCRIPTORS, found: Found::NotLooked });
+        needs.push(Need { what: DESCRIPTORS, found: Presence::NotLooked });
     }
     needs
 }
@@ -136,9 +137,9 @@ impl std::fmt::Display for Need {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "needs {}: ", self.what)?;
         match &self.found {
-            Found::Yes => f.write_str("found"),
-            Found::No(why) => write!(f, "missing, {why}"),
-            Found::NotLooked => f.write_str("a dry run does not look"),
+            Presence::Yes => f.write_str("found"),
+            Presence::No(why) => write!(f, "missing, {why}"),
+            Presence::NotLooked => f.write_str("a dry run does not look"),
         }
     }
 }

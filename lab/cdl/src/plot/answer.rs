@@ -4,7 +4,6 @@
 use super::data::{DepthResult, Results, WorkloadResult};
 use super::groups::ReadGroup;
 use super::ink::Ink;
-use super::page::heading;
 use crate::figures::ReadFigures;
 use loadline_draw::number::{percent, plain};
 
@@ -28,7 +27,7 @@ const MARGIN: f64 = 0.05;
 const READS_MIN: u64 = 100;
 
 /// Marked reads of a workload at its greatest depth.
-struct Candidate<'a> {
+struct MarkedReads<'a> {
     workload: &'a WorkloadResult,
     group: &'a ReadGroup,
     depth: &'a DepthResult,
@@ -81,26 +80,26 @@ fn at(workload: &WorkloadResult, depth: u32) -> Option<&DepthResult> {
 }
 
 /// The marked reads of a workload with the shortest tail.
-fn shortest(workload: &WorkloadResult, depth: u32) -> Option<Candidate<'_>> {
+fn shortest(workload: &WorkloadResult, depth: u32) -> Option<MarkedReads<'_>> {
     let depth = at(workload, depth)?;
     let marked = workload.groups.iter().filter(|group| matches!(group.ink, Ink::Marked(_)));
     let candidates = marked.filter_map(|group| {
         let figures = depth.of(group).filter(|figures| figures.reads >= READS_MIN)?;
-        Some(Candidate { workload, group, depth, p99_ms: p99(figures) })
+        Some(MarkedReads { workload, group, depth, p99_ms: p99(figures) })
     });
     candidates.min_by_key(|of| of.p99_ms)
 }
 
 /// The one with the shortest tail; of those that are alike in it, the one whose drive does most.
-fn best(all: Vec<Candidate<'_>>) -> Option<Candidate<'_>> {
+fn best(all: Vec<MarkedReads<'_>>) -> Option<MarkedReads<'_>> {
     let least = all.iter().map(|of| of.p99_ms).min()?;
     let alike = all.into_iter().filter(|of| !is_shorter(least, of.p99_ms));
     alike.max_by(|a, b| a.depth.rate.total_cmp(&b.depth.rate))
 }
 
-impl Candidate<'_> {
+impl MarkedReads<'_> {
     fn in_words(&self, alone: Option<(&DepthResult, &ReadFigures)>) -> BenchAnswer {
-        let Candidate { workload, group, depth, p99_ms } = self;
+        let MarkedReads { workload, group, depth, p99_ms } = self;
         let beside = alone.map_or_else(String::new, |(_, reads)| {
             format!(" beside {} ms without marks", p99(reads))
         });
@@ -114,7 +113,7 @@ impl Candidate<'_> {
         let others = others.map_or_else(String::new, |figures| {
             format!(", and the p99 of the others is {} ms", p99(figures))
         });
-        let (name, rate) = (heading(workload), plain(depth.rate));
+        let (name, rate) = (workload.heading(), plain(depth.rate));
         let first = format!(
             "For reads in a hurry take “{name}” ({}): at a queue depth of {} the p99 of {} is {p99_ms} ms{beside}; all reads together come to \
              {rate} IOPS{cost}{others}.",

@@ -50,6 +50,16 @@ impl WorkloadResult {
         self.folder == FOLDERS[0]
     }
 
+    /// What it is called on the page.
+    pub(super) fn heading(&self) -> &'static str {
+        match self.folder {
+            "baseline" => "Baseline",
+            "ncqprio" => "NCQ priority",
+            "cdlsingle" => "One limit",
+            _ => "Several limits",
+        }
+    }
+
     /// What the script says when it begins with the workload, and then of its depths.
     pub(super) fn announcement(&self) -> String {
         let begins = match self.folder {

@@ -108,22 +108,12 @@ fn how(results: &Results) -> String {
     )
 }
 
-/// What a workload is called on the page.
-pub(super) fn heading(workload: &WorkloadResult) -> &'static str {
-    match workload.folder {
-        "baseline" => "Baseline",
-        "ncqprio" => "NCQ priority",
-        "cdlsingle" => "One limit",
-        _ => "Several limits",
-    }
-}
-
 fn summary(results: &Results) -> DepthSummary {
     let depths = results.workloads.iter().flat_map(|workload| &workload.depths);
     let depth = depths.map(|found| found.depth).max().unwrap_or(0);
     let part = |workload: &WorkloadResult| {
         let found = workload.depths.iter().find(|found| found.depth == depth)?;
-        Some(RowGroup { name: heading(workload), rows: rows(workload, found) })
+        Some(RowGroup { name: workload.heading(), rows: rows(workload, found) })
     };
     DepthSummary { depth, parts: results.workloads.iter().filter_map(part).collect() }
 }
@@ -133,7 +123,7 @@ fn section(charts: &WorkloadCharts<'_>) -> WorkloadSection {
     let part = |depth: &DepthResult| RowGroup { name: "", rows: rows(workload, depth) };
     WorkloadSection {
         id: workload.folder,
-        name: heading(workload),
+        name: workload.heading(),
         charts: charts.all().map(view).collect(),
         parts: workload.depths.iter().map(part).collect(),
     }

@@ -12,7 +12,7 @@ mod script;
 pub use collect::{Collector, LogScope, parts_of_log};
 pub use counts::MillisecondCounts;
 pub use fine::{FinePercentile, fine_percentiles};
-pub use report::{ReportDoubt, ReportError};
+pub use report::{NoLatencies, ReportDoubt};
 pub use script::{Decimal, NO_PRIORITIES, PriorityName};
 
 use loadline_stats::LatencyHistogram;

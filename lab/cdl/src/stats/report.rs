@@ -16,7 +16,7 @@ const SIZES: [&str; 3] = ["bssplit", "bsrange", "blocksize_range"];
 
 /// Why a report says nothing of latencies.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReportError {
+pub enum NoLatencies {
     /// Some JSON of another kind.
     #[error("it lists no jobs of fio")]
     NoJobs,
@@ -67,15 +67,15 @@ impl Collector {
     /// Counts what a report tells. Returns what it leaves open.
     ///
     /// # Errors
-    /// [`ReportError`] if it tells of no latencies.
-    pub fn report(&mut self, report: &FioReport) -> Result<BTreeSet<ReportDoubt>, ReportError> {
+    /// [`NoLatencies`] if it tells of no latencies.
+    pub fn report(&mut self, report: &FioReport) -> Result<BTreeSet<ReportDoubt>, NoLatencies> {
         if report.jobs.is_empty() {
-            return Err(ReportError::NoJobs);
+            return Err(NoLatencies::NoJobs);
         }
         let mut doubts = BTreeSet::new();
         let mut ios = 0;
         for job in &report.jobs {
-            let options = JobOptions { own: &job.options, global: &report.global_options };
+            let options = ReportedOptions { own: &job.options, global: &report.global_options };
             if job.error != 0 {
                 doubts.insert(ReportDoubt::Failed(job.jobname.clone(), job.error));
             }
@@ -89,7 +89,7 @@ impl Collector {
         if groups.len() > 1 {
             doubts.insert(ReportDoubt::Groups(groups.len()));
         }
-        if ios == 0 { Err(ReportError::NoIos) } else { Ok(doubts) }
+        if ios == 0 { Err(NoLatencies::NoIos) } else { Ok(doubts) }
     }
 }
 
@@ -106,12 +106,12 @@ fn directions(job: &FioJob) -> Vec<(usize, &DirectionReport)> {
 
 /// A job's options, its own before those of all.
 #[derive(Clone, Copy)]
-struct JobOptions<'a> {
+struct ReportedOptions<'a> {
     own: &'a Keyed<String>,
     global: &'a Keyed<String>,
 }
 
-impl JobOptions<'_> {
+impl ReportedOptions<'_> {
     fn get(&self, name: &str) -> Option<&str> {
         self.own.get(name).or_else(|| self.global.get(name)).map(String::as_str)
     }
@@ -131,13 +131,13 @@ impl JobOptions<'_> {
 /// What one job did in one direction.
 struct Counted<'a> {
     job: &'a FioJob,
-    options: JobOptions<'a>,
+    options: ReportedOptions<'a>,
     place: usize,
     direction: &'a DirectionReport,
 }
 
 impl Counted<'_> {
-    fn statistics(&self, doubts: &mut BTreeSet<ReportDoubt>) -> Result<LogStatistics, ReportError> {
+    fn statistics(&self, doubts: &mut BTreeSet<ReportDoubt>) -> Result<LogStatistics, NoLatencies> {
         let direction = self.direction;
         if direction.total_ios > IOS_MAX {
             return Err(self.damaged());
@@ -154,7 +154,7 @@ impl Counted<'_> {
         if priorities.is_empty() {
             let whole = [&direction.clat_ns, &direction.lat_ns];
             let whole = whole.into_iter().find(|of| of.bins.is_some());
-            let of = self.latencies(whole.ok_or(ReportError::NoBins)?)?;
+            let of = self.latencies(whole.ok_or(NoLatencies::NoBins)?)?;
             priorities.insert(self.sole_priority(doubts).word(), of);
         }
         Ok(LogStatistics { ios: direction.total_ios, runtime_ms: direction.runtime, priorities })
@@ -183,8 +183,8 @@ impl Counted<'_> {
     }
 
     /// The I/Os of one summary. Its shortest and longest are exact, the others stand in the middle of their bins.
-    fn latencies(&self, of: &LatencySummary) -> Result<PriorityStatistics, ReportError> {
-        let bins = &of.bins.as_ref().ok_or(ReportError::NoBins)?.0;
+    fn latencies(&self, of: &LatencySummary) -> Result<PriorityStatistics, NoLatencies> {
+        let bins = &of.bins.as_ref().ok_or(NoLatencies::NoBins)?.0;
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         let mut ios = 0u64;
         for (ns, times) in bins.iter().filter(|(_, times)| *times > 0) {
@@ -212,8 +212,8 @@ impl Counted<'_> {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    fn damaged(&self) -> ReportError {
-        ReportError::Damaged(self.job.jobname.clone())
+    fn damaged(&self) -> NoLatencies {
+        NoLatencies::Damaged(self.job.jobname.clone())
     }
 }
 

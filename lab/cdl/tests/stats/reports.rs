@@ -1,13 +1,13 @@
 //! What a JSON+ report says, beside the log of the same run: fio's own, kept by `loadline-fio`.
 
-use loadline_cdl::stats::{Collector, LogScope, LogStatistics, ReportDoubt, ReportError};
+use loadline_cdl::stats::{Collector, LogScope, LogStatistics, NoLatencies, ReportDoubt};
 use loadline_fio::FioReport;
 use serde_json::{Value, json};
 
 const REPORT: &str = include_str!("../../../fio/tests/data/fio-3.33.json");
 const LOG: &str = include_str!("../../../fio/tests/data/fio-3.33_clat.log");
 
-fn tell(report: &Value) -> Result<(LogStatistics, Vec<ReportDoubt>), ReportError> {
+fn tell(report: &Value) -> Result<(LogStatistics, Vec<ReportDoubt>), NoLatencies> {
     let report = FioReport::read(report.to_string().as_bytes()).expect("a report");
     let mut collector = Collector::new(LogScope::default());
     let doubts = collector.report(&report)?;
@@ -118,17 +118,17 @@ fn what_a_report_leaves_open_is_told() {
 
 #[test]
 fn a_report_without_figures_is_refused() {
-    let refused = |report: &Value, wanted: ReportError| {
+    let refused = |report: &Value, wanted: NoLatencies| {
         assert_eq!(tell(report).map(|_| ()), Err(wanted));
     };
-    refused(&json!({ "fio version": "fio-3.33" }), ReportError::NoJobs);
-    refused(&json!({ "jobs": [{ "jobname": "idle" }] }), ReportError::NoIos);
+    refused(&json!({ "fio version": "fio-3.33" }), NoLatencies::NoJobs);
+    refused(&json!({ "jobs": [{ "jobname": "idle" }] }), NoLatencies::NoIos);
     let mut report = alike(&json!({}));
     for direction in ["read", "write"] {
         report["jobs"][0][direction]["clat_ns"].as_object_mut().expect("it").remove("bins");
     }
-    refused(&report, ReportError::NoBins);
-    let damaged = || ReportError::Damaged("sample".to_owned());
+    refused(&report, NoLatencies::NoBins);
+    let damaged = || NoLatencies::Damaged("sample".to_owned());
     let with_bins = |bins: Value| {
         let mut report = alike(&json!({}));
         report["jobs"][0]["read"]["clat_ns"]["bins"] = bins;

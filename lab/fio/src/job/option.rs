@@ -1,7 +1,8 @@
 //! The options of one job: which are known, what their values are, and the load that they make together.
 
+use super::load_job::{JobSize, LoadJob};
+use super::problem::JobProblem;
 use super::units::{size, span};
-use super::{JobProblem, JobSize, LoadJob};
 use std::time::Duration;
 
 /// What has been said so far.

@@ -1,6 +1,7 @@
 //! Job files and what is read of them.
 
 use super::*;
+use std::time::Duration;
 
 fn one(text: &str) -> LoadJob {
     let jobs = parse_jobs(text).unwrap_or_else(|error| panic!("{}: {}", error.line, error.problem));

@@ -1,6 +1,6 @@
 //! The columns of a line, scanned byte by byte and digit by digit.
 
-use super::{Direction, LineError, LogLine, LogPriority};
+use super::line::{Direction, LineError, LogLine, LogPriority};
 use loadline_device::Priority;
 
 /// Reads the line at the start of `text`. Returns it with its length, line end included.

@@ -2,6 +2,7 @@
 
 use super::columns::{Columns, leading_digits};
 use super::*;
+use loadline_device::Priority;
 use std::io::Cursor;
 
 fn word(word: u16) -> LogPriority {

@@ -21,18 +21,18 @@ pub enum KeyOrder {
 
 /// Keys as they are drawn.
 #[derive(Clone, Debug)]
-pub(super) struct Keys {
+pub(super) struct DrawnKeys {
     order: KeyOrder,
     drawn: u64,
 }
 
-impl Keys {
-    pub(super) const fn none() -> Keys {
-        Keys { order: KeyOrder::Ascending { count: 0, range: 1 }, drawn: 0 }
+impl DrawnKeys {
+    pub(super) const fn none() -> DrawnKeys {
+        DrawnKeys { order: KeyOrder::Ascending { count: 0, range: 1 }, drawn: 0 }
     }
 
-    pub(super) fn new(order: KeyOrder) -> Keys {
-        Keys { order, drawn: 0 }
+    pub(super) fn new(order: KeyOrder) -> DrawnKeys {
+        DrawnKeys { order, drawn: 0 }
     }
 
     pub(super) fn is_at_end(&self) -> bool {

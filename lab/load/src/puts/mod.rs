@@ -14,7 +14,7 @@ pub use spec::PutSpec;
 pub use values::{UnknownForm, ValueForm};
 
 use crate::pace::Schedule;
-use keys::Keys;
+use keys::DrawnKeys;
 use kind::TransactionStates;
 use loadline_base::{Rng, Span, Time};
 use loadline_osd::{ClientId, KeyPut, OsdId, PutEnd};
@@ -30,7 +30,7 @@ use under_way::PutsUnderWay;
 pub struct PutLoad {
     depth: Option<u32>,
     schedule: Option<Schedule>,
-    keys: Keys,
+    keys: DrawnKeys,
     values: ValueForm,
     kind: PutKind,
     states: TransactionStates,
@@ -56,7 +56,7 @@ impl PutLoad {
         PutLoad {
             depth: Some(FILL_DEPTH),
             schedule: None,
-            keys: Keys::none(),
+            keys: DrawnKeys::none(),
             values,
             kind: PutKind::Atomic,
             states: TransactionStates::default(),
@@ -72,7 +72,7 @@ impl PutLoad {
     /// Next, these keys once each, in a closed loop.
     pub fn fill(&mut self, order: KeyOrder) {
         (self.depth, self.schedule) = (Some(FILL_DEPTH), None);
-        (self.keys, self.kind) = (Keys::new(order), PutKind::Atomic);
+        (self.keys, self.kind) = (DrawnKeys::new(order), PutKind::Atomic);
     }
 
     /// Next, what `spec` says over random keys below `range`, without end.
@@ -81,7 +81,7 @@ impl PutLoad {
         self.schedule = spec
             .rate
             .map(|rate| Schedule::new(rate, spec.arrivals, Rng::for_purpose(self.seed, 2)));
-        self.keys = Keys::new(KeyOrder::Random { range });
+        self.keys = DrawnKeys::new(KeyOrder::Random { range });
     }
 
     /// Forgets what completed so far and counts what completes from now on, by this clock.

@@ -4,7 +4,7 @@ use super::clients;
 use super::parts::{Course, PlannedChart, Sheet};
 use super::trades;
 use crate::named::names;
-use crate::terminal::listed;
+use crate::wrap::listed;
 use loadline_draw::number::{duration, percent, plain};
 use loadline_study::{SetupResult, StudyResult, quoted};
 

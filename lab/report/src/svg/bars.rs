@@ -1,7 +1,7 @@
 //! Horizontal bars, one per setup, with the published value marked beside ours.
 
 use super::NARROW;
-use super::frame::{NarrowRow, Plot, value_axis};
+use super::frame::{MARK, NarrowRow, Plot, diamond, value_axis};
 use crate::palette::Look;
 use loadline_draw::{Anchor, Canvas, Scale, text_width};
 
@@ -28,9 +28,6 @@ pub(crate) struct Mark {
     pub(crate) value: f64,
     pub(crate) text: String,
 }
-
-/// Half the width of a mark, in pixels.
-const MARK: f64 = 5.5;
 
 impl BarChart {
     pub(crate) fn svg(&self, width: f64) -> String {
@@ -114,13 +111,6 @@ fn whisker(canvas: &mut Canvas, low: f64, high: f64, y: f64) {
     canvas.line("whisker", (low, y), (high, y));
     canvas.line("whisker", (low, y - 4.0), (low, y + 4.0));
     canvas.line("whisker", (high, y - 4.0), (high, y + 4.0));
-}
-
-/// The sign of a published value.
-pub(super) fn diamond(canvas: &mut Canvas, x: f64, y: f64) {
-    let (left, right, top, bottom) = (x - MARK, x + MARK, y - MARK, y + MARK);
-    let data = format!("M{left:.1} {y:.1}L{x:.1} {top:.1}L{right:.1} {y:.1}L{x:.1} {bottom:.1}Z");
-    canvas.path("pub", &data);
 }
 
 fn title(bar: &Bar) -> String {

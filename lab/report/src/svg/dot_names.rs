@@ -70,7 +70,7 @@ impl DotName {
 
 /// A place that a name might take.
 #[derive(Clone, Copy)]
-struct Candidate {
+struct NamePlace {
     ring: usize,
     place: DotName,
 }
@@ -89,15 +89,15 @@ pub(super) fn place_beside_dots(
     for _ in 0..2 {
         for own in 0..dots.len() {
             places[own] = None;
-            let ground = Ground { plot, dots, behind: &behind, places: &places, own };
-            places[own] = ground.best();
+            let obstacles = Obstacles { plot, dots, behind: &behind, places: &places, own };
+            places[own] = obstacles.best();
         }
     }
     places
 }
 
 /// All that a name has to keep off.
-struct Ground<'a> {
+struct Obstacles<'a> {
     plot: &'a Plot,
     dots: &'a [NamedDot],
     behind: &'a [(f64, f64)],
@@ -106,15 +106,15 @@ struct Ground<'a> {
     own: usize,
 }
 
-impl Ground<'_> {
+impl Obstacles<'_> {
     fn best(&self) -> Option<DotName> {
-        let of = |candidate: Candidate| (self.cost(&candidate), candidate.place);
+        let of = |candidate: NamePlace| (self.cost(&candidate), candidate.place);
         let all = around_dot(&self.dots[self.own]).into_iter().map(of);
         let best = all.min_by_key(|(cost, _)| *cost).filter(|(cost, _)| *cost < NAME_COST);
         best.map(|(_, place)| place)
     }
 
-    fn cost(&self, Candidate { ring, place }: &Candidate) -> usize {
+    fn cost(&self, NamePlace { ring, place }: &NamePlace) -> usize {
         let area = &place.area;
         let taken = || self.places.iter().flatten();
         let others = || self.dots.iter().enumerate().filter(|(other, _)| *other != self.own);
@@ -153,7 +153,7 @@ impl Ground<'_> {
 }
 
 /// Places in eight directions from a dot.
-fn around_dot(dot: &NamedDot) -> Vec<Candidate> {
+fn around_dot(dot: &NamedDot) -> Vec<NamePlace> {
     let Some(name) = &dot.name else { return Vec::new() };
     let (width, height) = name_size(name);
     let (x, y) = dot.at;
@@ -175,7 +175,7 @@ fn around_dot(dot: &NamedDot) -> Vec<Candidate> {
         all.extend(starts.map(|(left, top, side)| {
             let area = Area { left, right: left + width, top, bottom: top + height };
             let leader = (ring > 0).then(|| leader(dot, &area, side));
-            Candidate { ring, place: DotName { area, side, leader } }
+            NamePlace { ring, place: DotName { area, side, leader } }
         }));
     }
     all

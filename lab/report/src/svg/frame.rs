@@ -1,6 +1,5 @@
 //! The box that data is drawn in, its axes and its legend.
 
-use super::bars::diamond;
 use crate::palette::Look;
 use loadline_draw::{Anchor, Canvas, Scale, text_width};
 
@@ -46,6 +45,16 @@ impl Plot {
     fn ticks_across(&self) -> usize {
         (((self.right - self.left) / TICK_PIXELS) as usize).clamp(2, 10)
     }
+}
+
+/// Half the width of a mark, in pixels.
+pub(super) const MARK: f64 = 5.5;
+
+/// The sign of a published value.
+pub(super) fn diamond(canvas: &mut Canvas, x: f64, y: f64) {
+    let (left, right, top, bottom) = (x - MARK, x + MARK, y - MARK, y + MARK);
+    let data = format!("M{left:.1} {y:.1}L{x:.1} {top:.1}L{right:.1} {y:.1}L{x:.1} {bottom:.1}Z");
+    canvas.path("pub", &data);
 }
 
 /// Draws the horizontal value axis below the plot; returns the height of the drawing.

@@ -1,8 +1,7 @@
 //! Courses over time, one line per setup, each named where it runs.
 
 use super::NARROW;
-use super::bars::diamond;
-use super::frame::{LegendEntry, Plot, legend, time_axes};
+use super::frame::{LegendEntry, Plot, diamond, legend, time_axes};
 use super::labels::place_labels;
 use crate::palette::Look;
 use loadline_draw::{Anchor, Canvas, Scale};

@@ -1,8 +1,8 @@
 //! From what was typed to what was meant: defaults, and the rules that concern more than one field.
 
 use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, VhostTyped};
+use super::node_config::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig};
 use super::words::Typed;
-use super::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
 use crate::tls::{TlsTyped, TlsTypedFault};
 use loadline_base::{Bytes, Span};
@@ -15,7 +15,7 @@ use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
 use loadline_host::{
-    ClientImages, DoorLimits, ImagePattern, KnownDisks, NbdAccess, VhostSpec, read_text, why,
+    ClientImages, DoorLimits, FormerDisks, ImagePattern, NbdAccess, VhostSpec, read_text, why,
 };
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
@@ -389,7 +389,7 @@ fn copies(typed: Option<u32>, osds: &[OsdConfig], dir: &Path) -> Result<u32, Fie
         return Ok(copies);
     }
     // Rather than a number of copies that was good so far, disks are missing that the node has had.
-    let known = KnownDisks::read(&dir.join(DISKS_FILE));
+    let known = FormerDisks::read(&dir.join(DISKS_FILE));
     let left_out = known.left_out(osds.iter().map(|osd| osd.path.as_path()));
     if let Some(disks) = left_out.filter(|_| copies > most && known.count() > osds.len()) {
         let (had, are) = (known.count(), if most == 1 { "is" } else { "are" });

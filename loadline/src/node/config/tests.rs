@@ -1,6 +1,7 @@
 //! Files and flags: what they mean, and how they are refused.
 
-use super::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig, ServeArgs};
+use super::node_config::{ImageConfig, OsdConfig};
+use super::{DISKS_FILE, NodeConfig, ServeArgs};
 use clap::{CommandFactory, Parser};
 use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{LevelTarget, Scope, SettingsChange};

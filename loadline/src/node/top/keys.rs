@@ -12,7 +12,7 @@ const ESCAPE: u8 = 0x1b;
 
 /// What somebody has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum TerminalInput {
     /// Asked for the end.
     End,
     /// Left: the terminal is no more.
@@ -20,11 +20,11 @@ pub(super) enum Typed {
 }
 
 /// The keys of this process's terminal.
-pub(super) struct Keys(Receiver<Typed>);
+pub(super) struct TerminalKeys(Receiver<TerminalInput>);
 
-impl Keys {
+impl TerminalKeys {
     /// Reads the terminal from now on.
-    pub(super) fn of_the_terminal() -> io::Result<Keys> {
+    pub(super) fn of_the_terminal() -> io::Result<TerminalKeys> {
         let terminal = File::open("/dev/tty")?;
         let (sender, receiver) = mpsc::channel();
         #[expect(
@@ -32,30 +32,31 @@ impl Keys {
             reason = "a read of a terminal ends when somebody types"
         )]
         std::thread::spawn(move || follow(terminal, &sender));
-        Ok(Keys(receiver))
+        Ok(TerminalKeys(receiver))
     }
 
     /// What was typed within this time, if it means anything.
-    pub(super) fn within(&self, time: Duration) -> Option<Typed> {
+    pub(super) fn within(&self, time: Duration) -> Option<TerminalInput> {
         match self.0.recv_timeout(time) {
             Ok(typed) => Some(typed),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Typed::Gone),
+            Err(RecvTimeoutError::Disconnected) => Some(TerminalInput::Gone),
         }
     }
 }
 
 /// Tells what keys mean until nobody listens or the terminal has gone.
-fn follow(mut terminal: impl Read, told: &Sender<Typed>) {
+fn follow(mut terminal: impl Read, told: &Sender<TerminalInput>) {
     let mut bytes = [0; 64];
     loop {
         let typed = match terminal.read(&mut bytes) {
-            Ok(0) => Some(Typed::Gone),
+            Ok(0) => Some(TerminalInput::Gone),
             Ok(count) => meaning(&bytes[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
-            Err(_) => Some(Typed::Gone),
+            Err(_) => Some(TerminalInput::Gone),
         };
-        let ended = typed.is_some_and(|typed| told.send(typed).is_err() || typed == Typed::Gone);
+        let ended =
+            typed.is_some_and(|typed| told.send(typed).is_err() || typed == TerminalInput::Gone);
         if ended {
             return;
         }
@@ -63,10 +64,10 @@ fn follow(mut terminal: impl Read, told: &Sender<Typed>) {
 }
 
 /// An arrow is an Escape with more behind it, and means nothing.
-fn meaning(bytes: &[u8]) -> Option<Typed> {
+fn meaning(bytes: &[u8]) -> Option<TerminalInput> {
     let ends = bytes == [ESCAPE]
         || bytes[0] != ESCAPE && bytes.iter().any(|byte| [b'q', CTRL_C].contains(byte));
-    ends.then_some(Typed::End)
+    ends.then_some(TerminalInput::End)
 }
 
 #[cfg(test)]
@@ -103,6 +104,6 @@ mod tests {
         follow(Gone(0), &sender);
         follow(io::empty(), &sender);
         drop(sender);
-        assert_eq!(receiver.iter().collect::<Vec<_>>(), [Typed::Gone, Typed::Gone]);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [TerminalInput::Gone, TerminalInput::Gone]);
     }
 }

@@ -3,7 +3,7 @@
 mod cases;
 mod given;
 
-use super::{LINE_EVERY, jobs, keep_in, named};
+use super::search::{LINE_EVERY, jobs, keep_in, named};
 use crate::cli::SoakArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;

@@ -9,7 +9,7 @@ use loadline_base::{Bytes, Rng, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
 use loadline_sim::{SimStore, StoreDisks};
-use loadline_store::paged::check::{Finding, check};
+use loadline_store::paged::check::{StoreFinding, check};
 use loadline_store::paged::{Ask, Op, Options};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ impl Judged {
 
     /// What a checker has to say of a copy of a disk whose store has opened and made a checkpoint. Of the disk itself it knows the checkpoint before, and
     /// the log's records: both may name pages that were bad and are replaced since.
-    fn findings_of_now(&self, of: usize) -> Vec<Finding> {
+    fn findings_of_now(&self, of: usize) -> Vec<StoreFinding> {
         let image = fs::read(self.node.file(&osd(of))).unwrap();
         let size = Bytes::new(image.len() as u64);
         let spec = SimDiskSpec { size, sector: 4096, write_cache: false, timing: Timing::FREE };

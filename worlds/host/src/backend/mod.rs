@@ -12,9 +12,8 @@ mod threads;
 use crate::event_loop::{BackendChoice, DiskId, LoopError, LoopOptions, Mode};
 pub(crate) use calls::{Call, FinishedCall, SEND_BUFFERS_MAX};
 use loadline_base::Span;
-use ring::Ring;
 pub(crate) use ring::{Arena, ArenaBlock};
-use rustix::io::Errno;
+use ring::{Ring, reason};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -82,17 +81,5 @@ impl<P: Send + 'static> Backend<P> {
             Backend::Uring(ring) => ring.wait(limit, out),
             Backend::Threads(threads) => threads.wait(limit, out),
         }
-    }
-}
-
-/// Why the system refuses something of the ring, in words that an operator can act on.
-fn reason(error: &io::Error) -> String {
-    match Errno::from_io_error(error) {
-        Some(Errno::NOSYS) => "this kernel has none".into(),
-        Some(Errno::PERM | Errno::ACCESS) => {
-            "not permitted, see kernel.io_uring_disabled and the container's seccomp profile".into()
-        }
-        Some(Errno::NOMEM) => "the limit of locked memory is too low, see `ulimit -l`".into(),
-        _ => error.to_string(),
     }
 }

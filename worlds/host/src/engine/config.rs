@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub struct EngineConfig {
     /// Each OSD's disk.
     pub disks: Vec<DiskSpec>,
-    /// Where it is kept for later starts which disks these were ([`KnownDisks`](crate::KnownDisks)), if anywhere.
+    /// Where it is kept for later starts which disks these were ([`FormerDisks`](crate::FormerDisks)), if anywhere.
     pub disks_file: Option<PathBuf>,
     /// Copies of each object of the pool that a new node has.
     pub copies: u32,

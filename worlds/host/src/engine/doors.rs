@@ -160,14 +160,14 @@ struct Entered {
     peer: Peer,
     /// What it speaks, and whom it counts as.
     who: (Speaks, Peer),
-    handshake: Handshake,
+    handshake: TlsProgress,
     /// Of one that brings work of clients.
     client: Option<ClientId>,
 }
 
 /// How far a connection is that has to come through TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Handshake {
+enum TlsProgress {
     /// It has not begun, has ended, or need not be.
     No,
     Waits,
@@ -283,7 +283,7 @@ impl Doors {
         self.of_peer.insert(who, has + 1);
         *count += 1;
         let client = matches!(speaks, Speaks::Nbd | Speaks::Vhost).then(|| self.clients.take());
-        let handshake = Handshake::No;
+        let handshake = TlsProgress::No;
         self.entered.insert(conn, Entered { peer, who, handshake, client });
         Ok(())
     }
@@ -315,16 +315,16 @@ impl Doors {
 
     /// A connection is to come through TLS: its handshake begins when [`next_handshake`](Self::next_handshake) names it.
     pub(super) fn ask_handshake(&mut self, conn: ConnId) {
-        let entered = self.entered.get_mut(&conn).filter(|it| it.handshake == Handshake::No);
+        let entered = self.entered.get_mut(&conn).filter(|it| it.handshake == TlsProgress::No);
         if let Some(entered) = entered {
-            entered.handshake = Handshake::Waits;
+            entered.handshake = TlsProgress::Waits;
             self.handshakes.enter(entered.peer, conn);
         }
     }
 
     /// Whether a connection waits for its handshake to begin.
     pub(super) fn awaits_handshake(&self, conn: ConnId) -> bool {
-        self.entered.get(&conn).is_some_and(|entered| entered.handshake == Handshake::Waits)
+        self.entered.get(&conn).is_some_and(|entered| entered.handshake == TlsProgress::Waits)
     }
 
     /// The next connection whose handshake begins now.
@@ -332,7 +332,7 @@ impl Doors {
         let next = self.handshakes.next(now);
         if let NextHandshake::Begins(conn) = &next {
             let entered = self.entered.get_mut(conn).expect("who leaves leaves the line too");
-            entered.handshake = Handshake::UnderWay;
+            entered.handshake = TlsProgress::UnderWay;
         }
         next
     }
@@ -340,10 +340,10 @@ impl Doors {
     /// A connection's handshake is over, or not wanted any more.
     pub(super) fn end_handshake(&mut self, conn: ConnId) {
         let Some(entered) = self.entered.get_mut(&conn) else { return };
-        match std::mem::replace(&mut entered.handshake, Handshake::No) {
-            Handshake::No => {}
-            Handshake::Waits => self.handshakes.leave(entered.peer, |who| *who == conn),
-            Handshake::UnderWay => self.handshakes.end(entered.peer),
+        match std::mem::replace(&mut entered.handshake, TlsProgress::No) {
+            TlsProgress::No => {}
+            TlsProgress::Waits => self.handshakes.leave(entered.peer, |who| *who == conn),
+            TlsProgress::UnderWay => self.handshakes.end(entered.peer),
         }
     }
 

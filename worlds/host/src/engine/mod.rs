@@ -23,6 +23,7 @@ mod disks;
 mod doors;
 mod effects;
 mod exports;
+mod former_disks;
 mod heal;
 mod health;
 mod host_node;
@@ -30,7 +31,6 @@ mod image_ops;
 mod image_work;
 mod images;
 mod inside;
-mod known_disks;
 mod live;
 mod loop_ways;
 mod mail;
@@ -61,7 +61,7 @@ pub use direct_client::{
     DirectOp, DirectServices, NodeGone,
 };
 pub use doors::DoorLimits;
-pub use known_disks::KnownDisks;
+pub use former_disks::FormerDisks;
 pub use mail::Mail;
 pub use stop_wait::NotDurable;
 

@@ -6,8 +6,8 @@ use super::absence::Absence;
 use super::boot::{BootError, open_or_make};
 use super::config::DiskSpec;
 use super::disk_table::EngineDisk;
+use super::former_disks::FormerDisks;
 use super::host_node::HostNode;
-use super::known_disks::KnownDisks;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk, write_store};
 use loadline_base::Bytes;
 use loadline_cluster::StartError;
@@ -131,7 +131,7 @@ impl HostNode {
     /// Where the disks were that a start was not told of.
     fn where_others_were(&self, why: &StartError) -> Option<String> {
         let StartError::Osds { map, given } = why else { return None };
-        let known = KnownDisks::read(self.config.disks_file.as_ref().filter(|_| map > given)?);
+        let known = FormerDisks::read(self.config.disks_file.as_ref().filter(|_| map > given)?);
         let left_out = known.left_out(self.config.disks.iter().map(|disk| disk.path.as_path()));
         left_out.map(|disks| format!("; {disks}"))
     }
@@ -139,7 +139,7 @@ impl HostNode {
     /// Keeps where the disks are for a later start that is told of too few.
     pub(super) fn keep_known_disks(&self) {
         let Some(file) = &self.config.disks_file else { return };
-        let disks = KnownDisks::of(self.disks.of.values().map(|disk| disk.path.as_path()));
+        let disks = FormerDisks::of(self.disks.of.values().map(|disk| disk.path.as_path()));
         if let Err(error) = disks.write(file) {
             tracing::warn!(file = %file.display(), %error, "where the disks are is not kept for later starts");
         }

@@ -2,7 +2,7 @@
 
 use super::commits::NewCommit;
 use super::statistics::DbStatistics;
-use super::versions::{LiveSnapshotId, ReadSet};
+use super::versions::{LiveSnapshotId, ReadSet, ScanOrder};
 use super::watches::WatchId;
 use crate::error::DbError;
 use crate::notes::NoteWalk;
@@ -108,15 +108,6 @@ impl<T: Copy> Drop for Lease<T> {
 /// Bytes of keys and values with which a part of a scan has enough, however few keys those are. What the store copies of a part it copies again for each page that is
 /// not in memory, and both ends keep a part as a whole.
 pub const SCAN_PART_BYTES: usize = 256 << 10;
-
-/// Which way a range is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScanOrder {
-    /// The least key first.
-    Ascending,
-    /// The greatest key first.
-    Descending,
-}
 
 /// A part of a scan.
 #[derive(Clone, Debug)]

@@ -12,7 +12,6 @@
 //!
 //! The same entries say what a transaction must know: whether a key that it has read was changed by a commit that it does not see.
 
-use super::mail::ScanOrder;
 use crate::error::DbError;
 use crate::record::{self, StoredPairs};
 use loadline_store::paged::ScanBounds;
@@ -32,6 +31,15 @@ impl LiveSnapshotId {
     pub(crate) fn sees(self) -> u64 {
         self.sees
     }
+}
+
+/// Which way a range is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScanOrder {
+    /// The least key first.
+    Ascending,
+    /// The greatest key first.
+    Descending,
 }
 
 /// What a transaction has read.

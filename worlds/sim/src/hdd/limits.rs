@@ -1,6 +1,6 @@
 //! A command under its descriptor: which of its times runs, when it has run out, and what follows (cdl.md 1.1, 1.4).
 
-use super::command::Ending;
+use super::ending::Ending;
 use loadline_base::{Span, Time};
 use loadline_device::cdl::{DESCRIPTORS, Descriptor, Limits, TimeoutPolicy};
 use std::sync::Arc;

@@ -18,6 +18,7 @@
 mod access;
 mod command;
 mod drive;
+mod ending;
 mod faults;
 mod file;
 mod geometry;
@@ -27,8 +28,9 @@ mod order;
 mod spec;
 mod statistics;
 
-pub use command::{Ending, FinishedCommand, Sense};
+pub use command::FinishedCommand;
 pub use drive::{Feature, Hdd};
+pub use ending::{Ending, Sense};
 pub use geometry::{Geometry, SectorPlace};
 pub use spec::{HddSpec, LimitRange, Ordering, SECTOR, Seek};
 pub use statistics::{DescriptorCounts, MediumCounts, Statistics};

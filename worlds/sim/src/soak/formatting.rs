@@ -4,9 +4,9 @@
 use super::check::findings;
 use super::draw::Draw;
 use super::history::LaneHistory;
+use super::lane::counter;
 use super::ledger::Ledger;
 use super::life::{Life, LifeEvent};
-use super::ops::counter;
 use super::outcome::SoakFailure;
 use super::scenario::Scenario;
 use crate::StoreDisks;

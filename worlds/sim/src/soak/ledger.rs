@@ -1,8 +1,8 @@
 //! Every op that was asked, every answer that came, and whether the two fit.
 
 use super::history::LaneHistory;
+use super::lane::{counter, prefix};
 use super::model::{Contents, Values};
-use super::ops::{counter, prefix};
 use loadline_store::ObjectMeta;
 use loadline_store::paged::{
     Answer, Ask, Bound, Completion, Damage, Edit, LogMode, ObjectId, OpError, Ranges, Reread,

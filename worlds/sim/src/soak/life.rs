@@ -2,9 +2,9 @@
 
 use super::SoakRow;
 use super::faults::{FaultKind, FaultsByKind, Planned};
+use super::lane::{collection, prefix};
 use super::ledger::Ledger;
 use super::model::{ModelObject, Values};
-use super::ops::{collection, prefix};
 use super::outcome::SoakFailure;
 use super::recovered::Recovered;
 use super::rows::row_of;

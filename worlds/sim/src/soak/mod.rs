@@ -37,6 +37,7 @@ mod draw;
 mod faults;
 mod formatting;
 mod history;
+mod lane;
 mod ledger;
 mod life;
 mod model;

@@ -2,12 +2,13 @@
 
 use super::draw::Draw;
 use super::history::LaneHistory;
+use super::lane::{collection, counter, prefix};
 use super::ledger::Ledger;
 use super::scenario::Scenario;
 use loadline_base::Rng;
 use loadline_store::paged::StoreLimits;
 use loadline_store::paged::{Ask, Edit, NOTE, ObjectId, OwnPages, Payload, ScanBounds};
-use loadline_store::{CollectionId, ObjectNo, Version};
+use loadline_store::{ObjectNo, Version};
 use std::ops::Range;
 
 /// Draws ops for a scenario.
@@ -19,21 +20,6 @@ pub(super) struct OpSource {
     version: u64,
     /// Where it is drawn which reads are sparse ones, if any are.
     sparse: Option<Rng>,
-}
-
-/// The key under which a lane counts its transactions.
-pub(super) fn counter(lane: u32) -> Vec<u8> {
-    format!("{lane:02}!").into_bytes()
-}
-
-/// What all keys of a lane begin with.
-pub(super) fn prefix(lane: u32) -> Vec<u8> {
-    format!("{lane:02}").into_bytes()
-}
-
-/// The collection of a lane's objects.
-pub(super) fn collection(lane: u32) -> CollectionId {
-    CollectionId::new(lane)
 }
 
 impl OpSource {

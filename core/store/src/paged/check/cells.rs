@@ -1,6 +1,6 @@
 //! The leaves' cells by their kinds. They come in key order, which is what lets each kind be checked against the one before.
 
-use super::finding::{CellFault, Finding, PageOwner};
+use super::finding::{CellFault, PageOwner, StoreFinding};
 use super::objects::ObjectsSeen;
 use super::ownership::{OwnedRun, Range};
 use super::values::ValuesSeen;
@@ -20,8 +20,8 @@ pub(super) struct CellPlace {
 }
 
 impl CellPlace {
-    pub(super) fn finding(self, fault: CellFault) -> Finding {
-        Finding::Cell { page: self.page, offset: self.offset, at: self.at, fault }
+    pub(super) fn finding(self, fault: CellFault) -> StoreFinding {
+        StoreFinding::Cell { page: self.page, offset: self.offset, at: self.at, fault }
     }
 }
 

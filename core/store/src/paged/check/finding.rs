@@ -13,7 +13,7 @@ use crate::paged::superblock::SuperblockFault;
     missing_docs,
     reason = "page, offset, first and count are places; the variants say of what"
 )]
-pub enum Finding {
+pub enum StoreFinding {
     /// None of the four superblocks can be used.
     NoSuperblock(SuperblockFault),
     /// The newest superblock stands there twice with different contents.

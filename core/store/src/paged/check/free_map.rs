@@ -1,6 +1,6 @@
 //! The free map against what is really in use.
 
-use super::finding::Finding;
+use super::finding::StoreFinding;
 use super::report::offset;
 use super::{CheckReport, ReadAt};
 use crate::paged::api::StoreDevice;
@@ -39,7 +39,7 @@ pub(super) fn check(
         let map = &bytes[HEADER..];
         if !tail_is_used(map, pages.end - first) {
             let offset = offset(layout, number);
-            report.find(Finding::FreeBehindEnd { page: number, offset });
+            report.find(StoreFinding::FreeBehindEnd { page: number, offset });
         }
         let all_bits = map.iter().map(|byte| u64::from(byte.count_zeros())).sum::<u64>();
         report.totals.free_pages += all_bits;
@@ -54,7 +54,7 @@ pub(super) fn check(
     let digest = PageStamp::digest(stamps);
     if is_read && superblock.completed.map.is_some_and(|wanted| wanted != digest) {
         let offset = offset(layout, layout.map_first);
-        report.find(Finding::FreeMap { offset, pages: layout.map_pages });
+        report.find(StoreFinding::FreeMap { offset, pages: layout.map_pages });
     }
 }
 
@@ -64,20 +64,20 @@ fn load(
     number: PageNo,
     bytes: &mut [u8],
     report: &mut CheckReport,
-) -> Result<(), Finding> {
+) -> Result<(), StoreFinding> {
     let offset = offset(&superblock.layout, number);
     if !devices.read_at(StoreDevice::Data, offset, bytes) {
-        return Err(Finding::Unreadable { target: StoreDevice::Data, offset });
+        return Err(StoreFinding::Unreadable { target: StoreDevice::Data, offset });
     }
     let wanted = Child::of_any_version(number);
     let kind = page::verify(bytes, superblock.seed(), wanted);
-    let kind = kind.map_err(|fault| Finding::Page { page: number, offset, fault })?;
+    let kind = kind.map_err(|fault| StoreFinding::Page { page: number, offset, fault })?;
     if kind != PageKind::FreeMap {
-        return Err(Finding::Kind { page: number, offset });
+        return Err(StoreFinding::Kind { page: number, offset });
     }
     let wrote = page::writer(bytes);
     if wrote > superblock.completed.id {
-        report.find(Finding::Future { page: number, offset, wrote });
+        report.find(StoreFinding::Future { page: number, offset, wrote });
     }
     Ok(())
 }
@@ -136,8 +136,8 @@ impl Differences {
         let (first, count) = (PageNo(self.pages.start), self.pages.end - self.pages.start);
         match self.is_leak {
             _ if count == 0 => {}
-            true => report.find(Finding::Leaked { first, count }),
-            false => report.find(Finding::UsedButFree { first, count }),
+            true => report.find(StoreFinding::Leaked { first, count }),
+            false => report.find(StoreFinding::UsedButFree { first, count }),
         }
         self.pages = 0..0;
     }

@@ -1,7 +1,7 @@
 //! The images of a begun checkpoint: all there, each of a sound page of the store. They are what a restart makes the pages
 //! whole from, wherever that checkpoint put them.
 
-use super::finding::{Finding, ImageFinding};
+use super::finding::{ImageFinding, StoreFinding};
 use super::log::edits;
 use super::log_reader::{LogEnd, LogReader};
 use super::{CheckReport, ReadAt};
@@ -40,7 +40,7 @@ pub(super) fn check(
         }
     };
     if let Err(fault) = found {
-        report.find(Finding::Images { offset, fault });
+        report.find(StoreFinding::Images { offset, fault });
     }
 }
 
@@ -103,7 +103,7 @@ fn in_log(
         true
     });
     if let LogEnd::Unreadable(offset) = why {
-        report.find(Finding::Unreadable { target: superblock.layout.log_target, offset });
+        report.find(StoreFinding::Unreadable { target: superblock.layout.log_target, offset });
     }
     result?;
     if reached != (end, begun.state.chain) {

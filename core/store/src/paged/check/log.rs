@@ -1,6 +1,6 @@
 //! The log that a restart would replay: every record means something, and the data beside it is where it says.
 
-use super::finding::{Finding, RecordFault, Remark};
+use super::finding::{RecordFault, Remark, StoreFinding};
 use super::log_reader::{LogEnd, LogReader};
 use super::ownership::first_inside;
 use super::report::offset;
@@ -42,17 +42,17 @@ pub(super) fn check(
         Ok(false) => {}
         Ok(true) => {
             let position = reader.position();
-            report.find(Finding::LogDamaged { position, offset: reader.place(position) });
+            report.find(StoreFinding::LogDamaged { position, offset: reader.place(position) });
         }
         Err(offset) => {
-            report.find(Finding::Unreadable { target: superblock.layout.log_target, offset });
+            report.find(StoreFinding::Unreadable { target: superblock.layout.log_target, offset });
         }
     }
     report.totals.log_bytes = reader.position().0 - superblock.completed.position.0;
     records.check_placed(devices, used, report, &mut faults);
     for (position, fault) in faults {
         let offset = reader.place(position);
-        report.find(Finding::Record { position, offset, fault });
+        report.find(StoreFinding::Record { position, offset, fault });
     }
 }
 

@@ -23,7 +23,7 @@ mod tree;
 mod values;
 mod words;
 
-pub use finding::{CellFault, Finding, ImageFinding, PageOwner, RecordFault, Remark};
+pub use finding::{CellFault, ImageFinding, PageOwner, RecordFault, Remark, StoreFinding};
 pub use log_reader::{LogEnd, LogReader};
 pub use read_at::{InMemory, ReadAt};
 pub use report::{CheckReport, ContentTotals};

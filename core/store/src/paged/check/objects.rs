@@ -1,6 +1,6 @@
 //! Objects, their attributes, their extents and the data in them.
 
-use super::finding::{CellFault, Finding, PageOwner};
+use super::finding::{CellFault, PageOwner, StoreFinding};
 use super::ownership::OwnedRun;
 use super::report::offset;
 use super::{CheckReport, ReadAt};
@@ -109,7 +109,7 @@ impl<'a> ObjectsSeen<'a> {
         self.data.resize(extent.sums.len() * page, 0);
         let start = offset(&self.layout, extent.first);
         if !self.devices.read_at(StoreDevice::Data, start, &mut self.data) {
-            report.find(Finding::Unreadable { target: StoreDevice::Data, offset: start });
+            report.find(StoreFinding::Unreadable { target: StoreDevice::Data, offset: start });
             return 0;
         }
         let mut is_last_whole = true;
@@ -118,7 +118,7 @@ impl<'a> ObjectsSeen<'a> {
             if !is_last_whole {
                 let (number, index) = (extent.first.plus(at), extent.index + at);
                 let offset = offset(&self.layout, number);
-                report.find(Finding::Data { object, index, page: number, offset });
+                report.find(StoreFinding::Data { object, index, page: number, offset });
             }
         }
         let last = &self.data[self.data.len() - page..];
@@ -137,17 +137,17 @@ impl<'a> ObjectsSeen<'a> {
         };
         for object in self.attributed {
             if find(object).is_err() {
-                report.find(Finding::NoObject { object });
+                report.find(StoreFinding::NoObject { object });
             }
         }
         for Mapped { object, pages_end, data_end } in self.mapped {
             match find(object) {
-                Err(_) => report.find(Finding::NoObject { object }),
+                Err(_) => report.find(StoreFinding::NoObject { object }),
                 Ok(length) if pages_end > self.layout.page.pages_for(length) => {
-                    report.find(Finding::ExtentsBehindEnd { object, length, pages_end });
+                    report.find(StoreFinding::ExtentsBehindEnd { object, length, pages_end });
                 }
                 Ok(length) if data_end > length => {
-                    report.find(Finding::BehindEnd { object, length, end: data_end });
+                    report.find(StoreFinding::BehindEnd { object, length, end: data_end });
                 }
                 Ok(_) => {}
             }

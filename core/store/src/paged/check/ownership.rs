@@ -1,7 +1,7 @@
 //! Whose page is each page: a sweep over all runs of pages, in their order on the device.
 
 use super::CheckReport;
-use super::finding::{Finding, PageOwner};
+use super::finding::{PageOwner, StoreFinding};
 use crate::paged::ids::PageNo;
 use std::ops::Range as Span;
 
@@ -89,10 +89,10 @@ impl OwnershipSweep {
             Some(one) if found > 1 => {
                 let other = self.owners.iter().find(|at| *at != one).expect("there are two");
                 let (one, other) = (self.runs[*one].owner, self.runs[*other].owner);
-                report.find(Finding::OwnedTwice { first, count, one, other });
+                report.find(StoreFinding::OwnedTwice { first, count, one, other });
             }
             _ if found != says => {
-                report.find(Finding::OwnerCount { first, count, says, found });
+                report.find(StoreFinding::OwnerCount { first, count, says, found });
             }
             _ => {}
         }

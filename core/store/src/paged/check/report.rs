@@ -1,6 +1,6 @@
 //! What the checker tells: its findings, and what a store holds.
 
-use super::finding::{Finding, Remark};
+use super::finding::{Remark, StoreFinding};
 use crate::paged::ids::PageNo;
 use crate::paged::layout::Layout;
 
@@ -11,7 +11,7 @@ const FINDINGS_MAX: usize = 1000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// What is wrong, at most a thousand.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<StoreFinding>,
     /// How many more there were.
     pub more: u64,
     /// What a crash leaves behind and a restart mends.
@@ -61,7 +61,7 @@ impl CheckReport {
         self.findings.is_empty()
     }
 
-    pub(super) fn find(&mut self, finding: Finding) {
+    pub(super) fn find(&mut self, finding: StoreFinding) {
         if self.findings.len() < FINDINGS_MAX {
             self.findings.push(finding);
         } else {

@@ -1,6 +1,6 @@
 //! The four superblocks and the log device's header: which one counts, and whether it speaks of these devices.
 
-use super::{CheckReport, Finding, ReadAt, Remark};
+use super::{CheckReport, ReadAt, Remark, StoreFinding};
 use crate::paged::api::StoreDevice;
 use crate::paged::layout::{LOG_HEADER, SUPERBLOCK, superblock_offsets};
 use crate::paged::superblock::{Superblock, SuperblockFault};
@@ -28,9 +28,9 @@ pub fn slots(devices: &dyn ReadAt) -> [SuperblockSlot; 4] {
 }
 
 /// The superblock that a restart would go by, or why there is none for these devices.
-pub fn newest(devices: &dyn ReadAt) -> Result<Superblock, Finding> {
-    let superblock =
-        Superblock::newest(slots(devices).map(|slot| slot.found)).map_err(Finding::NoSuperblock)?;
+pub fn newest(devices: &dyn ReadAt) -> Result<Superblock, StoreFinding> {
+    let superblock = Superblock::newest(slots(devices).map(|slot| slot.found))
+        .map_err(StoreFinding::NoSuperblock)?;
     match place_fault(devices, &superblock) {
         Some(finding) => Err(finding),
         None => Ok(superblock),
@@ -64,32 +64,36 @@ fn check_twins(slots: &[SuperblockSlot; 4], newest: &Superblock, report: &mut Ch
         report.remarks.push(Remark::Alone { offset: copies[0].offset });
     }
     if let Some(other) = copies.iter().find(|slot| slot.found != Ok(*newest)) {
-        report.find(Finding::TwinsDiffer { offset: other.offset, sequence: newest.sequence });
+        report.find(StoreFinding::TwinsDiffer { offset: other.offset, sequence: newest.sequence });
     }
 }
 
 /// Why the superblock's places cannot be those of these devices.
-fn place_fault(devices: &dyn ReadAt, superblock: &Superblock) -> Option<Finding> {
+fn place_fault(devices: &dyn ReadAt, superblock: &Superblock) -> Option<StoreFinding> {
     let layout = &superblock.layout;
     let found = devices.size(StoreDevice::Data).unwrap_or(0);
     if layout.data_bytes != found {
         let formatted = layout.data_bytes;
-        return Some(Finding::Size { target: StoreDevice::Data, formatted, found });
+        return Some(StoreFinding::Size { target: StoreDevice::Data, formatted, found });
     }
     match (layout.log_target, devices.size(StoreDevice::Log)) {
         (StoreDevice::Data, None) => None,
-        (StoreDevice::Data, Some(_)) => Some(Finding::UselessLogDevice),
-        (StoreDevice::Log, None) => Some(Finding::NoLogDevice),
+        (StoreDevice::Data, Some(_)) => Some(StoreFinding::UselessLogDevice),
+        (StoreDevice::Log, None) => Some(StoreFinding::NoLogDevice),
         (StoreDevice::Log, Some(found)) => log_device_fault(devices, superblock, found),
     }
 }
 
-fn log_device_fault(devices: &dyn ReadAt, superblock: &Superblock, found: u64) -> Option<Finding> {
+fn log_device_fault(
+    devices: &dyn ReadAt,
+    superblock: &Superblock,
+    found: u64,
+) -> Option<StoreFinding> {
     let formatted = superblock.layout.log_offset + superblock.layout.log_bytes;
     if found < formatted {
-        return Some(Finding::Size { target: StoreDevice::Log, formatted, found });
+        return Some(StoreFinding::Size { target: StoreDevice::Log, formatted, found });
     }
     let mut header = vec![0; LOG_HEADER as usize];
     let is_read = devices.read_at(StoreDevice::Log, 0, &mut header);
-    (!is_read || !superblock.owns_log(&header)).then_some(Finding::ForeignLog)
+    (!is_read || !superblock.owns_log(&header)).then_some(StoreFinding::ForeignLog)
 }

@@ -2,7 +2,7 @@
 
 use super::cells::{CellPlace, Cells};
 use super::report::offset;
-use super::{CheckReport, Finding, ReadAt};
+use super::{CheckReport, ReadAt, StoreFinding};
 use crate::paged::api::StoreDevice;
 use crate::paged::ids::{Child, PageNo};
 use crate::paged::node::{self, NodeFault, TreeNode};
@@ -56,7 +56,7 @@ impl CheckWalk<'_, '_> {
     }
 
     /// Something below here is not looked at.
-    fn lose(&mut self, finding: Finding) {
+    fn lose(&mut self, finding: StoreFinding) {
         self.report.find(finding);
         self.is_whole = false;
     }
@@ -68,23 +68,23 @@ impl CheckWalk<'_, '_> {
         level: u8,
         bounds: Bounds<'_>,
         bytes: &mut [u8],
-    ) -> Result<(), Finding> {
+    ) -> Result<(), StoreFinding> {
         let number = child.page;
         let offset = offset(&self.superblock.layout, number);
         if !self.devices.read_at(StoreDevice::Data, offset, bytes) {
-            return Err(Finding::Unreadable { target: StoreDevice::Data, offset });
+            return Err(StoreFinding::Unreadable { target: StoreDevice::Data, offset });
         }
-        let fault = |fault| Finding::Page { page: number, offset, fault };
+        let fault = |fault| StoreFinding::Page { page: number, offset, fault };
         let kind = page::verify(bytes, self.superblock.seed(), child).map_err(fault)?;
         if kind == PageKind::FreeMap {
-            return Err(Finding::Kind { page: number, offset });
+            return Err(StoreFinding::Kind { page: number, offset });
         }
-        let fault = |fault| Finding::Node { page: number, offset, fault };
+        let fault = |fault| StoreFinding::Node { page: number, offset, fault };
         node::check(bytes).map_err(fault)?;
         check_place(TreeNode::new(bytes), level, bounds).map_err(fault)?;
         let wrote = page::writer(bytes);
         if wrote > self.superblock.completed.id {
-            self.report.find(Finding::Future { page: number, offset, wrote });
+            self.report.find(StoreFinding::Future { page: number, offset, wrote });
         }
         self.cells.add_node(number);
         Ok(())
@@ -106,9 +106,9 @@ impl CheckWalk<'_, '_> {
             let child = node.child(at);
             let number = child.page;
             if !self.superblock.layout.is_page(number) {
-                self.lose(Finding::ChildOutside { page, offset, child: number });
+                self.lose(StoreFinding::ChildOutside { page, offset, child: number });
             } else if !self.seen.insert(number) {
-                self.lose(Finding::ChildTwice { page, offset, child: number });
+                self.lose(StoreFinding::ChildTwice { page, offset, child: number });
             } else {
                 let low = if at == 0 { bounds.low } else { node.key(at) };
                 let high = if at + 1 < node.count() { Some(node.key(at + 1)) } else { bounds.high };

@@ -1,7 +1,7 @@
 //! Users' keys, and the pieces of the values that are too long for a cell.
 
 use super::CheckReport;
-use super::finding::{CellFault, Finding};
+use super::finding::{CellFault, StoreFinding};
 use crate::paged::ids::PageSize;
 use crate::paged::node::cell_max;
 
@@ -26,7 +26,7 @@ pub(super) struct ValuesSeen {
     /// The long value whose pieces come now, and the next one of them.
     at: usize,
     next: u64,
-    missing: Vec<Finding>,
+    missing: Vec<StoreFinding>,
 }
 
 impl ValuesSeen {
@@ -99,7 +99,7 @@ impl ValuesSeen {
         let of = long.length.div_ceil(long.piece);
         if self.next < of {
             let key_bytes = long.key.len();
-            self.missing.push(Finding::PiecesMissing { piece: self.next, of, key_bytes });
+            self.missing.push(StoreFinding::PiecesMissing { piece: self.next, of, key_bytes });
         }
         (self.at, self.next) = (self.at + 1, 0);
     }

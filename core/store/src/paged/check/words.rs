@@ -1,6 +1,6 @@
 //! Findings in words: one sentence each, with the place.
 
-use super::finding::{CellFault, Finding, ImageFinding, PageOwner, RecordFault, Remark};
+use super::finding::{CellFault, ImageFinding, PageOwner, RecordFault, Remark, StoreFinding};
 use crate::paged::api::{ObjectId, StoreDevice};
 use crate::paged::ids::PageNo;
 use crate::paged::node::NodeFault;
@@ -8,9 +8,9 @@ use crate::paged::page::PageFault;
 use crate::paged::superblock::SuperblockFault;
 use std::fmt;
 
-impl fmt::Display for Finding {
+impl fmt::Display for StoreFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use Finding::*;
+        use StoreFinding::*;
         match *self {
             NoSuperblock(fault) => f.write_str(superblock_words(fault)),
             TwinsDiffer { offset, sequence } => {

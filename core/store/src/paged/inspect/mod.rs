@@ -17,7 +17,7 @@ mod tree;
 pub use superblock::totals;
 
 use super::api::StoreDevice;
-use super::check::{Finding, ReadAt, newest};
+use super::check::{ReadAt, StoreFinding, newest};
 use super::ids::PageNo;
 use super::node::NodeFault;
 use super::page::PageFault;
@@ -66,7 +66,7 @@ pub enum Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InspectTrouble {
     /// These are not the devices of a store.
-    NoStore(Finding),
+    NoStore(StoreFinding),
     /// Bytes cannot be read.
     Unreadable(StoreDevice, u64),
     /// No page has this number.

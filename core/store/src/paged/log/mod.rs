@@ -37,6 +37,9 @@ use super::superblock::Superblock;
 pub const RECORD_HEADER: usize = 24;
 /// Bytes of a whole segment record.
 pub const SEGMENT_RECORD: u64 = RECORD_HEADER as u64 + 16;
+/// So far apart are records that say how far the log is durable, at most: whoever looks for one behind a damaged place knows
+/// when to stop.
+const SIGN_SPACING: u64 = 1 << 20;
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +163,7 @@ impl LogRing {
     /// The most bytes between a [`RecordKind::Durable`] record and the next: the spacing, a record, and as much again where a segment
     /// ended early because the record did not fit.
     fn sign_gap(&self) -> u64 {
-        writer::SIGN_SPACING + 2 * self.segment
+        SIGN_SPACING + 2 * self.segment
     }
 }
 

@@ -1,6 +1,6 @@
 //! Appending: records into blocks, blocks into requests.
 
-use super::{LogRing, RECORD_HEADER, RecordKind};
+use super::{LogRing, RECORD_HEADER, RecordKind, SIGN_SPACING};
 use crate::paged::ids::Lsn;
 use std::collections::VecDeque;
 
@@ -8,9 +8,6 @@ use std::collections::VecDeque;
 const WRITE_MAX: usize = 1 << 20;
 /// Full requests in flight.
 const WRITES_MAX: usize = 4;
-/// So far apart are records that say how far the log is durable, at most: whoever looks for one behind a damaged place knows
-/// when to stop.
-pub(super) const SIGN_SPACING: u64 = 1 << 20;
 
 /// A piece of the log to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

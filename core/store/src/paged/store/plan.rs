@@ -3,9 +3,10 @@
 use super::PagedStore;
 use super::op::{KeptPages, Looking};
 use crate::paged::api::{OpError, RoomClaim};
-use crate::paged::bounds::{self, Bound, Exceeded};
+use crate::paged::bounds;
 use crate::paged::change::Change;
 use crate::paged::contents::{self, Carried, Miss, StepUnderWay};
+use crate::paged::exceeded::{Bound, Exceeded};
 use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
 use crate::paged::tree::ValuePlace;

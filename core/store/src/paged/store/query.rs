@@ -12,8 +12,8 @@ use super::requests::RequestPurpose;
 use crate::paged::api::{
     Answer, Ask, Damage, Edit, IoDone, ObjectId, Op, OpError, Ranges, StoreDevice, push_range,
 };
-use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::contents::{self, DataPage, Miss, QueryFindings};
+use crate::paged::exceeded::{Bound, Exceeded};
 use crate::paged::options::LogMode;
 use crate::paged::tree::{TOGETHER, TreePages, ValuePlace};
 use crate::paged::wait::Wait;

@@ -1,6 +1,6 @@
 //! The words for the policies.
 
-use crate::paged::options::ParseWordError;
+use crate::paged::word::ParseWordError;
 use std::fmt;
 use std::str::FromStr;
 

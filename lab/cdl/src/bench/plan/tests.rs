@@ -10,7 +10,7 @@ fn check(path: &Path, workload: &ReadWorkload, missing: &[(&str, &str)], switche
     let needs = plan.needs.iter().filter(|need| ![FIO, HINTS].contains(&need.what));
     let told: Vec<(&str, &str)> = needs
         .filter_map(|need| match &need.found {
-            Found::No(why) => Some((need.what, why.as_str())),
+            Presence::No(why) => Some((need.what, why.as_str())),
             _ => None,
         })
         .collect();
@@ -46,12 +46,12 @@ fn a_plan_needs_no_drive() {
 fn descriptors_are_named_and_not_looked_at() {
     let plan = WorkloadPlan::on(Path::new("/dev/sd-that-comes"), &LIMIT);
     let last = plan.needs.last().expect("it needs some");
-    assert_eq!(*last, Need { what: DESCRIPTORS, found: Found::NotLooked });
+    assert_eq!(*last, Need { what: DESCRIPTORS, found: Presence::NotLooked });
     let modelled = |name| HddSpec::built_in(name).expect("a model");
     let needs = |name, workload| WorkloadPlan::on_model(&modelled(name), workload).needs;
     let [with] = &needs("hdd-22tb-cdl", &LIMIT)[..] else { panic!("one need") };
     let [without] = &needs("hdd-7200-4tb", &LIMIT)[..] else { panic!("one need") };
-    assert_eq!(with.found, Found::Yes);
+    assert_eq!(with.found, Presence::Yes);
     assert!(without.to_string().contains("(CDL): missing, the model has none"), "{without}");
     assert_eq!(needs("hdd-7200-4tb", &ReadWorkload::Baseline), []);
 }

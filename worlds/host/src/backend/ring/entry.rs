@@ -1,6 +1,5 @@
 //! A call as an entry of the submission queue.
 
-use super::Attached;
 use crate::backend::Call;
 use io_uring::opcode::{Accept, Fallocate, Fsync, PollAdd, Recv, Send, SendMsg};
 use io_uring::opcode::{Read, ReadFixed, Write, WriteFixed};
@@ -8,6 +7,7 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
+use std::sync::Arc;
 
 /// Why a call with an id of no disk cannot be.
 const ATTACHED: &str = "a call names an attached disk";
@@ -32,6 +32,13 @@ impl MessageHeader {
         header.msg_iovlen = parts.len() as _;
         MessageHeader { header, parts }
     }
+}
+
+/// A disk as the ring knows it: its places in the tables of files and of memory, if it has some.
+pub(super) struct Attached {
+    pub(super) fd: Arc<OwnedFd>,
+    pub(super) file: Option<u32>,
+    pub(super) memory: Option<u16>,
 }
 
 /// The entry of a call. Its addresses point into the call's and the message's buffers.

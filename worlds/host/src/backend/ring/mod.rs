@@ -7,9 +7,9 @@
 mod entry;
 mod memory;
 
-use super::{Call, FinishedCall, reason};
+use super::{Call, FinishedCall};
 use crate::event_loop::DiskId;
-use entry::{MessageHeader, entry};
+use entry::{Attached, MessageHeader, entry};
 use io_uring::opcode::AsyncCancel2;
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{IoUring, Parameters, cqueue};
@@ -50,13 +50,6 @@ struct PendingCall<P> {
     purpose: P,
     call: Call,
     message: Option<MessageHeader>,
-}
-
-/// A disk as the ring knows it: its places in the tables of files and of memory, if it has some.
-struct Attached {
-    fd: Arc<OwnedFd>,
-    file: Option<u32>,
-    memory: Option<u16>,
 }
 
 impl<P> Ring<P> {
@@ -303,5 +296,17 @@ fn set_up(entries: u32) -> io::Result<IoUring> {
     match cooperative.build(entries) {
         Err(error) if unknown(&error) => plain().build(entries),
         made => made,
+    }
+}
+
+/// Why the system refuses something of the ring, in words that an operator can act on.
+pub(super) fn reason(error: &io::Error) -> String {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOSYS) => "this kernel has none".into(),
+        Some(Errno::PERM | Errno::ACCESS) => {
+            "not permitted, see kernel.io_uring_disabled and the container's seccomp profile".into()
+        }
+        Some(Errno::NOMEM) => "the limit of locked memory is too low, see `ulimit -l`".into(),
+        _ => error.to_string(),
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{Current, Hdd};
 use crate::hdd::access::Position;
-use crate::hdd::command::{Ending, FinishedCommand, HddCommand};
+use crate::hdd::command::{FinishedCommand, HddCommand};
+use crate::hdd::ending::Ending;
 use crate::hdd::faults::Finds;
 use crate::hdd::limits::Missed;
 use loadline_base::{Span, Time};

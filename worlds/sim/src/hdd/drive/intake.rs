@@ -2,7 +2,8 @@
 
 use super::Hdd;
 use crate::hdd::Feature;
-use crate::hdd::command::{Ending, HddCommand};
+use crate::hdd::command::HddCommand;
+use crate::hdd::ending::Ending;
 use crate::hdd::limits::LimitWatch;
 use crate::hdd::spec::SECTOR;
 use loadline_base::{Span, Time};

@@ -7,7 +7,8 @@ mod parts;
 pub use parts::Feature;
 
 use crate::hdd::access::{Mechanics, Position};
-use crate::hdd::command::{Ending, FinishedCommand, HddCommand};
+use crate::hdd::command::{FinishedCommand, HddCommand};
+use crate::hdd::ending::Ending;
 use crate::hdd::faults::{Faults, Finds};
 use crate::hdd::geometry::Geometry;
 use crate::hdd::order::{ChoiceMoment, MeanAge};

@@ -1,7 +1,8 @@
 //! What a drive is made of: the head over its medium, what priority words mean, tags, and answers on their way.
 
 use crate::hdd::access::{Mechanics, Position};
-use crate::hdd::command::{Ending, FinishedCommand};
+use crate::hdd::command::FinishedCommand;
+use crate::hdd::ending::Ending;
 use crate::hdd::faults::Faults;
 use crate::hdd::geometry::Geometry;
 use crate::hdd::loss::Favours;

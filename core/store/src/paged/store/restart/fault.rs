@@ -1,7 +1,7 @@
 //! How a restart fails, and how far it is.
 
 use crate::paged::api::StoreDevice;
-use crate::paged::bounds::Exceeded;
+use crate::paged::exceeded::Exceeded;
 use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::image_set::ImageSetFault;
 use crate::paged::superblock::SuperblockFault;
