@@ -4,6 +4,7 @@ mod channel;
 mod connections;
 mod sharing;
 mod tls;
+mod unheard;
 
 pub(super) use connections::{NbdCommand, NbdConnections};
 
@@ -16,7 +17,6 @@ use super::range_work::{CommandFailure, RangeAsk, RangeWork};
 use crate::{ConnId, ListenerId};
 use channel::NbdChannel;
 use connections::{Brings, NbdConnection};
-use loadline_cluster::images::{ImageId, SnapshotId};
 use loadline_osd::{ClientId, OpKind};
 use loadline_wire::nbd::{
     ChangeExtent, Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply,
@@ -50,11 +50,13 @@ impl Engine {
             came: self.host.now,
             moved: self.host.now,
             is_waiting: false,
+            chose_in_time: true,
             ended: false,
             closing: false,
         };
         self.memory.enter(conn, self.doors.peer(conn));
         self.nbd.connections.insert(conn, connection);
+        self.host.world.await_close(conn);
         self.nbd.touched.push(conn);
         self.nbd_charge(conn);
         tracing::debug!(?conn, "an NBD client has come");
@@ -119,9 +121,13 @@ impl Engine {
         let (client, has_ended) = (connection.client, connection.ended);
         let commands = std::mem::take(&mut connection.out.commands);
         self.nbd.touched.push(conn);
+        if !connection.chose_in_time && !commands.is_empty() {
+            connection.closing = true;
+            return self.host.world.close(conn);
+        }
         for command in commands {
             self.memory.begin(conn, command.holds);
-            match self.nbd_waits_for(conn, &command) {
+            match self.nbd_waits_for(conn, command.export) {
                 Some(image) => self.nbd.held.entry(image).or_default().push_back((conn, command)),
                 None => self.nbd_command(conn, client, command),
             }
@@ -130,42 +136,6 @@ impl Engine {
             self.leave_behind(conn);
         }
         self.nbd_charge(conn);
-    }
-
-    /// The image at which a command has to wait until what others have left behind has ended: it would come behind this one. Nobody waits
-    /// who has gone: what comes of that one is what the others wait for.
-    fn nbd_waits_for(&self, conn: ConnId, command: &ExportCommand) -> Option<ImageId> {
-        let is_there = |conn| self.nbd.connections.get(conn).is_some_and(|c| !c.ended);
-        if !self.has_left() || !is_there(&conn) {
-            return None;
-        }
-        let view = view_of(self.host.node.cluster(), command.export)?;
-        Some(view.image).filter(|image| self.is_left_at((*image, view.read_at)))
-    }
-
-    /// Whether no command waits for what others have left behind.
-    pub(super) fn nbd_holds_none(&self) -> bool {
-        !self.nbd.has_held()
-    }
-
-    /// Begins commands that had to wait at an image, as long as none of them is of one that has gone meanwhile: then the others wait for that.
-    pub(super) fn nbd_begin_held(&mut self, image: ImageId) {
-        while self.may_begin_asked() && !self.is_left_at((image, SnapshotId::HEAD)) {
-            let Some(held) = self.nbd.held.get_mut(&image) else { return };
-            let Some((conn, command)) = held.pop_front() else {
-                self.nbd.held.remove(&image);
-                return;
-            };
-            let Some(connection) = self.nbd.connections.get(&conn).filter(|c| !c.closing) else {
-                self.memory.end(conn, command.holds);
-                continue;
-            };
-            let (client, has_ended) = (connection.client, connection.ended);
-            self.nbd_command(conn, client, command);
-            if has_ended {
-                self.leave_behind(conn);
-            }
-        }
     }
 
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
@@ -247,6 +217,7 @@ impl Engine {
                 self.nbd_read_on(conn);
             }
             self.nbd_flush_one(conn);
+            self.nbd_hear_out(conn);
             self.nbd_charge(conn);
         }
     }
@@ -303,13 +274,9 @@ impl Engine {
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if self.nbd.connections.remove(&conn).is_some() {
             self.leave_behind(conn);
-            for held in self.nbd.held.values_mut() {
-                held.retain(|(of, command)| {
-                    if *of == conn {
-                        self.memory.end(conn, command.holds);
-                    }
-                    *of != conn
-                });
+            self.nbd.is_heard(conn);
+            for command in self.nbd.drop_held(conn) {
+                self.memory.end(conn, command.holds);
             }
             self.memory.leave(conn);
         }
@@ -322,6 +289,7 @@ impl Engine {
             connection.unread.clear();
             self.nbd.touched.push(*conn);
         }
+        self.nbd_hear_nobody();
     }
 }
 
