@@ -74,6 +74,11 @@ impl Engine {
         }
     }
 
+    /// Whether a guest has an image.
+    pub(super) fn has_guest(&self, image: ImageId) -> bool {
+        self.vhost.shows(image)
+    }
+
     /// Takes the steps that are due, as many as a turn of the loop has time for.
     pub(super) fn take_steps(&mut self) {
         while let Some((command, client, work)) = self.clients.next_step() {

@@ -146,7 +146,7 @@ impl NbdConnections {
     }
 
     /// Whether commands may have to wait no longer since somebody has been heard out.
-    pub(in crate::engine) fn has_freed(&self) -> bool {
+    pub(super) fn has_freed(&self) -> bool {
         !self.freed.is_empty()
     }
 }
