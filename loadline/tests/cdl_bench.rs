@@ -171,7 +171,10 @@ fn a_dry_run_needs_no_drive() {
     dry("file", "  needs a drive with duration limits (CDL): missing, it is a file, no drive\n");
     dry("file", "\n  echo 1 > /sys/block/NAME/device/cdl_enable\n");
     dry("/dev/to-come", "\n  echo 1 > /sys/block/to-come/device/cdl_enable\n");
-    dry("/dev/to-come", "  needs a drive with duration limits (CDL): missing, No such file");
+    dry(
+        "/dev/to-come",
+        "  needs a drive with duration limits (CDL): missing, there is no such file or folder",
+    );
     dry("sim:hdd-7200-4tb", "(CDL): missing, the model has none; sim:hdd-22tb-cdl has\n");
     dry("sim:hdd-22tb-cdl", "  needs a drive with duration limits (CDL): found\n");
     dry("file --json", "\"found\": false");

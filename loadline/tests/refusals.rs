@@ -344,7 +344,8 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     let folder = place.path();
     for size in ["0", "1KiB", "5000000001"] {
         let says = "a new disk of ";
-        refused(folder, &format!("kv put k v --dir none --size {size}"), 2, says);
+        refused(folder, &format!("kv put k v --dir none/below --size {size}"), 2, says);
+        assert!(!folder.join("none").exists(), "a folder was left of what was refused");
     }
     refused(folder, "kv grow --dir none --size 1GiB", 2, "none/data: there is no database");
     refused(folder, "kv put k v --dir /dev/null", 1, "/dev/null: something of this name is there");
@@ -363,7 +364,7 @@ fn databases_are_refused_in_the_words_of_who_typed() {
         2,
         "the value has 40000 bytes and may have",
     );
-    refused(folder, "kv backup --dir db --to missing/b", 1, "cannot write missing/b");
+    refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
     refused(
         folder,
         "kv backup --dir db --to /dev/full",
@@ -373,7 +374,7 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     refused(folder, "kv restore --from .", 2, "cannot read .: it is a folder");
     fs::write(folder.join("no-backup"), "text").unwrap();
     refused(folder, "kv restore --from no-backup", 1, "no-backup: the backup is not whole");
-    refused(folder, "kv restore --from missing", 2, "cannot read missing: there is no such file");
+    refused(folder, "kv restore --from none", 2, "cannot read none: there is no such file");
 }
 
 #[test]

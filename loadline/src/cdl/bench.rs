@@ -349,7 +349,7 @@ fn in_advance(order: &BenchOrder, plans: &[WorkloadPlan]) -> String {
         text += workload.announcement();
         text.push('\n');
         for need in &plan.needs {
-            writeln!(text, "  {need}").expect("writing to a string");
+            writeln!(text, "  {}", in_words(&need.to_string())).expect("writing to a string");
         }
         for action in &plan.switches {
             writeln!(text, "  {action}").expect("writing to a string");
@@ -383,7 +383,7 @@ fn in_advance_in_json(order: &BenchOrder, plans: &[WorkloadPlan]) -> Value {
 fn need_in_json(need: &Need) -> Value {
     let (found, why) = match &need.found {
         Presence::Yes => (Some(true), None),
-        Presence::No(why) => (Some(false), Some(why)),
+        Presence::No(why) => (Some(false), Some(in_words(why))),
         Presence::NotLooked => (None, None),
     };
     json!({ "what": need.what, "found": found, "why": why })

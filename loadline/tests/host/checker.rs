@@ -6,8 +6,8 @@ mod campaign;
 mod ledger;
 mod load;
 
+use crate::busy;
 use campaign::{Campaign, Trouble};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A seed for rounds that nobody has seen yet: `LOADLINE_SEED=7 cargo test … kills`.
 fn seed(otherwise: u64) -> u64 {
@@ -72,20 +72,11 @@ fn a_hundred_kills_among_failing_osds_lose_nothing() {
     campaign.close();
 }
 
-/// Short campaigns while many others want the processors: what needs an unlucky moment comes to it when everything takes longer.
+/// Short campaigns on a busy machine.
 #[test]
 #[ignore = "a hundred rounds take minutes; `make soak` runs them"]
 fn a_hundred_kills_on_a_busy_machine_lose_nothing() {
-    let ends = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..6 {
-            scope.spawn(|| {
-                while !ends.load(Ordering::Relaxed) {
-                    std::hint::spin_loop()
-                }
-            });
-        }
-        let _ended = Ended(&ends);
+    busy::beside(6, || {
         for number in 0..25 {
             let mut campaign = Campaign::new(seed(1_000) + number, &[]);
             campaign.rounds(4, &[Trouble::Down, Trouble::Out]);
@@ -93,15 +84,6 @@ fn a_hundred_kills_on_a_busy_machine_lose_nothing() {
             campaign.close();
         }
     });
-}
-
-/// Says so when it is dropped, also by a panic: a scope waits for its threads.
-struct Ended<'a>(&'a AtomicBool);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! replies. It shares no code with the server.
 
 use crate::node::PATIENCE;
+use rustix::net::sockopt::set_socket_linger;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -75,6 +76,8 @@ impl Connection {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
+        // A close returns when the other machine has heard of it, or has closed as well.
+        set_socket_linger(&stream, Some(PATIENCE))?;
         Connection::begin(Box::new(stream), export)
     }
 

@@ -1,8 +1,10 @@
 //! Several connections to one image, and the promise behind `CAN_MULTI_CONN`: what was answered on one connection before a
 //! flush began on another is durable when that flush is answered.
 
+use crate::busy;
 use crate::client::{Connection, Request};
 use crate::node::{Node, SMALL};
+use std::time::{Duration, Instant};
 
 const PIECE: u64 = 40 << 10;
 
@@ -103,5 +105,79 @@ fn nothing_of_a_connection_that_has_gone_comes_behind_what_others_write_after_it
         let found = later.ask(&Request::Read { offset: 0, length: 4096 }).unwrap();
         assert!(found.iter().all(|byte| *byte == 2), "{} on a new one: {is_new}", found[0]);
     }
+    node.stop();
+}
+
+/// The word that a client sends nothing more stood behind all that it had sent, so the node learnt of it when it had read that: what was still in
+/// the socket then was carried out behind what others had written and been answered since.
+#[test]
+fn nothing_that_was_not_read_of_a_connection_that_has_gone_comes_behind_what_others_write_after_it()
+{
+    const TURNS: usize = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let flags = [&SMALL[..], &["--nbd-tcp", "127.0.0.1:0"]].concat();
+    let node = Node::start(&folder.path().join("node"), &flags);
+    let address = node.tcp().parse().unwrap();
+    let open = |is_tcp| match is_tcp {
+        true => Connection::open_tcp(address, "vol0").unwrap(),
+        false => Connection::open(&node.socket(), "vol0").unwrap(),
+    };
+    let write = |byte| Request::Write { offset: 0, data: vec![byte; 4096] };
+    busy::beside(4, || {
+        for turn in 0..TURNS {
+            let is_tcp = turn % 2 == 1;
+            let (mut gone, mut later) = (open(is_tcp), open(turn % 4 < 2));
+            for _ in 0..[20, 50, 200][turn % 3] {
+                gone.send(&write(1)).unwrap();
+            }
+            drop(gone);
+            later.ask(&write(2)).unwrap();
+            let answered = Instant::now();
+            while answered.elapsed() < Duration::from_millis(100) {
+                let found = later.ask(&Request::Read { offset: 0, length: 4096 }).unwrap();
+                let is_kept = found.iter().all(|byte| *byte == 2);
+                assert!(is_kept, "try {turn}, gone by TCP: {is_tcp}: {}", found[0]);
+            }
+        }
+    });
+    node.stop();
+}
+
+/// One that has closed its end alone, as `shutdown` does, still reads: it has all its answers, and others come behind all that it asked for.
+#[test]
+fn a_client_that_has_closed_its_end_is_answered_before_others() {
+    const WRITES: usize = 1000;
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let open = || Connection::open(&node.socket(), "vol0").unwrap();
+    let (mut half, mut other) = (open(), open());
+    let write = |byte| Request::Write { offset: 0, data: vec![byte; 512] };
+    for _ in 0..WRITES {
+        half.send(&write(1)).unwrap();
+    }
+    half.say_no_more().unwrap();
+    other.ask(&write(2)).unwrap();
+    (0..WRITES).for_each(|_| drop(half.receive().unwrap()));
+    half.receive_any().expect_err("it has all its answers, and its connection ends");
+    let found = other.ask(&Request::Read { offset: 0, length: 512 }).unwrap();
+    assert!(found.iter().all(|byte| *byte == 2), "{}", found[0]);
+    node.stop();
+}
+
+/// Whoever asks for more than is sent to it at a time, closes its end and takes nothing of it would keep all others of the image waiting for ever.
+#[test]
+fn a_client_that_has_closed_its_end_and_takes_no_answers_is_ended_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let open = || Connection::open(&node.socket(), "vol0").unwrap();
+    let (mut half, mut other) = (open(), open());
+    for _ in 0..40 {
+        half.send(&Request::Read { offset: 0, length: 4 << 20 }).unwrap();
+    }
+    half.say_no_more().unwrap();
+    let asked = Instant::now();
+    other.ask(&Request::Write { offset: 0, data: vec![2; 512] }).unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
+    assert!(node.log().contains("that had closed its end took no answers"), "{}", node.log());
     node.stop();
 }

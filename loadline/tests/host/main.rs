@@ -8,6 +8,7 @@ mod access;
 #[path = "../../../worlds/tls/tests/talk/authority.rs"]
 mod authority;
 mod backups;
+mod busy;
 mod checker;
 mod client;
 mod connections;

@@ -4,12 +4,11 @@ use crate::backup::{BackupError, BackupReader};
 use crate::batch::WriteBatch;
 use crate::db::{Db, read_store};
 use crate::error::{DbError, DbOpenError};
-use crate::naming::{hold_folder, name_durably, rename_durably};
+use crate::naming::{hold_folder, in_folder, name_durably, rename_durably};
 use crate::options::DbOptions;
 use crate::owner::{DATA_FILE, make_in_held_folder};
 use crate::pending::Pending;
 use loadline_base::Bytes;
-use loadline_host::make_folder;
 use loadline_store::paged::LogMode;
 use loadline_store::paged::check::check;
 use std::collections::VecDeque;
@@ -30,11 +29,21 @@ pub fn restore(
     path: impl AsRef<Path>,
     options: DbOptions,
 ) -> Result<Db, BackupError> {
-    let mut reader = BackupReader::new(from)?;
-    let file = path.as_ref().join(DATA_FILE);
+    let reader = BackupReader::new(from)?;
+    let path = path.as_ref();
+    let cannot = |error| DbOpenError::Folder { path: path.to_owned(), error }.into();
+    in_folder(path, cannot, || restore_there(reader, path, options))
+}
+
+/// The same in a folder that is there.
+fn restore_there(
+    mut reader: BackupReader<impl Read>,
+    path: &Path,
+    options: DbOptions,
+) -> Result<Db, BackupError> {
+    let file = path.join(DATA_FILE);
     let exists = || BackupError::from(DbOpenError::Exists { path: file.clone() });
-    let cannot = |error| DbOpenError::Folder { path: path.as_ref().to_owned(), error };
-    make_folder(path.as_ref()).map_err(cannot)?;
+    let cannot = |error| DbOpenError::Folder { path: path.to_owned(), error };
     let folder = hold_folder(&file).map_err(cannot)?;
     if file.exists() {
         return Err(exists());

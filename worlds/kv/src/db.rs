@@ -5,7 +5,7 @@ use crate::batch::WriteBatch;
 use crate::error::{DbError, DbOpenError};
 use crate::handle::DbHandle;
 use crate::keyspace::Keyspace;
-use crate::naming::{hold_part, rename_durably};
+use crate::naming::{hold_part, in_folder, rename_durably};
 use crate::notes::NoteWalk;
 use crate::options::DbOptions;
 use crate::owner::{
@@ -18,7 +18,7 @@ use crate::transaction::DbTransaction;
 use crate::update::{DbUpdate, UpdateKeys};
 use crate::watch::DbWatch;
 use loadline_base::Span;
-use loadline_host::{StoreFiles, make_folder};
+use loadline_host::StoreFiles;
 use loadline_store::paged::bounds::StoreLimits;
 use loadline_store::paged::check::{CheckReport, check_pages};
 use loadline_store::paged::ids::CheckpointId;
@@ -44,11 +44,10 @@ impl Db {
     /// [`DbOpenError`] with one sentence: the folder, the file or the store in it cannot be used.
     pub fn open(path: impl AsRef<Path>, options: DbOptions) -> Result<Db, DbOpenError> {
         let path = path.as_ref();
-        if options.create {
-            make_folder(path)
-                .map_err(|error| DbOpenError::Folder { path: path.to_owned(), error })?;
-        }
-        Db::open_file(&path.join(DATA_FILE), options)
+        let (file, create) = (path.join(DATA_FILE), options.create);
+        let open = || Db::open_file(&file, options);
+        let cannot = |error| DbOpenError::Folder { path: path.to_owned(), error };
+        if create { in_folder(path, cannot, open) } else { open() }
     }
 
     /// Opens, or makes, the database in this file; or the one on a block device on which an empty store was written.

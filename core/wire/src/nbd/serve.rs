@@ -6,8 +6,8 @@ use super::reply::Replier;
 use super::request::NbdRequest;
 use super::terms::{Agreed, BlockContext};
 use super::{
-    Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply, ReplyPayload,
-    SessionOutbox, Violation,
+    Close, CommandKind, ConnectionLimits, ExportCommand, ExportId, NbdFailure, NbdReply,
+    ReplyPayload, SessionOutbox, Violation,
 };
 use crate::request_room::ROOM_MIN;
 use loadline_base::Slots;
@@ -58,6 +58,11 @@ impl ExportService {
     pub(super) fn new(agreed: Agreed, room: u64) -> ExportService {
         let (stage, in_flight) = (ServeStage::Request(HeadBuffer::new()), Slots::new());
         ExportService { agreed, stage, in_flight, held: 0, room, parts: None }
+    }
+
+    /// The export, unless it is only read.
+    pub(super) fn writes_to(&self) -> Option<ExportId> {
+        (!self.agreed.read_only).then_some(self.agreed.export)
     }
 
     /// Gives further requests so much room; one that waits for it goes on.

@@ -3,7 +3,7 @@
 use super::handshake::Handshake;
 use super::serve::ExportService;
 use super::terms::{HandshakeStep, TlsStand};
-use super::{Close, ConnectionLimits, Exports, NbdReply, SessionOutbox};
+use super::{Close, ConnectionLimits, ExportId, Exports, NbdReply, SessionOutbox};
 
 /// Answers to options that a client leaves standing, in bytes: nobody has to ask for so much before choosing an export.
 const UNSENT_MAX: u64 = 64 << 10;
@@ -131,6 +131,14 @@ impl NbdSession {
         match std::mem::replace(&mut self.phase, SessionPhase::Closed) {
             SessionPhase::Securing(behind) => self.phase = SessionPhase::Negotiating(behind),
             _ => panic!("only who was told to begin with TLS has it"),
+        }
+    }
+
+    /// The export that the client has chosen, if it may write there.
+    pub fn writes_to(&self) -> Option<ExportId> {
+        match &self.phase {
+            SessionPhase::Serving(service) => service.writes_to(),
+            _ => None,
         }
     }
 

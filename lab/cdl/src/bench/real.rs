@@ -11,6 +11,7 @@ use super::switch::Action;
 use crate::workload::ReadWorkload;
 use loadline_device::cdl::{DescriptorPage, ModePage};
 use std::fs;
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -166,10 +167,11 @@ impl RealDrive {
                 String::from_utf8_lossy(&said).trim_end().to_owned()
             }
             Err(error) => {
-                format!(
-                    "Device: {}\n    cdladm would tell more, but cannot run: {error}",
-                    self.name()
-                )
+                let why = match error.kind() {
+                    io::ErrorKind::NotFound => "is not there; cdl-tools have it".to_owned(),
+                    other => format!("cannot run: {other}"),
+                };
+                format!("Device: {}\n    cdladm would tell more, but {why}", self.name())
             }
         }
     }

@@ -115,7 +115,13 @@ fn a_node_starts_without_a_disk_that_cannot_be_used() {
     fs::copy(node.file("aside"), node.file("osd.1")).unwrap();
     fs::File::options().write(true).open(node.file("osd.1")).unwrap().set_len(end / 2).unwrap();
     node.start(&[]);
-    is_left_out(&node, "osd.1", "the store was formatted on 67108864 bytes and the device has");
+    let cut = "the disk was cut: its store was made on 64 MiB, and 32 MiB are left";
+    is_left_out(&node, "osd.1", cut);
+    let again = node.file("osd.1").display().to_string();
+    let remedy = "a disk as large as its store; --overwrite if what it holds may be lost";
+    for says in [cut, remedy] {
+        node.refuses(&["osd", "replace", "1", &again], 2, says);
+    }
     node.stop();
     fs::copy(node.file("aside"), node.file("osd.1")).unwrap();
     node.start(&[]);
@@ -199,6 +205,9 @@ fn a_copied_disk_is_never_taken_twice() {
     fs::copy(node.file("osd.2"), node.file("osd.1")).unwrap();
     node.start(&[]);
     is_left_out(&node, "osd.1", "the disk is a copy of osd.2's, which serves from another one");
+    // Whoever is to take one of two away must know both.
+    let health = node.says(&["health"]);
+    assert!(health.contains("; the other disk is node/osd.2\n"), "{health}");
     assert!(node.osd(2)["up"].as_bool().unwrap(), "osd.2 has its own disk");
     node.refuses(&["osd", "up", "1"], 2, "the disk is osd.2's");
     reads(&node, 7);

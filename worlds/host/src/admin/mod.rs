@@ -19,7 +19,7 @@ pub use exposition::{Exposition, MetricsForm};
 pub(crate) use exposition::{Label, MetricKind};
 pub use http::{HttpOutbox, HttpRequestId, HttpSession, UNSENT_MAX};
 pub use page::Audience;
-pub(crate) use patience::{PATIENCE, QUESTION_PATIENCE, WORK_PATIENCE};
+pub(crate) use patience::{PATIENCE, WORK_PATIENCE, patience_with};
 pub(crate) use route::change;
 
 #[cfg(test)]

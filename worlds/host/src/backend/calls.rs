@@ -25,12 +25,19 @@ pub(crate) enum Call {
     Send { socket: Arc<OwnedFd>, buffers: Vec<Vec<u8>>, skip: usize },
     /// Waits until a bell rings; it is for the receiver to silence.
     Hear { bell: Arc<OwnedFd> },
+    /// Waits until the peer's word that it sends nothing more has reached this machine, whatever stands before it unread.
+    AwaitClose { socket: Arc<OwnedFd> },
 }
 
 impl Call {
     /// Whether it reads or writes a disk.
     pub(crate) fn moves_disk_bytes(&self) -> bool {
         matches!(self, Call::Read { .. } | Call::Write { .. })
+    }
+
+    /// Whether it waits for a peer to close.
+    pub(crate) fn awaits_close(&self) -> bool {
+        matches!(self, Call::AwaitClose { .. })
     }
 }
 

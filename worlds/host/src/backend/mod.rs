@@ -75,7 +75,8 @@ impl<P: Send + 'static> Backend<P> {
         }
     }
 
-    /// Hands over what was begun and waits until a call has ended or `limit` has passed. Appends all that have ended.
+    /// Hands over what was begun and waits until a call has ended or `limit` has passed. Appends all that have ended. Beside what was
+    /// received or heard stands every [`Call::AwaitClose`] whose peer's word had reached this machine before that.
     pub(crate) fn wait(&mut self, limit: Option<Span>, out: &mut Vec<FinishedCall<P>>) {
         match self {
             Backend::Uring(ring) => ring.wait(limit, out),

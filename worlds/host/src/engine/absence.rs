@@ -17,8 +17,8 @@ pub(super) enum Absence<'a> {
     Unopened(&'a DiskProblem),
     /// Not even a store is on it, nor anything else.
     Blank(OsdId, &'a Path),
-    /// What it holds is of no use.
-    Fault(DiskFault),
+    /// What it holds is of no use, which these other disks have a part in.
+    Fault(DiskFault, Vec<&'a Path>),
 }
 
 impl fmt::Display for Absence<'_> {
@@ -33,7 +33,12 @@ impl fmt::Display for Absence<'_> {
                     "there is no store here, nor anything else: `loadline osd replace {osd} {path}` lets the others fill it"
                 )
             }
-            Absence::Fault(fault) => fault.fmt(f),
+            Absence::Fault(fault, others) => {
+                fault.fmt(f)?;
+                others
+                    .iter()
+                    .try_for_each(|path| write!(f, "; the other disk is {}", path.display()))
+            }
         }
     }
 }
@@ -50,14 +55,27 @@ impl HostNode {
             (None, Some(fault)) if disk.is_blank && is_no_store(fault) => {
                 Some(Absence::Blank(osd, &disk.path))
             }
-            (None, fault) => fault.map(Absence::Fault),
+            (None, fault) => {
+                fault.map(|fault| Absence::Fault(fault, self.disks_beside(osd, fault)))
+            }
         }
+    }
+
+    /// Where the other disks are that a disk's fault speaks of.
+    fn disks_beside(&self, osd: OsdId, fault: DiskFault) -> Vec<&Path> {
+        let is_other = |other: &OsdId| match fault {
+            DiskFault::Copy(of) | DiskFault::Stale(of) => *other == of,
+            DiskFault::Twice(_) => self.node.cluster().fault(*other) == Some(fault),
+            _ => false,
+        };
+        let others = self.disks.of.ids().filter(|other| *other != osd && is_other(other));
+        others.map(|other| &*self.disks.of[other].path).collect()
     }
 
     /// The same in words.
     pub(super) fn why_down(&self, osd: OsdId) -> Option<String> {
         let absent = self.absent_osd(osd)?;
-        let has_fault = matches!(absent, Absence::Fault(_));
+        let has_fault = matches!(absent, Absence::Fault(..));
         Some(match self.why_not_healed(osd).filter(|_| has_fault) {
             Some(reason) => format!("{absent}; {reason}"),
             None => absent.to_string(),

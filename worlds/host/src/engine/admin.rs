@@ -27,7 +27,7 @@ pub(super) use desk::{AdminConnections, CommandOutcome, DiskReady, Executed, Tic
 use super::Engine;
 use crate::ConnId;
 use crate::admin::api::{AdminAnswer, AdminRefusal, Command};
-use crate::admin::{Audience, HttpOutbox, HttpSession, PATIENCE, QUESTION_PATIENCE, WORK_PATIENCE};
+use crate::admin::{Audience, HttpOutbox, HttpSession, PATIENCE, WORK_PATIENCE, patience_with};
 use desk::{AdminConnection, BegunWork, Delayed, WaitingAnswer};
 
 /// Bytes asked of a connection at a time.
@@ -59,7 +59,7 @@ impl Engine {
 
     fn admin_command(&mut self, ticket: Ticket, command: Command) {
         self.begin_change(ticket, &command);
-        let patience = if command.is_question() { QUESTION_PATIENCE } else { PATIENCE };
+        let patience = patience_with(&command);
         self.try_command(Delayed { ticket, command, patience, until: self.host.now + patience });
     }
 

@@ -49,9 +49,16 @@ impl Engine {
         self.clients.leave_behind(is_of, |_| ());
     }
 
-    /// Whether what is shown is still changed by who has gone: what others do there now could come before that.
+    /// Whether what is shown is still changed by who has gone, or may be: what others do there now could come before that.
     pub(super) fn is_left_at(&self, (image, snapshot): (ImageId, SnapshotId)) -> bool {
-        snapshot == SnapshotId::HEAD && self.clients.is_left_at(image)
+        let is_left = || self.clients.is_left_at(image) || self.nbd_is_unheard_at(image);
+        snapshot == SnapshotId::HEAD && is_left()
+    }
+
+    /// Whether others than this connection have left something behind that still changes an image.
+    pub(super) fn is_left_by_others(&self, image: ImageId, conn: ConnId) -> bool {
+        let is_own = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
+        self.clients.is_left_by(image, |waiter| !is_own(waiter))
     }
 
     /// Whether anybody has left something behind.
@@ -61,10 +68,15 @@ impl Engine {
 
     /// Whoever had to wait for what others have left behind goes on.
     pub(super) fn go_on_behind_others(&mut self) {
-        while let Some(image) = self.clients.next_freed() {
+        while let Some(image) = self.clients.next_freed().or_else(|| self.nbd_next_freed()) {
             self.nbd_begin_held(image);
             self.vhost.touch_image(image);
         }
+    }
+
+    /// Whether a guest has an image.
+    pub(super) fn has_guest(&self, image: ImageId) -> bool {
+        self.vhost.shows(image)
     }
 
     /// Takes the steps that are due, as many as a turn of the loop has time for.

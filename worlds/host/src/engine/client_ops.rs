@@ -227,6 +227,12 @@ impl ClientOps {
         self.left.contains_key(&image)
     }
 
+    /// Whether such a command of one of these still does.
+    pub(super) fn is_left_by(&self, image: ImageId, is_of: impl Fn(&Waiter) -> bool) -> bool {
+        let left = self.left.get(&image).into_iter().flatten();
+        left.filter_map(|id| self.commands.get(*id)).any(|command| is_of(&command.waiter))
+    }
+
     /// Whether there is such a command at all.
     pub(super) fn has_left(&self) -> bool {
         !self.left.is_empty()

@@ -4,7 +4,7 @@ use super::disk_table::{NextDisk, OpenFacts};
 use super::host_node::HostNode;
 use super::mail::{DiskOpened, Mail};
 use super::rack_disks::{LoopRequest, RackDisks};
-use crate::{DiskOpenError, DiskProblem, DriveFacts, Loop, LoopError, OpenedDisk};
+use crate::{DiskOpenError, DiskProblem, DriveFacts, Loop, LoopError, OpenedDisk, why};
 use loadline_device::Outcome;
 use loadline_osd::{Event, OsdId};
 use loadline_store::paged::{Io, IoDone};
@@ -36,8 +36,8 @@ impl HostNode {
         if outcome == Outcome::NoSpace {
             self.found_no_room(osd);
         } else if let Some(number) = error {
-            let error = std::io::Error::from_raw_os_error(number);
-            tracing::warn!(%osd, path = %self.disks.of[osd].path.display(), %error, "a request failed");
+            let error = why(&std::io::Error::from_raw_os_error(number));
+            tracing::warn!(%osd, path = %self.disks.of[osd].path.display(), error, "a request failed");
         }
     }
 

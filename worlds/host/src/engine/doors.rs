@@ -88,6 +88,8 @@ pub(super) enum Complaint {
     Idle,
     /// A client took nothing of what others wait for the memory of.
     Stalled,
+    /// A client that had closed took nothing, while others waited for what it had still asked for.
+    Unheard,
 }
 
 /// Why a connection is not let in.
@@ -379,7 +381,7 @@ impl Complaint {
             Complaint::Tls => "clients failed at TLS",
             Complaint::NoChoice => "NBD clients chose no export in time",
             Complaint::Idle => "idle connections were ended",
-            Complaint::Stalled => "stalled connections were ended",
+            Complaint::Stalled | Complaint::Unheard => "stalled connections were ended",
         }
     }
 }

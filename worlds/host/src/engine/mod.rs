@@ -170,6 +170,7 @@ impl Engine {
                 Some(Speaks::Admin | Speaks::Page) => self.admin_received(conn, &bytes),
                 Some(Speaks::Vhost) | None => {}
             },
+            LoopEvent::Closes { conn } => self.nbd_closes(conn),
             LoopEvent::Ended { conn } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_ended(conn),
                 _ => self.host.world.close_when_sent(conn),
@@ -213,7 +214,8 @@ impl Engine {
             self.nbd_flush();
             self.vhost_flush();
             let is_given = !self.is_stopping() && self.memory.has_some_to_give();
-            if self.host.node.is_settled() && !self.clients.may_step() && !is_given {
+            let is_free = self.nbd_has_freed();
+            if self.host.node.is_settled() && !self.clients.may_step() && !is_given && !is_free {
                 break;
             }
         }

@@ -1,4 +1,15 @@
 //! NBD connections: bytes to commands, commands to ops on objects, ends of ops to bytes.
+//!
+//! A client may close while requests of it are still to be read. It is heard out, since one that has closed its end alone still
+//! reads its answers; and what others ask for at the same image meanwhile waits, so that it comes behind all of it.
+//!
+//! **Nothing that a client has sent begins behind what another has sent after the close.** The loop tells of a close before all that was
+//! received after it, on whichever connection, so it is known here before the other's request can begin. From then until the last of the closed one's
+//! requests has begun the other waits, and until they have ended by what the client has left behind (`leave_behind`). Of several that have closed
+//! each waits for those before it: somebody may have been answered, and closed then.
+//!
+//! **Nobody waits for ever.** Nothing new comes of who has closed, whoever closed first waits for nobody, and each finds memory for a
+//! small request (`budget.rs`). One that takes no answers is ended.
 
 mod channel;
 mod connections;
@@ -8,6 +19,7 @@ mod tls;
 pub(super) use connections::{NbdCommand, NbdConnections};
 
 use super::Engine;
+use super::budget::STALL;
 use super::client_ops::{Ended, Waiter};
 use super::doors::Complaint;
 use super::exports::{NodeExports, snapshot_of, view_of};
@@ -16,11 +28,12 @@ use super::range_work::{CommandFailure, RangeAsk, RangeWork};
 use crate::{ConnId, ListenerId};
 use channel::NbdChannel;
 use connections::{Brings, NbdConnection};
+use loadline_base::Span;
 use loadline_cluster::images::{ImageId, SnapshotId};
 use loadline_osd::{ClientId, OpKind};
 use loadline_wire::nbd::{
-    ChangeExtent, Close, CommandKind, ConnectionLimits, ExportCommand, NbdFailure, NbdReply,
-    NbdSession, ReplyPayload, SessionOutbox, StatusExtent,
+    ChangeExtent, Close, CommandKind, ConnectionLimits, ExportCommand, ExportId, NbdFailure,
+    NbdReply, NbdSession, ReplyPayload, SessionOutbox, StatusExtent,
 };
 use loadline_wire::request_room::RangeLimits;
 use std::ops::Range;
@@ -50,11 +63,13 @@ impl Engine {
             came: self.host.now,
             moved: self.host.now,
             is_waiting: false,
+            chose_in_time: true,
             ended: false,
             closing: false,
         };
         self.memory.enter(conn, self.doors.peer(conn));
         self.nbd.connections.insert(conn, connection);
+        self.host.world.await_close(conn);
         self.nbd.touched.push(conn);
         self.nbd_charge(conn);
         tracing::debug!(?conn, "an NBD client has come");
@@ -119,9 +134,13 @@ impl Engine {
         let (client, has_ended) = (connection.client, connection.ended);
         let commands = std::mem::take(&mut connection.out.commands);
         self.nbd.touched.push(conn);
+        if !connection.chose_in_time && !commands.is_empty() {
+            connection.closing = true;
+            return self.host.world.close(conn);
+        }
         for command in commands {
             self.memory.begin(conn, command.holds);
-            match self.nbd_waits_for(conn, &command) {
+            match self.nbd_waits_for(conn, command.export) {
                 Some(image) => self.nbd.held.entry(image).or_default().push_back((conn, command)),
                 None => self.nbd_command(conn, client, command),
             }
@@ -130,42 +149,6 @@ impl Engine {
             self.leave_behind(conn);
         }
         self.nbd_charge(conn);
-    }
-
-    /// The image at which a command has to wait until what others have left behind has ended: it would come behind this one. Nobody waits
-    /// who has gone: what comes of that one is what the others wait for.
-    fn nbd_waits_for(&self, conn: ConnId, command: &ExportCommand) -> Option<ImageId> {
-        let is_there = |conn| self.nbd.connections.get(conn).is_some_and(|c| !c.ended);
-        if !self.has_left() || !is_there(&conn) {
-            return None;
-        }
-        let view = view_of(self.host.node.cluster(), command.export)?;
-        Some(view.image).filter(|image| self.is_left_at((*image, view.read_at)))
-    }
-
-    /// Whether no command waits for what others have left behind.
-    pub(super) fn nbd_holds_none(&self) -> bool {
-        !self.nbd.has_held()
-    }
-
-    /// Begins commands that had to wait at an image, as long as none of them is of one that has gone meanwhile: then the others wait for that.
-    pub(super) fn nbd_begin_held(&mut self, image: ImageId) {
-        while self.may_begin_asked() && !self.is_left_at((image, SnapshotId::HEAD)) {
-            let Some(held) = self.nbd.held.get_mut(&image) else { return };
-            let Some((conn, command)) = held.pop_front() else {
-                self.nbd.held.remove(&image);
-                return;
-            };
-            let Some(connection) = self.nbd.connections.get(&conn).filter(|c| !c.closing) else {
-                self.memory.end(conn, command.holds);
-                continue;
-            };
-            let (client, has_ended) = (connection.client, connection.ended);
-            self.nbd_command(conn, client, command);
-            if has_ended {
-                self.leave_behind(conn);
-            }
-        }
     }
 
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
@@ -247,6 +230,7 @@ impl Engine {
                 self.nbd_read_on(conn);
             }
             self.nbd_flush_one(conn);
+            self.nbd_hear_out(conn);
             self.nbd_charge(conn);
         }
     }
@@ -303,13 +287,9 @@ impl Engine {
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if self.nbd.connections.remove(&conn).is_some() {
             self.leave_behind(conn);
-            for held in self.nbd.held.values_mut() {
-                held.retain(|(of, command)| {
-                    if *of == conn {
-                        self.memory.end(conn, command.holds);
-                    }
-                    *of != conn
-                });
+            self.nbd.is_heard(conn);
+            for command in self.nbd.drop_held(conn) {
+                self.memory.end(conn, command.holds);
             }
             self.memory.leave(conn);
         }
@@ -322,6 +302,103 @@ impl Engine {
             connection.unread.clear();
             self.nbd.touched.push(*conn);
         }
+        self.nbd_hear_nobody();
+    }
+}
+
+impl Engine {
+    /// A client sends nothing more, or has gone. What it has sent before may still have to be read.
+    pub(super) fn nbd_closes(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        connection.chose_in_time = !connection.session.is_negotiating();
+        self.nbd.touched.push(conn);
+        let export = connection.session.writes_to();
+        let view = export.and_then(|export| view_of(self.host.node.cluster(), export));
+        if let Some(view) = view.filter(|_| !self.is_stopping()) {
+            self.nbd.unheard.push((conn, view.image));
+        }
+    }
+
+    /// The image at which a command has to wait for what others who have closed have left behind, or may still have to say: it would come before
+    /// that.
+    fn nbd_waits_for(&self, conn: ConnId, export: ExportId) -> Option<ImageId> {
+        if !self.has_left() && self.nbd.unheard.is_empty() {
+            return None;
+        }
+        let view = view_of(self.host.node.cluster(), export)?;
+        let mut before = self.nbd.unheard.iter().take_while(|(unheard, _)| *unheard != conn);
+        let waits = before.any(|(_, image)| *image == view.image)
+            || self.is_left_by_others(view.image, conn);
+        (view.read_at == SnapshotId::HEAD && waits).then_some(view.image)
+    }
+
+    /// Whether no command waits so.
+    pub(super) fn nbd_holds_none(&self) -> bool {
+        !self.nbd.has_held()
+    }
+
+    /// Begins commands that had to wait at an image and need not any more.
+    pub(super) fn nbd_begin_held(&mut self, image: ImageId) {
+        let mut at = 0;
+        while self.may_begin_asked()
+            && let Some((conn, export)) = self.nbd.held_at(image, at)
+        {
+            if self.nbd_waits_for(conn, export).is_some() {
+                at += 1;
+                continue;
+            }
+            let command = self.nbd.take_held(image, at);
+            let Some(connection) = self.nbd.connections.get(&conn).filter(|c| !c.closing) else {
+                self.memory.end(conn, command.holds);
+                continue;
+            };
+            let (client, has_ended) = (connection.client, connection.ended);
+            self.nbd.touched.push(conn);
+            self.nbd_command(conn, client, command);
+            if has_ended {
+                self.leave_behind(conn);
+            }
+        }
+    }
+
+    /// Whether a client that writes to an image has closed and is not heard out.
+    pub(super) fn nbd_is_unheard_at(&self, image: ImageId) -> bool {
+        self.nbd.unheard.iter().any(|(_, of)| *of == image)
+    }
+
+    /// Notes that a client is heard out, if it is: everything that it has sent has begun.
+    fn nbd_hear_out(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get(&conn) else { return };
+        if connection.closing || connection.has_begun_all() && !self.nbd.holds_of(conn) {
+            self.nbd.is_heard(conn);
+        }
+    }
+
+    /// Whether others wait for a client that has closed and lets nothing move: nothing of it is under way, and it takes no answers.
+    fn nbd_holds_others_up(&self, conn: ConnId, still: Span) -> bool {
+        let unheard = self.nbd.unheard.iter().find(|(unheard, _)| *unheard == conn);
+        let session = &self.nbd.connections[&conn].session;
+        let is_its_turn = session.in_flight() == 0 && session.awaits_client();
+        unheard.is_some_and(|(_, image)| {
+            let is_awaited = self.nbd.held.contains_key(image) || self.has_guest(*image);
+            is_its_turn && still >= STALL && is_awaited
+        })
+    }
+
+    /// The next image at which nobody is left to be heard out.
+    pub(super) fn nbd_next_freed(&mut self) -> Option<ImageId> {
+        self.nbd.freed.pop()
+    }
+
+    /// Whether commands may have to wait no longer since somebody has been heard out.
+    pub(super) fn nbd_has_freed(&self) -> bool {
+        self.nbd.has_freed()
+    }
+
+    /// Nobody is read from any more.
+    fn nbd_hear_nobody(&mut self) {
+        let unheard = std::mem::take(&mut self.nbd.unheard);
+        self.nbd.freed.extend(unheard.into_iter().map(|(_, image)| image));
     }
 }
 

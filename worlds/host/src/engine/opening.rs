@@ -8,7 +8,7 @@ use super::config::DiskSpec;
 use super::disk_table::EngineDisk;
 use super::former_disks::FormerDisks;
 use super::host_node::HostNode;
-use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk, write_store};
+use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk, why, write_store};
 use loadline_base::Bytes;
 use loadline_cluster::StartError;
 use loadline_osd::{DiskFault, OsdId, OsdSet};
@@ -141,7 +141,8 @@ impl HostNode {
         let Some(file) = &self.config.disks_file else { return };
         let disks = FormerDisks::of(self.disks.of.values().map(|disk| disk.path.as_path()));
         if let Err(error) = disks.write(file) {
-            tracing::warn!(file = %file.display(), %error, "where the disks are is not kept for later starts");
+            let error = why(&error);
+            tracing::warn!(file = %file.display(), error, "where the disks are is not kept for later starts");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Connections: what each receives and sends, and how it ends.
 //!
-//! Of each connection at most one receive and one send are in flight. Closing shuts the socket down, which ends both;
-//! the connection is gone when both have come back.
+//! Of each connection at most one receive and one send are in flight, and one call that waits for the peer to close. Closing shuts the
+//! socket down, which ends them; the connection is gone when all have come back.
 
 use super::events::{CallPurpose, ConnId, Disconnect, LoopEvent};
 use crate::backend::{Backend, Call, SEND_BUFFERS_MAX};
@@ -27,6 +27,7 @@ struct Conn {
     socket: Arc<OwnedFd>,
     receiving: bool,
     sending: bool,
+    awaiting_close: bool,
     /// What is to be sent and not in flight; the first `skip` bytes are sent.
     line: VecDeque<Vec<u8>>,
     skip: usize,
@@ -49,6 +50,7 @@ impl Connections {
             socket: Arc::new(socket),
             receiving: false,
             sending: false,
+            awaiting_close: false,
             line: VecDeque::new(),
             skip: 0,
             queued: 0,
@@ -103,6 +105,14 @@ impl Connections {
         }
     }
 
+    pub(super) fn await_close(&mut self, id: ConnId, backend: &mut Backend<CallPurpose>) {
+        if let Some(conn) = self.open(id).filter(|conn| !conn.awaiting_close) {
+            conn.awaiting_close = true;
+            let call = Call::AwaitClose { socket: conn.socket.clone() };
+            backend.begin(CallPurpose::AwaitClose(id), call);
+        }
+    }
+
     pub(super) fn send(&mut self, id: ConnId, bytes: Vec<u8>, backend: &mut Backend<CallPurpose>) {
         if let Some(conn) = self.open(id).filter(|_| !bytes.is_empty()) {
             conn.queued += bytes.len();
@@ -137,9 +147,20 @@ impl Connections {
         if let Some(reason) = conn.closing
             && !conn.receiving
             && !conn.sending
+            && !conn.awaiting_close
         {
             self.conns.release(id.slot);
             out.push(LoopEvent::Closed { conn: id, reason });
+        }
+    }
+
+    /// The peer has closed, or we have.
+    pub(super) fn closes<M>(&mut self, id: ConnId, out: &mut Vec<LoopEvent<M>>) {
+        let conn = self.conns.at_mut(id.slot);
+        conn.awaiting_close = false;
+        match conn.closing {
+            Some(_) => self.settle(id, out),
+            None => out.push(LoopEvent::Closes { conn: id }),
         }
     }
 

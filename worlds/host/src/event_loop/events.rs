@@ -61,6 +61,12 @@ pub enum LoopEvent<M> {
         /// Who it is.
         peer: Peer,
     },
+    /// The peer sends nothing more, or has gone: the answer to [`Loop::await_close`](super::Loop::await_close). What it has sent before may
+    /// still have to be asked for. It is told before everything that others have sent after it.
+    Closes {
+        /// Whose.
+        conn: ConnId,
+    },
     /// Bytes have come, the answer to one [`Loop::want`](super::Loop::want).
     Received {
         /// From where.
@@ -168,6 +174,7 @@ pub(super) enum CallPurpose {
     Accept(ListenerId),
     Receive(ConnId),
     Send(ConnId),
+    AwaitClose(ConnId),
     Readiness,
     Mail,
     Signal(Signal),

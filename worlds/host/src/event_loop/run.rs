@@ -144,6 +144,12 @@ impl<M> Loop<M> {
         self.connections.want(conn, bytes, &mut self.backend);
     }
 
+    /// Tells once when the peer's word that it sends nothing more has reached this machine, which may be long before it is the answer to a
+    /// [`want`](Loop::want). [`LoopEvent::Closes`] answers; until then asking again has no effect.
+    pub fn await_close(&mut self, conn: ConnId) {
+        self.connections.await_close(conn, &mut self.backend);
+    }
+
     /// Sends `bytes` after everything sent before. [`LoopEvent::Sent`] tells how much is still queued; bounding
     /// that is the owner's matter.
     pub fn send(&mut self, conn: ConnId, bytes: Vec<u8>) {
@@ -217,6 +223,11 @@ impl<M> Loop<M> {
             };
             let mut finished = std::mem::take(&mut self.finished);
             self.backend.wait(limit, &mut finished);
+            let closes =
+                |finished: &FinishedCall<_>| matches!(finished.purpose, CallPurpose::AwaitClose(_));
+            if finished.iter().any(closes) {
+                finished.sort_by_key(|finished| !closes(finished));
+            }
             for finished in finished.drain(..) {
                 self.finish(finished, out);
             }
@@ -241,6 +252,7 @@ impl<M> Loop<M> {
                 let sent = (buffers, skip, result);
                 self.connections.sent(conn, sent, &mut self.backend, out);
             }
+            (CallPurpose::AwaitClose(conn), _) => self.connections.closes(conn, out),
             (CallPurpose::Accept(listener), Call::Accept { accepted, .. }) => {
                 let result = result.map(|_| accepted.expect("a good accept brings a socket"));
                 let place = (self.clock.now(), &mut self.connections);

@@ -43,6 +43,14 @@ fn a_workload_needs_its_drive_and_its_fio() {
     refused(&plain, &ReadWorkload::CdlMulti { split }, "/dev/sdX does not support CDL: ");
 }
 
+/// A plan said "No such file or directory (os error 2)" of cdladm, and not of what, nor where it is to be had.
+#[test]
+fn what_is_told_of_a_drive_has_no_number_of_the_system() {
+    let place = tempfile::tempdir().expect("a folder");
+    let told = drive(place.path(), "fio-3.36", &[]).info();
+    assert!(!told.contains("os error"), "{told}");
+}
+
 /// The switches of cdl.md 3.2, in its order; a drive without an attribute is not asked for it.
 #[test]
 fn switches_are_those_of_the_script() {

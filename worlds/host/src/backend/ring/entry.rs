@@ -106,6 +106,7 @@ pub(super) fn entry(
             }
         },
         Call::Hear { bell } => PollAdd::new(fd(bell), libc::POLLIN as u32).build(),
+        Call::AwaitClose { socket } => PollAdd::new(fd(socket), libc::POLLRDHUP as u32).build(),
     }
 }
 

@@ -28,6 +28,8 @@ const REGISTERED_MAX: u32 = 64;
 const GATHERED_MAX: usize = 16;
 /// How long a first answer waits for company when many transfers are in flight. With few, none waits.
 const GATHER_TIME: Span = Span::from_micros(100);
+/// So many notes an enter turns into answers at least, if there are as many (`IO_LOCAL_TW_DEFAULT_MAX` of Linux).
+const NOTES: usize = 20;
 /// The number of the entry that cancels; no slot has it.
 const CANCEL: u64 = u64::MAX;
 
@@ -41,6 +43,8 @@ pub(crate) struct Ring<P> {
     in_kernel: usize,
     /// How many of them move bytes of a disk.
     transfers: usize,
+    /// How many wait for a peer to close.
+    closes_awaited: usize,
     disks: Vec<Option<Attached>>,
     /// Whether there is a table for files, and one for memory.
     tables: (bool, bool),
@@ -70,6 +74,7 @@ impl<P> Ring<P> {
             line: VecDeque::new(),
             in_kernel: 0,
             transfers: 0,
+            closes_awaited: 0,
             disks: Vec::new(),
             tables: (files, memory),
         })
@@ -146,6 +151,41 @@ impl<P> Ring<P> {
             self.must_enter(if nothing { limit } else { Some(Span::ZERO) });
             self.reap(out);
         }
+        self.gather_closes(before, out);
+    }
+
+    /// Goes on until every close has been answered that is older than what has been received.
+    fn gather_closes(&mut self, before: usize, out: &mut Vec<FinishedCall<P>>) {
+        let mut in_vain = 0;
+        while in_vain <= self.in_kernel / NOTES
+            && self.may_lack_a_close()
+            && self.may_overtake(&out[before..])
+        {
+            let had = out.len();
+            self.must_enter(Some(Span::ZERO));
+            self.reap(out);
+            in_vain = if out.len() > had { 0 } else { in_vain + 1 };
+        }
+    }
+
+    /// Whether something has happened that the kernel has not told yet. A socket that comes to its end makes a note at once, and only an enter
+    /// turns notes into answers, in their order; but what is there when a receive begins is received without a note, so before the
+    /// notes that are older. Where none is left, none was older than what has been received. A kernel that leaves no notes has turned them into
+    /// answers before it came back.
+    ///
+    /// The mark may stand with no note behind it: who leaves one may set it after the note has been taken. So enters that bring nothing are counted, and
+    /// are enough when they have turned as many notes as there can be.
+    fn may_lack_a_close(&mut self) -> bool {
+        self.closes_awaited > 0 && self.ring.submission().taskrun()
+    }
+
+    /// Whether something has come that a peer's close may have come before. No peer overtakes itself; a bell may be anybody's.
+    fn may_overtake(&self, finished: &[FinishedCall<P>]) -> bool {
+        finished.iter().any(|finished| match finished.call {
+            Call::Receive { .. } => self.closes_awaited > 1,
+            Call::Hear { .. } => true,
+            _ => false,
+        })
     }
 
     /// Moves calls from the line into the submission queue as long as both last.
@@ -161,6 +201,7 @@ impl<P> Ring<P> {
             unsafe { queue.push(&entry.user_data(slot.get().into())) }.expect("there is room");
             self.in_kernel += 1;
             self.transfers += usize::from(pending.call.moves_disk_bytes());
+            self.closes_awaited += usize::from(pending.call.awaits_close());
         }
     }
 
@@ -209,6 +250,7 @@ impl<P> Ring<P> {
                 let finished = finish(&mut self.pending, &answer);
                 self.in_kernel -= 1;
                 self.transfers -= usize::from(finished.call.moves_disk_bytes());
+                self.closes_awaited -= usize::from(finished.call.awaits_close());
                 out.push(finished);
             }
         }

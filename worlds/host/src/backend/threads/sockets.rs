@@ -54,14 +54,45 @@ impl<P> Sockets<P> {
         }
         let ready: Vec<bool> = polled[1..].iter().map(|fd| !fd.revents().is_empty()).collect();
         let mut ready = ready.into_iter();
+        let mut has_received = false;
         for (purpose, mut call) in std::mem::take(&mut self.waiting) {
             let result =
                 if ready.next() == Some(true) { carry_out(&mut call) } else { Err(Errno::AGAIN) };
             match result {
                 Err(Errno::AGAIN) => self.waiting.push((purpose, call)),
-                result => out.push(FinishedCall { purpose, call, result }),
+                result => {
+                    has_received |= matches!(call, Call::Receive { .. } | Call::Hear { .. });
+                    out.push(FinishedCall { purpose, call, result });
+                }
             }
         }
+        if has_received {
+            self.tell_closes(out);
+        }
+    }
+
+    /// Appends the peers that have closed since all were looked at: something may have been received that was sent after that.
+    fn tell_closes(&mut self, out: &mut Vec<FinishedCall<P>>) {
+        let awaits = |(_, call): &(P, Call)| call.awaits_close();
+        let mut looks: Vec<PollFd<'_>> = self
+            .waiting
+            .iter()
+            .filter(|waiting| awaits(waiting))
+            .map(|(_, call)| {
+                let (fd, flags) = awaited(call);
+                PollFd::new(fd, flags)
+            })
+            .collect();
+        if looks.is_empty()
+            || retry_on_intr(|| poll(&mut looks, Some(&Timespec::default()))) == Ok(0)
+        {
+            return;
+        }
+        let closed: Vec<bool> = looks.iter().map(|look| !look.revents().is_empty()).collect();
+        let mut closed = closed.into_iter();
+        let told =
+            self.waiting.extract_if(.., |waiting| awaits(waiting) && closed.next() == Some(true));
+        out.extend(told.map(|(purpose, call)| FinishedCall { purpose, call, result: Ok(0) }));
     }
 }
 
@@ -70,6 +101,7 @@ fn awaited(call: &Call) -> (&OwnedFd, PollFlags) {
         Call::Accept { listener: fd, .. } | Call::Receive { socket: fd, .. } => (fd, PollFlags::IN),
         Call::Hear { bell } => (bell, PollFlags::IN),
         Call::Send { socket, .. } => (socket, PollFlags::OUT),
+        Call::AwaitClose { socket } => (socket, PollFlags::RDHUP),
         _ => unreachable!("disks have threads"),
     }
 }
@@ -89,7 +121,7 @@ fn carry_out(call: &mut Call) -> Result<usize, Errno> {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             sendmsg(socket, &parts, &mut SendAncillaryBuffer::default(), flags)
         }
-        Call::Hear { .. } => Ok(0),
+        Call::Hear { .. } | Call::AwaitClose { .. } => Ok(0),
         _ => unreachable!("disks have threads"),
     })
 }

@@ -15,7 +15,7 @@ use crate::write_store;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
 use loadline_cluster::OsdState;
 use loadline_osd::{DiskFault, OsdId, OsdSet};
-use loadline_store::paged::{Fault, Protection};
+use loadline_store::paged::{Fault, Protection, RestartFault};
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -122,6 +122,9 @@ impl HostNode {
             }
             DiskFault::OtherCluster | DiskFault::GivenUp(_) | DiskFault::Contents => {
                 Some(format!("another disk; {says}"))
+            }
+            DiskFault::Store(Fault::Restart(RestartFault::Size { .. })) => {
+                Some(format!("a disk as large as its store; {says}"))
             }
             DiskFault::Store(Fault::Restart(fault)) if fault.is_damage() => {
                 Some(format!("another disk; {says}"))

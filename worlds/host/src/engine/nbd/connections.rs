@@ -6,7 +6,9 @@ use crate::{ConnId, ListenerId};
 use loadline_base::{SlotId, Time};
 use loadline_cluster::images::ImageId;
 use loadline_osd::ClientId;
-use loadline_wire::nbd::{ExportCommand, NbdError, NbdFailure, NbdSession, SessionOutbox};
+use loadline_wire::nbd::{
+    ExportCommand, ExportId, NbdError, NbdFailure, NbdSession, SessionOutbox,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A command of a connection, as its ops remember it.
@@ -72,6 +74,8 @@ pub(super) struct NbdConnection {
     pub(super) moved: Time,
     /// Whether it stands in the line of those that wait for memory.
     pub(super) is_waiting: bool,
+    /// Whether the client's close had not reached this machine before it chose an export: what it asks for otherwise is not begun.
+    pub(super) chose_in_time: bool,
     /// Whether the client will send nothing more. It may still read.
     pub(super) ended: bool,
     pub(super) closing: bool,
@@ -89,12 +93,61 @@ pub(in crate::engine) struct NbdConnections {
     pub(super) handshakes_at: Option<Time>,
     /// Commands that wait until what clients have left behind at their image has ended, in the order in which they came.
     pub(super) held: BTreeMap<ImageId, VecDeque<(ConnId, ExportCommand)>>,
+    /// Clients that have closed and of whom not everything has begun, with the image that they may change, in the order in which they closed.
+    pub(super) unheard: Vec<(ConnId, ImageId)>,
+    /// Images at which one of them has been heard out since that was looked at.
+    pub(super) freed: Vec<ImageId>,
 }
 
 impl NbdConnections {
     /// Whether commands wait for what clients have left behind.
     pub(super) fn has_held(&self) -> bool {
         !self.held.is_empty()
+    }
+
+    /// The command of this place among those that wait at an image: whose, and of which export.
+    pub(super) fn held_at(&self, image: ImageId, at: usize) -> Option<(ConnId, ExportId)> {
+        let (conn, command) = self.held.get(&image)?.get(at)?;
+        Some((*conn, command.export))
+    }
+
+    /// Takes it.
+    pub(super) fn take_held(&mut self, image: ImageId, at: usize) -> ExportCommand {
+        let held = self.held.get_mut(&image).expect("it was found there");
+        let (_, command) = held.remove(at).expect("it was found there");
+        if held.is_empty() {
+            self.held.remove(&image);
+        }
+        command
+    }
+
+    /// Whether a command of this connection waits.
+    pub(super) fn holds_of(&self, conn: ConnId) -> bool {
+        self.held.values().flatten().any(|(of, _)| *of == conn)
+    }
+
+    /// Takes all commands of a connection that wait.
+    pub(super) fn drop_held(&mut self, conn: ConnId) -> Vec<ExportCommand> {
+        let mut dropped = Vec::new();
+        self.held.retain(|_, held| {
+            let all = std::mem::take(held).into_iter();
+            let (of, others): (Vec<_>, Vec<_>) = all.partition(|(of, _)| *of == conn);
+            dropped.extend(of.into_iter().map(|(_, command)| command));
+            held.extend(others);
+            !held.is_empty()
+        });
+        dropped
+    }
+
+    /// Nothing of a client that has closed is still to begin.
+    pub(super) fn is_heard(&mut self, conn: ConnId) {
+        let heard = self.unheard.extract_if(.., |(unheard, _)| *unheard == conn);
+        self.freed.extend(heard.map(|(_, image)| image));
+    }
+
+    /// Whether commands may have to wait no longer since somebody has been heard out.
+    pub(super) fn has_freed(&self) -> bool {
+        !self.freed.is_empty()
     }
 }
 
@@ -104,6 +157,11 @@ impl NbdConnection {
         let is_waiting = self.session.waits_for_room();
         let is_answered = self.unread.is_empty() && self.session.in_flight() == 0 && !is_waiting;
         self.ended && is_answered && !self.closing
+    }
+
+    /// Whether the client has said all, and nothing of it is still to begin.
+    pub(super) fn has_begun_all(&self) -> bool {
+        self.ended && self.unread.is_empty() && !self.session.lacks_room()
     }
 
     /// Whether the loop may be asked for more of it.

@@ -75,6 +75,8 @@ impl Engine {
                 && self.memory.others_are_short(*conn)
             {
                 ends.push((*conn, Complaint::Stalled, still));
+            } else if self.nbd_holds_others_up(*conn, still) {
+                ends.push((*conn, Complaint::Unheard, still));
             }
         }
         for (conn, complaint, span) in ends {
@@ -83,6 +85,10 @@ impl Engine {
             self.doors.complain(now, complaint, || match complaint {
                 Complaint::NoChoice => format!("an NBD client chose no export within {seconds:.0} s"),
                 Complaint::Idle => format!("an NBD connection was silent for {seconds:.0} s and is ended"),
+                Complaint::Unheard => format!(
+                    "an NBD client that had closed its end took no answers for {seconds:.0} s, while others waited for what it had \
+                     still asked for: its connection is ended"
+                ),
                 _ => format!(
                     "an NBD client took and sent nothing for {seconds:.0} s, while others waited for the memory of its requests: its \
                      connection is ended"

@@ -160,12 +160,16 @@ impl VhostFaces {
 
     /// The guest of an image may go on.
     pub(in crate::engine) fn touch_image(&mut self, image: ImageId) {
-        let is_shown = |face: &VhostFace| face.session.as_ref().is_some_and(|s| s.image.0 == image);
         for face in
-            (0..self.faces.len()).filter(|face| is_shown(&self.faces[*face])).collect::<Vec<_>>()
+            (0..self.faces.len()).filter(|face| self.faces[*face].shows(image)).collect::<Vec<_>>()
         {
             self.touch(face);
         }
+    }
+
+    /// Whether a guest has an image.
+    pub(in crate::engine) fn shows(&self, image: ImageId) -> bool {
+        self.faces.iter().any(|face| face.shows(image))
     }
 
     pub(super) fn next_touched(&mut self) -> Option<usize> {
@@ -208,6 +212,11 @@ impl VhostFaces {
 impl VhostFace {
     pub(super) fn new(image: String) -> VhostFace {
         VhostFace { image, session: None, under_way: Slots::new(), old: 0, taken: 0 }
+    }
+
+    /// Whether its guest has an image.
+    fn shows(&self, image: ImageId) -> bool {
+        self.session.as_ref().is_some_and(|session| session.image.0 == image)
     }
 
     /// So much more was taken from its rings in this turn.

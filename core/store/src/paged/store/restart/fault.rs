@@ -131,7 +131,11 @@ impl fmt::Display for RestartFault {
                 f.write_str("the superblock names impossible places")
             }
             RestartFault::Size { formatted, found } => {
-                write!(f, "the store was formatted on {formatted} bytes and the device has {found}")
+                let (was, is) = (Bytes::new(*formatted), Bytes::new(*found));
+                match found < formatted {
+                    true => write!(f, "the disk was cut: its store was made on {was}, and {is} are left"),
+                    false => write!(f, "the store was made on {was}, and the disk has {is}"),
+                }
             }
             RestartFault::LogDevice => {
                 f.write_str("the store has its log on a device of its own, or the other way round")

@@ -229,3 +229,25 @@ fn work_without_an_end_in_sight_is_told_of_and_goes_on() {
     assert!(node.engine.host.node.cluster().map().osds()[FIRST].up);
     assert!(node.engine.admin.waiting.is_empty(), "it has its answer");
 }
+
+/// Whoever changes something waits until a quorum of the disks has the map that tells of it, which may be never.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "who asks waits for the answer in a thread of its own"
+)]
+fn a_change_that_no_quorum_keeps_is_told_of_in_time() {
+    let mut node = Turned::new(1);
+    let socket = node.folder.path().join("admin.sock");
+    let asks = std::thread::spawn(move || {
+        let out = Command::OsdMove { osd: FIRST, step: OsdMove::Out };
+        Client::connect(&socket).unwrap().ask::<Done>(&out)
+    });
+    node.until(|engine| !engine.admin.waiting.is_empty());
+    assert!(node.engine.admin.waiting[0].until > node.engine.host.now);
+    node.engine.admin.waiting[0].until = Time::ZERO;
+    node.engine.admin_settle();
+    node.until(|_| asks.is_finished());
+    let refused = asks.join().unwrap().expect_err("it is not kept yet").to_string();
+    assert!(refused.starts_with("it is done, and no map that tells of it"), "{refused}");
+}
