@@ -5,7 +5,7 @@
 
 use crate::ids::{OsdId, OsdSet};
 use crate::message::{ClientOp, OpKind};
-use crate::snapshots::SnapshotNo;
+use crate::snapshots::{SnapshotNo, Views, image_of};
 use loadline_base::{Span, Time};
 use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,19 +30,32 @@ pub(crate) struct Unfound {
 /// Bytes of an object as a client asks for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AskedPlace {
-    /// At which snapshot; [`SnapshotNo::HEAD`] as it is now.
+    /// At which snapshot the object is seen; [`SnapshotNo::HEAD`] as it is now.
     at: SnapshotNo,
     range: Range<u64>,
 }
 
 impl AskedPlace {
-    pub(crate) fn of(op: &ClientOp) -> AskedPlace {
+    fn of(op: &ClientOp) -> AskedPlace {
         let at = match op.kind {
             OpKind::ReadAt(at) | OpKind::Ranges(at) | OpKind::Changed { at, .. } => at,
             _ => SnapshotNo::HEAD,
         };
         let offset = u64::from(op.offset);
         AskedPlace { at, range: offset..offset + u64::from(op.length) }
+    }
+
+    /// What an op asks for of this object, which is its own or an ancestor's.
+    pub(crate) fn in_object(op: &ClientOp, object: ObjectNo, views: &Views) -> AskedPlace {
+        let place = AskedPlace::of(op);
+        let lineage = views.of(op.object, place.at).filter(|_| object != op.object);
+        let behind = lineage.and_then(|it| it.behind(op.object).find(|it| it.object == object));
+        AskedPlace { at: behind.map_or(place.at, |behind| behind.snapshot), ..place }
+    }
+
+    /// Whether anybody can ask for it.
+    pub(crate) fn is_shown(&self, object: ObjectNo, views: &Views) -> bool {
+        self.at == SnapshotNo::HEAD || !views.is_removed(image_of(object), self.at)
     }
 
     /// An object of so many bytes as it is now.
@@ -125,16 +138,35 @@ impl Unfound {
         }
     }
 
-    /// A client's op has ended well. Whether that is the end of an object's bad places.
-    pub(crate) fn went_well(&mut self, op: &ClientOp) -> bool {
-        let Some(places) = self.places.get_mut(&op.object) else { return false };
-        let is_removed = matches!(op.kind, OpKind::Remove | OpKind::Purge);
-        let good = AskedPlace::of(op);
+    /// Whether places of an object are known that were looked for in vain.
+    pub(crate) fn has_bad_places(&self, object: ObjectNo) -> bool {
+        self.places.contains_key(&object)
+    }
+
+    /// A client's op of this kind has ended well, at this place of an object. Whether that is the end of the object's bad places.
+    pub(crate) fn went_well(&mut self, kind: OpKind, object: ObjectNo, good: &AskedPlace) -> bool {
+        self.end_places(object, |bad| match kind {
+            OpKind::Purge => true,
+            OpKind::Remove => bad.at == good.at,
+            _ => good.covers(bad),
+        })
+    }
+
+    /// Images are like this from now on: places at which nobody can ask any more are bad no more. Whether that is the end of any object's.
+    pub(crate) fn shown(&mut self, views: &Views) -> bool {
+        let objects: Vec<ObjectNo> = self.places.keys().copied().collect();
+        let end = |any, object| any | self.end_places(object, |bad| !bad.is_shown(object, views));
+        objects.into_iter().fold(false, end)
+    }
+
+    /// These places of an object are not bad any more. Whether it has none now that a client was told of, and had one.
+    fn end_places(&mut self, object: ObjectNo, ends: impl Fn(&AskedPlace) -> bool) -> bool {
+        let Some(places) = self.places.get_mut(&object) else { return false };
         let was_told = places.iter().any(|it| it.is_told);
-        places.retain(|it| !(good.covers(&it.place) || is_removed && it.place.at == good.at));
+        places.retain(|it| !ends(&it.place));
         let is_told = places.iter().any(|it| it.is_told);
         if places.is_empty() {
-            self.places.remove(&op.object);
+            self.places.remove(&object);
         }
         was_told && !is_told
     }
@@ -232,9 +264,6 @@ fn join_oldest(places: &mut Vec<BadPlace>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aside::Aside;
-    use crate::ids::{ClientId, OpId, PgId};
-    use crate::tenants::GivenOps;
 
     const OBJECT: ObjectNo = ObjectNo(3);
 
@@ -270,21 +299,8 @@ mod tests {
         let now = Time::from_nanos(1_000);
         let is_known = |from| unfound.was_looked_for(now, OBJECT, &place(from), Span::from_secs(1));
         assert!((990..1_000).all(is_known), "those that were looked for last");
-        let ends = |unfound: &mut Unfound, offset: u32| {
-            unfound.went_well(&ClientOp {
-                id: OpId::NOBODYS,
-                client: ClientId::new(1),
-                kind: OpKind::Write,
-                traced: false,
-                background: false,
-                resent: false,
-                aside: Aside::NONE,
-                pg: PgId::new(0),
-                object: OBJECT,
-                offset,
-                length: 8192 - offset,
-                given: GivenOps::default(),
-            })
+        let ends = |unfound: &mut Unfound, offset: u64| {
+            unfound.went_well(OpKind::Write, OBJECT, &place(offset))
         };
         assert!(!ends(&mut unfound, 1), "its first byte may be bad");
         assert_eq!(unfound.iter().collect::<Vec<_>>(), [OBJECT]);
