@@ -65,6 +65,9 @@ impl Osd {
         let primary = self.primary_mut(pg).expect("it leads");
         let lenders = primary.lenders(object);
         let recovering = primary.recovering.get_mut(&object).expect("it is on its way");
+        if recovering.mending.is_none() {
+            primary.unfound.look_through(object);
+        }
         let mut begun = recovering.mending.map_or(OsdSet::EMPTY, |mending| mending.begun);
         // The primary's own comes first: if it is whole, nothing is pulled.
         let next = OsdSet::one(this).iter().chain(lenders.iter());
@@ -164,7 +167,14 @@ impl Osd {
                 mending.asked.insert(osd);
                 (osd, MendStep::Wanted(range))
             }
-            None => (mending.copy, MendStep::Given(range, RangeHeld::Bad)),
+            None => {
+                if range.label == SnapshotNo::HEAD {
+                    primary
+                        .unfound
+                        .note_bad_page(object, range.offset..range.offset + range.length);
+                }
+                (mending.copy, MendStep::Given(range, RangeHeld::Bad))
+            }
         };
         self.send_mend(now, to, pg, (object, step, Data::NONE), fx);
     }

@@ -359,7 +359,10 @@ impl Osd {
             }
             let here = self.pg(pg).expect("it was looked up");
             let interval = here.interval;
-            if self.primary(pg).is_some_and(|it| it.reservation == Reservation::Retry(Pause::Unfound)) {
+            if self
+                .primary(pg)
+                .is_some_and(|it| it.reservation == Reservation::Retry(Pause::Unfound))
+            {
                 self.retry_reservation(now, pg, interval, fx);
             }
         }

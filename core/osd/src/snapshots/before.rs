@@ -94,12 +94,7 @@ impl Osd {
     }
 
     /// Whether a state of an object that is here is kept for removed snapshots alone.
-    pub(crate) fn is_shown_to_nobody(
-        &self,
-        pg: PgId,
-        object: ObjectNo,
-        label: SnapshotNo,
-    ) -> bool {
+    pub(crate) fn is_shown_to_nobody(&self, pg: PgId, object: ObjectNo, label: SnapshotNo) -> bool {
         let (views, image) = (self.groups.views(), image_of(object));
         let is_old = |past: &ObjectHistory| {
             past.labelled(label).is_some() && !past.shows(label, views.live_before(image, label))

@@ -551,6 +551,8 @@ fn what_each_copy_can_read_of_an_object_is_put_together() {
     exact.read(5, 0, 9 * u64::from(BLOCK));
     exact.read(5, 10 * u64::from(BLOCK), OBJECT_BYTES - 10 * u64::from(BLOCK));
     exact.write(5, 9 * u64::from(BLOCK), u64::from(BLOCK));
+    let map = exact.node().map();
+    assert!(map.pgs().all(|(_, state)| state.unfound.is_empty()), "that page alone was lost");
     exact.read(5, 0, OBJECT_BYTES);
     exact.check_all();
 }
