@@ -13,7 +13,6 @@ use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::pg_log::{ChangedBytes, LogEntry};
 use crate::snapshots::{Changed, Decision, ObjectChange};
-use crate::unfound::AskedPlace;
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::Urgency;
@@ -71,6 +70,7 @@ impl Osd {
         let in_flight = self.ops.get_mut(tag).expect("it has begun");
         in_flight.copies = matches!(before, Before::Copy { .. });
         in_flight.version = update.version;
+        in_flight.data = data.clone();
         if others.is_empty() {
             // Everything else of it must be on the disk: what comes behind is carried out on what is known here of the object since.
             update.past_damage = update.past_damage.map(|_| PastDamage::Leave);
@@ -191,7 +191,9 @@ impl Osd {
         }
         in_flight.stamps.committed = now;
         in_flight.stamps.longest = in_flight.stamps.longest.or(delay);
-        in_flight.read = read;
+        if !in_flight.op.kind.is_update() {
+            in_flight.data = read;
+        }
         self.vote(now, (self.id, None, lost), tag, fx);
     }
 
@@ -215,20 +217,17 @@ impl Osd {
             return self.read_again(now, tag, fx);
         }
         let op = in_flight.op;
-        let (place, ago) = (AskedPlace::of(&op), self.options.recovery_retry_interval);
-        let primary = self.primary(op.pg).expect("its ops end with its interval");
-        let was_looked_for = primary.unfound.was_looked_for(now, object, &place, ago);
-        if was_looked_for || !self.may_come(op.pg, object) {
+        if !self.may_be_found(now, &op, object) {
             self.tell_refused(now, &op, object, fx);
             return self.end_op(now, tag, Err(AccessFailure::Unreadable), fx);
         }
         self.ops.end(tag);
-        self.read_elsewhere(now, op, object, fx);
+        self.find_elsewhere(now, (op, Data::NONE), object, fx);
     }
 
     /// Counts one copy on which the op is durable, or that knows it has missed it; after the last one the client gets its
     /// reply. The last one's delay is what the others waited for. A copy of which a page is lost is mended; what is lost in all of them is not
-    /// written.
+    /// written, unless others have what stands around it.
     pub(crate) fn vote(
         &mut self,
         now: Time,
@@ -246,20 +245,22 @@ impl Osd {
         }
         if is_over {
             let in_flight = self.ops.get_mut(tag).expect("it was looked up");
-            let (read, lost) = (std::mem::take(&mut in_flight.read), in_flight.lost);
-            let version = in_flight.version;
+            let (lost, version) = (in_flight.lost, in_flight.version);
             let primary = self.primary(op.pg).expect("its ops end with its interval");
             let is_somewhere =
                 primary.is_anywhere(op.object) || !primary.lenders(op.object).is_empty();
-            let is_kept = !op.kind.is_update() || is_somewhere && !lost.any();
-            if op.kind.is_update() && lost.any() {
+            if !op.kind.is_update() {
+                let in_flight = self.ops.get_mut(tag).expect("it was looked up");
+                let read = std::mem::take(&mut in_flight.data);
+                self.end_op(now, tag, Ok(read), fx);
+            } else if lost.any() {
                 self.tell_unwritten(now, op.pg, (version, lost), fx);
+                self.update_in_vain(now, op.object, tag, fx);
+            } else if is_somewhere {
+                self.end_op(now, tag, Ok(Data::NONE), fx);
+            } else {
+                self.refuse_update(now, op.object, tag, fx);
             }
-            if !is_kept {
-                self.tell_refused(now, &op, op.object, fx);
-            }
-            let result = if is_kept { Ok(read) } else { Err(AccessFailure::Unreadable) };
-            self.end_op(now, tag, result, fx);
         } else {
             self.weigh_doubts(now, op.pg, tag, fx);
             self.move_what_was_put_off(now, op.pg, op.object, fx);
@@ -280,22 +281,34 @@ impl Osd {
         let in_flight = self.ops.end(tag);
         // Who still asks whether others have what it cannot read: it was refused, and nobody is to have it, or who asks has missed it, and is sent the object.
         let word = (in_flight.askers(), LostEnds::default());
-        let InFlight { op, stamps, last, .. } = in_flight;
+        let InFlight { op, stamps, last, looks_into, .. } = in_flight;
         self.tell_word(now, op.pg, tag, word, fx);
         self.move_what_was_put_off(now, op.pg, op.object, fx);
         match op.kind {
             OpKind::Trim(_) => self.object_trimmed(now, op.pg, tag, result.map(drop), fx),
             _ => {
                 self.counters.damage.failed_ops += u64::from(result.is_err());
-                let primary = self.primary_mut(op.pg).expect("its ops end with its interval");
-                if result.is_ok() && primary.unfound.went_well(&op) {
-                    self.tell_unfound(op.pg, fx);
+                if result.is_ok() {
+                    self.op_went_well(&op, looks_into.unwrap_or(op.object), fx);
                 }
                 self.reply(now, &op, (stamps, last), result, fx);
             }
         }
         self.op_finished(op.pg, fx);
         self.scrub_op_ended(now, op.pg, fx);
+    }
+
+    /// What an op asked for of this object, its own or an ancestor's, is good.
+    fn op_went_well(&mut self, op: &ClientOp, object: ObjectNo, fx: &mut Effects) {
+        let primary = self.primary(op.pg).expect("its ops end with its interval");
+        if !primary.unfound.has_bad_places(object) {
+            return;
+        }
+        let place = self.place_in(op, object);
+        let primary = self.primary_mut(op.pg).expect("it was looked up");
+        if primary.unfound.went_well(op.kind, object, &place) {
+            self.tell_unfound(op.pg, fx);
+        }
     }
 
     /// An op that is not under way ends because no copy of an object can be read, its own or an ancestor's.
@@ -349,10 +362,7 @@ impl Osd {
         op.aside.add(AsideFor::Recovery);
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&object) {
-            if primary.misses(self.id, object)
-                && !self.can_pull(op.pg, object)
-                && !self.can_mend(op.pg, object)
-            {
+            if primary.misses(self.id, object) && !self.may_come(op.pg, object) {
                 return self.do_with_own(now, object, (op, data), fx);
             }
             self.start_urgent(now, op.pg, object, fx);

@@ -192,7 +192,7 @@ impl Osd {
             {
                 let version = self.ops.get_mut(tag).expect("it was looked up").version;
                 self.tell_unwritten(now, pg, (version, ends), fx);
-                self.refuse_update(now, object, tag, fx);
+                self.update_in_vain(now, object, tag, fx);
             }
             (AccessFailure::Unreadable, Commit::Replica(primary, tag, ..)) => {
                 self.update_missed(now, primary, (pg, object), tag, fx);

@@ -29,6 +29,7 @@ impl Osd {
                 let has_lost_any = views.has_lost_any_since(self.groups.views());
                 self.groups.show(views);
                 if has_lost_any {
+                    self.snapshots_removed(now, fx);
                     self.begin_trims(now, fx);
                 }
             }

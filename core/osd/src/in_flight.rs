@@ -24,8 +24,8 @@ pub(crate) struct InFlight {
     pub looks_into: Option<ObjectNo>,
     /// That object was put here meanwhile, in several steps: what was read may be what is between two of them.
     pub is_overtaken: bool,
-    /// What a read has read.
-    pub read: Data,
+    /// What a read has read, or what an update writes.
+    pub data: Data,
     /// What kept the other copy that answered last.
     pub last: Option<Delay>,
     /// What of an update is lost in all copies that have confirmed it.
@@ -80,7 +80,7 @@ impl InFlightOps {
     pub(crate) fn begin(&mut self, op: ClientOp, stamps: Stamps, pending: OsdSet) -> WriteTag {
         self.sequence = self.sequence.wrapping_add(1);
         let sequence = self.sequence;
-        let (copies, read, last) = (false, Data::NONE, None);
+        let (copies, data, last) = (false, Data::NONE, None);
         let lost = LostEnds::BOTH;
         let doubts = Vec::new();
         let (looks_into, is_overtaken) = (None, false);
@@ -93,7 +93,7 @@ impl InFlightOps {
             copies,
             looks_into,
             is_overtaken,
-            read,
+            data,
             last,
             lost,
             doubts,

@@ -397,7 +397,7 @@ pub enum MendStep {
     Held(BadRange, RangeHeld),
     /// To the copy: the bytes, or why there are none.
     Given(BadRange, RangeHeld),
-    /// From the copy: everything was read, and what was given is durable. False if that was not possible.
+    /// From the copy: everything was read, and what was given is durable. False if that was not possible, or something is bad everywhere.
     End(bool),
 }
 

@@ -355,8 +355,6 @@ pub(crate) struct Mending {
     pub begun: OsdSet,
     /// Who was asked for the present range.
     pub asked: OsdSet,
-    /// Nothing was asked for in vain.
-    pub is_whole: bool,
     /// How often copies have had a range in different versions.
     pub otherwise: u32,
 }

@@ -5,7 +5,7 @@
 
 use crate::ids::{OsdId, OsdSet};
 use crate::message::{ClientOp, OpKind};
-use crate::snapshots::SnapshotNo;
+use crate::snapshots::{SnapshotNo, Views, image_of};
 use loadline_base::{Span, Time};
 use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,26 +23,41 @@ pub(crate) struct Unfound {
     again: BTreeSet<ObjectNo>,
     /// Those that become the newest that is left of them, unless they are found now.
     given_up: BTreeMap<ObjectNo, GivenUp>,
-    /// Places that were looked for in all copies in vain.
+    /// Places that were looked for in all copies in vain, and those that clients were refused.
     places: BTreeMap<ObjectNo, Vec<BadPlace>>,
+    /// Pages of objects as they are now that no copy had when they were looked through last.
+    pages: BTreeMap<ObjectNo, Vec<Range<u64>>>,
 }
 
 /// Bytes of an object as a client asks for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AskedPlace {
-    /// At which snapshot; [`SnapshotNo::HEAD`] as it is now.
+    /// At which snapshot the object is seen; [`SnapshotNo::HEAD`] as it is now.
     at: SnapshotNo,
     range: Range<u64>,
 }
 
 impl AskedPlace {
-    pub(crate) fn of(op: &ClientOp) -> AskedPlace {
+    fn of(op: &ClientOp) -> AskedPlace {
         let at = match op.kind {
             OpKind::ReadAt(at) | OpKind::Ranges(at) | OpKind::Changed { at, .. } => at,
             _ => SnapshotNo::HEAD,
         };
         let offset = u64::from(op.offset);
         AskedPlace { at, range: offset..offset + u64::from(op.length) }
+    }
+
+    /// What an op asks for of this object, which is its own or an ancestor's.
+    pub(crate) fn in_object(op: &ClientOp, object: ObjectNo, views: &Views) -> AskedPlace {
+        let place = AskedPlace::of(op);
+        let lineage = views.of(op.object, place.at).filter(|_| object != op.object);
+        let behind = lineage.and_then(|it| it.behind(op.object).find(|it| it.object == object));
+        AskedPlace { at: behind.map_or(place.at, |behind| behind.snapshot), ..place }
+    }
+
+    /// Whether anybody can ask for it.
+    pub(crate) fn is_shown(&self, object: ObjectNo, views: &Views) -> bool {
+        self.at == SnapshotNo::HEAD || !views.is_removed(image_of(object), self.at)
     }
 
     /// An object of so many bytes as it is now.
@@ -57,12 +72,13 @@ impl AskedPlace {
     }
 }
 
-/// A place of which no copy had all, when it was looked for.
+/// A place of which no copy had all.
 #[derive(Clone, Debug)]
 struct BadPlace {
     place: AskedPlace,
-    looked: Time,
-    /// A client was refused it.
+    /// When it was looked for, or refused, last.
+    at: Time,
+    /// A client was refused it. Else it was looked for, and as long as that is not long ago it is not looked for again, whoever is refused it meanwhile.
     is_told: bool,
 }
 
@@ -91,7 +107,7 @@ impl Unfound {
 
     /// All copies were asked for a place in vain.
     pub(crate) fn looked(&mut self, now: Time, object: ObjectNo, place: AskedPlace) {
-        self.note(object, BadPlace { place, looked: now, is_told: false });
+        self.note(object, BadPlace { place, at: now, is_told: false });
     }
 
     /// Whether all copies were asked for a place in vain, no longer ago than this.
@@ -103,21 +119,54 @@ impl Unfound {
         ago: Span,
     ) -> bool {
         let places = self.places.get(&object).into_iter().flatten();
-        let mut bad = places.filter(|it| it.place == *place);
-        bad.any(|it| now.since(it.looked) < ago)
+        let mut looked = places.filter(|it| !it.is_told && it.place == *place);
+        looked.any(|it| now.since(it.at) < ago)
     }
 
-    /// A client is refused a place that every copy has. Whether that is the object's first.
+    /// A client is refused a place that every copy has. Whether that is the object's first. What of it is known to be bad counts: when that is written anew, all
+    /// of it is good.
     pub(crate) fn refuse(&mut self, now: Time, object: ObjectNo, place: AskedPlace) -> bool {
         let before = self.len();
-        self.note(object, BadPlace { place, looked: now, is_told: true });
+        let place = self.known_bad(object, place);
+        self.note(object, BadPlace { place, at: now, is_told: true });
         self.len() > before
+    }
+
+    /// The pages of a place that are known to be bad, from the first to the last; all of it if none is known.
+    fn known_bad(&self, object: ObjectNo, place: AskedPlace) -> AskedPlace {
+        let AskedPlace { at, range } = &place;
+        let pages = self.pages.get(&object).into_iter().flatten();
+        let meets = |page: &&Range<u64>| page.start < range.end && range.start < page.end;
+        let bad = pages.filter(|_| *at == SnapshotNo::HEAD).filter(meets);
+        let joined =
+            bad.cloned().reduce(|one, other| one.start.min(other.start)..one.end.max(other.end));
+        match joined {
+            Some(bad) => {
+                let range = bad.start.max(range.start)..bad.end.min(range.end);
+                AskedPlace { at: *at, range }
+            }
+            None => place,
+        }
+    }
+
+    /// An object is looked through in all copies.
+    pub(crate) fn look_through(&mut self, object: ObjectNo) {
+        self.pages.remove(&object);
+    }
+
+    /// This page of an object as it is now is in no copy.
+    pub(crate) fn note_bad_page(&mut self, object: ObjectNo, page: Range<u64>) {
+        let pages = self.pages.entry(object).or_default();
+        if !pages.contains(&page) {
+            pages.push(page);
+        }
     }
 
     fn note(&mut self, object: ObjectNo, bad: BadPlace) {
         let places = self.places.entry(object).or_default();
-        match places.iter_mut().find(|it| it.place == bad.place) {
-            Some(known) => *known = BadPlace { is_told: known.is_told || bad.is_told, ..bad },
+        let is_same = |it: &&mut BadPlace| it.place == bad.place && it.is_told == bad.is_told;
+        match places.iter_mut().find(is_same) {
+            Some(known) => known.at = bad.at,
             None => places.push(bad),
         }
         if places.len() > PLACES_MAX {
@@ -125,16 +174,36 @@ impl Unfound {
         }
     }
 
-    /// A client's op has ended well. Whether that is the end of an object's bad places.
-    pub(crate) fn went_well(&mut self, op: &ClientOp) -> bool {
-        let Some(places) = self.places.get_mut(&op.object) else { return false };
-        let is_removed = matches!(op.kind, OpKind::Remove | OpKind::Purge);
-        let good = AskedPlace::of(op);
+    /// Whether places of an object are known that were looked for in vain.
+    pub(crate) fn has_bad_places(&self, object: ObjectNo) -> bool {
+        self.places.contains_key(&object)
+    }
+
+    /// A client's op of this kind has ended well, at this place of an object. Whether that is the end of the object's bad places.
+    pub(crate) fn went_well(&mut self, kind: OpKind, object: ObjectNo, good: &AskedPlace) -> bool {
+        self.end_places(object, |bad| match kind {
+            OpKind::Purge => true,
+            OpKind::Remove => bad.at == good.at,
+            _ => good.covers(bad),
+        })
+    }
+
+    /// Images are like this from now on: places at which nobody can ask any more are bad no more. Whether that is the end of any object's.
+    pub(crate) fn shown(&mut self, views: &Views) -> bool {
+        let objects: Vec<ObjectNo> = self.places.keys().copied().collect();
+        let end = |any, object| any | self.end_places(object, |bad| !bad.is_shown(object, views));
+        objects.into_iter().fold(false, end)
+    }
+
+    /// These places of an object are not bad any more. Whether it has none now that a client was told of, and had one.
+    fn end_places(&mut self, object: ObjectNo, ends: impl Fn(&AskedPlace) -> bool) -> bool {
+        let Some(places) = self.places.get_mut(&object) else { return false };
         let was_told = places.iter().any(|it| it.is_told);
-        places.retain(|it| !(good.covers(&it.place) || is_removed && it.place.at == good.at));
+        places.retain(|it| !ends(&it.place));
         let is_told = places.iter().any(|it| it.is_told);
         if places.is_empty() {
-            self.places.remove(&op.object);
+            self.places.remove(&object);
+            self.pages.remove(&object);
         }
         was_told && !is_told
     }
@@ -164,6 +233,7 @@ impl Unfound {
     pub(crate) fn remove(&mut self, object: ObjectNo) -> bool {
         self.again.remove(&object);
         self.given_up.remove(&object);
+        self.pages.remove(&object);
         let was_refused =
             self.places.remove(&object).is_some_and(|it| it.iter().any(|it| it.is_told));
         self.objects.remove(&object) | was_refused
@@ -212,10 +282,10 @@ impl Unfound {
     }
 }
 
-/// Of the places that were looked for longest ago, two of one state of the object become one, from the first byte of both to the last. It has what was bad in
+/// Of the places that were looked for or refused longest ago, two of one state of the object become one, from the first byte of both to the last. It has what was bad in
 /// either, so who asks for all of it gets nothing either, and it is good when all of it is.
 fn join_oldest(places: &mut Vec<BadPlace>) {
-    places.sort_by_key(|it| it.looked);
+    places.sort_by_key(|it| it.at);
     let fits = |one: &BadPlace, other: &BadPlace| {
         one.place.at == other.place.at && one.is_told == other.is_told
     };
@@ -232,9 +302,6 @@ fn join_oldest(places: &mut Vec<BadPlace>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aside::Aside;
-    use crate::ids::{ClientId, OpId, PgId};
-    use crate::tenants::GivenOps;
 
     const OBJECT: ObjectNo = ObjectNo(3);
 
@@ -263,33 +330,53 @@ mod tests {
         let mut unfound = Unfound::default();
         let place = |from: u64| AskedPlace { at: SnapshotNo::HEAD, range: from..8192 };
         for from in 0..1_000 {
-            let is_news = unfound.refuse(Time::from_nanos(from), OBJECT, place(from));
-            assert_eq!(is_news, from == 0);
+            let now = Time::from_nanos(from);
+            unfound.looked(now, OBJECT, place(from));
+            assert_eq!(unfound.refuse(now, OBJECT, place(from)), from == 0);
         }
         assert!(unfound.places[&OBJECT].len() <= 64, "{}", unfound.places[&OBJECT].len());
         let now = Time::from_nanos(1_000);
         let is_known = |from| unfound.was_looked_for(now, OBJECT, &place(from), Span::from_secs(1));
         assert!((990..1_000).all(is_known), "those that were looked for last");
-        let ends = |unfound: &mut Unfound, offset: u32| {
-            unfound.went_well(&ClientOp {
-                id: OpId::NOBODYS,
-                client: ClientId::new(1),
-                kind: OpKind::Write,
-                traced: false,
-                background: false,
-                resent: false,
-                aside: Aside::NONE,
-                pg: PgId::new(0),
-                object: OBJECT,
-                offset,
-                length: 8192 - offset,
-                given: GivenOps::default(),
-            })
+        let ends = |unfound: &mut Unfound, offset: u64| {
+            unfound.went_well(OpKind::Write, OBJECT, &place(offset))
         };
         assert!(!ends(&mut unfound, 1), "its first byte may be bad");
         assert_eq!(unfound.iter().collect::<Vec<_>>(), [OBJECT]);
         assert!(ends(&mut unfound, 0));
         assert_eq!(unfound.len(), 0);
+    }
+
+    /// Clients that asked again and again kept an object from being looked for: each refusal counted as if all copies had been asked once more.
+    #[test]
+    fn who_is_refused_has_not_looked() {
+        let mut unfound = Unfound::default();
+        let place = AskedPlace::all_of(8192);
+        let ago = Span::from_secs(30);
+        let at = |second| Time::ZERO + Span::from_secs(second);
+        unfound.looked(at(0), OBJECT, place.clone());
+        for second in 0..60 {
+            let was = unfound.was_looked_for(at(second), OBJECT, &place, ago);
+            assert_eq!(was, second < 30, "after {second} s");
+            unfound.refuse(at(second), OBJECT, place.clone());
+        }
+    }
+
+    /// Of a range that a client was refused one page was bad, and was written anew: the object was unfound until somebody read all of that range.
+    #[test]
+    fn an_object_is_found_when_its_bad_pages_are_written_anew() {
+        let mut unfound = Unfound::default();
+        let place = |range| AskedPlace { at: SnapshotNo::HEAD, range };
+        [8192..12288, 16384..20480].into_iter().for_each(|it| unfound.note_bad_page(OBJECT, it));
+        assert!(unfound.refuse(Time::ZERO, OBJECT, place(0..65536)));
+        assert!(!unfound.refuse(Time::ZERO, OBJECT, place(0..16384)), "it is known");
+        assert!(!unfound.went_well(OpKind::Write, OBJECT, &place(8192..12288)), "one is left");
+        assert!(unfound.went_well(OpKind::Write, OBJECT, &place(8192..20480)));
+        assert!(unfound.refuse(Time::ZERO, OBJECT, place(0..65536)));
+        assert!(
+            !unfound.went_well(OpKind::Write, OBJECT, &place(0..20480)),
+            "nothing is known now"
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! each state of the object piece by piece; where a page cannot be read, it tells its primary, which asks the others for these
 //! bytes in this version, and the copy writes them where they were. Nothing else of it changes: neither its version nor what its log says. The first
 //! copy that is whole gives the object to all others, as any holder does. Where none comes to be whole, each has at least what any
-//! of them could read, so that only what none can read is an error.
+//! of them could read, so that only what none can read is an error. What is kept for removed snapshots alone nobody can ask for any more: where nobody has a page
+//! of that it becomes zeros, so that the rest of the object does not wait for it.
 //!
 //! A copy that is behind has the object as it was before the writes that it has missed, and one that is being filled may have had it for
 //! long. The log tells which bytes were changed since: what was left alone is the same in its state, and it may lend that. Without it two copies could lose a page because a third had it, which
@@ -36,10 +37,14 @@ const PIECE: u64 = 64 << 10;
 const OTHERWISE_MAX: u32 = 1000;
 
 impl Osd {
-    /// Whether what no copy can give whole may be put together from several.
+    /// Whether what no copy can give whole may be put together from several. Where this OSD counts as having the object it is asked because it could not
+    /// read all of it.
     pub(crate) fn can_mend(&self, pg: PgId, object: ObjectNo) -> bool {
         let has_two = |primary: &Primary| {
-            let lenders = primary.lenders(object);
+            let mut lenders = primary.lenders(object);
+            if !primary.misses(self.id, object) {
+                lenders.insert(self.id);
+            }
             !lenders.is_empty() && lenders.with(primary.may_have_some(object)).len() > 1
         };
         self.is_durable() && self.primary(pg).is_some_and(has_two)
@@ -60,6 +65,9 @@ impl Osd {
         let primary = self.primary_mut(pg).expect("it leads");
         let lenders = primary.lenders(object);
         let recovering = primary.recovering.get_mut(&object).expect("it is on its way");
+        if recovering.mending.is_none() {
+            primary.unfound.look_through(object);
+        }
         let mut begun = recovering.mending.map_or(OsdSet::EMPTY, |mending| mending.begun);
         // The primary's own comes first: if it is whole, nothing is pulled.
         let next = OsdSet::one(this).iter().chain(lenders.iter());
@@ -67,7 +75,7 @@ impl Osd {
         let Some(copy) = next.next() else { return false };
         begun.insert(copy);
         let asked = OsdSet::one(copy);
-        recovering.mending = Some(Mending { copy, begun, asked, is_whole: true, otherwise: 0 });
+        recovering.mending = Some(Mending { copy, begun, asked, otherwise: 0 });
         self.send_mend(now, copy, pg, (object, MendStep::Begin, Data::NONE), fx);
         true
     }
@@ -116,6 +124,12 @@ impl Osd {
             MendStep::Given(range, RangeHeld::Found) => {
                 self.fill(now, from, (pg, object), (range, data), fx);
             }
+            MendStep::Given(range, RangeHeld::Bad)
+                if self.is_shown_to_nobody(pg, object, range.label) =>
+            {
+                let zeros = Data::new(vec![0; range.length as usize]);
+                self.fill(now, from, (pg, object), (range, zeros), fx);
+            }
             MendStep::Given(range, held) => {
                 // What nobody has stays as it is; what is otherwise elsewhere is looked at again.
                 let skipped = if held == RangeHeld::Bad { range.length } else { 0 };
@@ -124,7 +138,7 @@ impl Osd {
                 }
                 self.look_on(now, from, (pg, object), (range.label, range.offset + skipped), fx);
             }
-            MendStep::End(could) => self.mended(now, pg, (object, from.osd), could, fx),
+            MendStep::End(is_whole) => self.mended(now, pg, (object, from.osd), is_whole, fx),
         }
     }
 
@@ -154,7 +168,11 @@ impl Osd {
                 (osd, MendStep::Wanted(range))
             }
             None => {
-                mending.is_whole = false;
+                if range.label == SnapshotNo::HEAD {
+                    primary
+                        .unfound
+                        .note_bad_page(object, range.offset..range.offset + range.length);
+                }
                 (mending.copy, MendStep::Given(range, RangeHeld::Bad))
             }
         };
@@ -203,12 +221,14 @@ impl Osd {
         now: Time,
         pg: PgId,
         (object, copy): (ObjectNo, OsdId),
-        could: bool,
+        is_whole: bool,
         fx: &mut Effects,
     ) {
         let this = self.id;
-        let Some(mending) = self.mending(pg, object, copy) else { return };
-        if !could || !mending.is_whole {
+        if self.mending(pg, object, copy).is_none() {
+            return;
+        }
+        if !is_whole {
             return self.nobody_gives(now, pg, object, fx);
         }
         self.counters.damage.repaired += 1;
@@ -430,14 +450,15 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let could = could && self.pg(pg).is_some_and(|here| !here.lacks.contains(&object));
-        if could && self.damage_of(pg).is_whole(object) {
+        let is_whole = could && self.damage_of(pg).is_whole(object);
+        if is_whole {
             let here = self.pg_mut(pg).expect("its interval was looked up");
             if let Some(edit) = here.save_whole(pg, object) {
                 let place = ObjectRange { pg, object, offset: 0, length: 0 };
                 self.keep_all(now, &place, vec![edit], Commit::Nothing);
             }
         }
-        self.send_mend(now, primary.osd, pg, (object, MendStep::End(could), Data::NONE), fx);
+        self.send_mend(now, primary.osd, pg, (object, MendStep::End(is_whole), Data::NONE), fx);
     }
 }
 

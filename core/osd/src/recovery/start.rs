@@ -61,8 +61,7 @@ impl Osd {
         let this = self.id;
         while let Some((object, targets)) = self.primary(pg).and_then(|p| p.next_missing(this)) {
             let is_given_up = self.primary(pg).is_some_and(|it| it.unfound.is_given_up(object));
-            let may_come = self.can_pull(pg, object) || self.can_mend(pg, object);
-            if !targets.contains(this) || is_given_up || may_come {
+            if !targets.contains(this) || is_given_up || self.may_come(pg, object) {
                 self.start_object(now, pg, object, targets, fx);
                 return true;
             }

@@ -9,10 +9,11 @@ use crate::access::{AccessFailure, ObjectRange};
 use crate::commit::{Commit, RecoverySender};
 use crate::directive::{DiskFault, Notice};
 use crate::event::Effects;
-use crate::ids::{OsdId, OsdSet, PgId};
+use crate::ids::{OpId, OsdId, OsdSet, PgId};
+use crate::in_flight::InFlight;
 use crate::message::{ClientOp, Data, Message, WriteTag};
 use crate::osd::Osd;
-use crate::pg::{Primary, Reservation, WriteWay};
+use crate::pg::{Pause, Primary, Reservation, WriteWay};
 use crate::unfound::AskedPlace;
 use loadline_base::Time;
 use loadline_qos::Urgency;
@@ -20,11 +21,18 @@ use loadline_store::ObjectNo;
 use loadline_store::paged::{Edit, LostEnds};
 
 impl Osd {
-    /// A primary could not read its copy for a client: another one gives it back, and the op goes on then.
-    pub(crate) fn read_elsewhere(
+    /// Whether what a primary could not read for a client may be found elsewhere. What was looked for in vain just now is not.
+    pub(crate) fn may_be_found(&self, now: Time, op: &ClientOp, object: ObjectNo) -> bool {
+        let (place, ago) = (self.place_in(op, object), self.options.recovery_retry_interval);
+        let primary = self.primary(op.pg).expect("its ops end with its interval");
+        !primary.unfound.was_looked_for(now, object, &place, ago) && self.may_come(op.pg, object)
+    }
+
+    /// A primary could not read its copy for a client: others give it back, and the op goes on then.
+    pub(crate) fn find_elsewhere(
         &mut self,
         now: Time,
-        op: ClientOp,
+        (op, data): (ClientOp, Data),
         object: ObjectNo,
         fx: &mut Effects,
     ) {
@@ -33,7 +41,7 @@ impl Osd {
         let primary = self.primary(pg).expect("its ops end with its interval");
         // Where the interval is about to end, the router sends the op again in the next one.
         if !primary.ops.handing_over {
-            self.park(now, object, (op, Data::NONE), fx);
+            self.park(now, object, (op, data), fx);
             self.begin_repair(now, pg, fx);
         }
         self.op_finished(pg, fx);
@@ -141,13 +149,10 @@ impl Osd {
         !here.lacks.contains(&object) && !is_missed
     }
 
-    /// Whether what this OSD cannot read of an object that it has may come from others, or is coming.
+    /// Whether an object that this OSD lacks, or what it cannot read of it, may come from others, or is coming: whoever needs that waits for it.
     pub(crate) fn may_come(&self, pg: PgId, object: ObjectNo) -> bool {
-        let Some(primary) = self.primary(pg) else { return false };
-        let is_coming = primary.recovering.contains_key(&object);
-        let has_lender =
-            self.is_durable() && primary.lenders(object).iter().any(|it| it != self.id);
-        is_coming || has_lender || self.can_pull(pg, object)
+        let is_coming = self.primary(pg).is_some_and(|it| it.recovering.contains_key(&object));
+        is_coming || self.can_pull(pg, object) || self.can_mend(pg, object)
     }
 
     /// A copy is not what the others are, though it can be read.
@@ -212,9 +217,7 @@ impl Osd {
                 false => self.fail_op(now, &op, object, fx),
             }
         }
-        let primary = self.primary_mut(pg).expect("it leads");
-        let reads = go_on.iter().filter(|(op, _)| !op.kind.is_update());
-        reads.for_each(|(op, _)| primary.unfound.looked(now, object, AskedPlace::of(op)));
+        go_on.iter().for_each(|(op, _)| self.note_looked(now, op, object));
         self.tell_lost(now, pg, object, fx);
         self.unpark(now, pg, go_on, fx);
         self.continue_recovery(now, pg, fx);
@@ -232,11 +235,19 @@ impl Osd {
         if !self.can_do_with_own(&op, object) {
             return self.fail_op(now, &op, object, fx);
         }
-        let primary = self.primary_mut(op.pg).expect("it leads");
-        if !op.kind.is_update() {
-            primary.unfound.looked(now, object, AskedPlace::of(&op));
-        }
+        self.note_looked(now, &op, object);
         self.unpark(now, op.pg, vec![(op, data)], fx);
+    }
+
+    /// An op has waited for an object in vain, and goes on with what is here: it is not to wait again.
+    fn note_looked(&mut self, now: Time, op: &ClientOp, object: ObjectNo) {
+        let place = self.place_in(op, object);
+        self.primary_mut(op.pg).expect("it leads").unfound.looked(now, object, place);
+    }
+
+    /// What an op asks for of this object, which is its own or an ancestor's.
+    pub(crate) fn place_in(&self, op: &ClientOp, object: ObjectNo) -> AskedPlace {
+        AskedPlace::in_object(op, object, self.groups.views())
     }
 
     /// A page that copies have lost was found nowhere: who asks what is wrong sees it before anybody reads there.
@@ -257,7 +268,8 @@ impl Osd {
         !primary.misses(self.id, object) && (!op.kind.is_update() || may_write())
     }
 
-    /// A client is about to be told that it gets nothing: whoever asks what is wrong must see it before.
+    /// A client is about to be told that it gets nothing: whoever asks what is wrong must see it before. What nobody can ask for any more, because its snapshot
+    /// was removed meanwhile, is nothing that is wrong.
     pub(crate) fn tell_refused(
         &mut self,
         now: Time,
@@ -265,11 +277,18 @@ impl Osd {
         object: ObjectNo,
         fx: &mut Effects,
     ) {
+        let place = self.place_in(op, object);
+        if !place.is_shown(object, self.groups.views()) {
+            return;
+        }
+        let may_come = self.may_come(op.pg, object);
         let primary = self.primary_mut(op.pg).expect("only a primary refuses");
         let is_missing = primary.missing.values().any(|missing| missing.contains(&object));
-        let is_news = match is_missing && !primary.recovering.contains_key(&object) {
+        // Nobody looks for an object that is unfound as a whole before it is tried again.
+        let is_unfound = is_missing && !(may_come && primary.unfound.is_unknown(object));
+        let is_news = match is_unfound && !primary.recovering.contains_key(&object) {
             true => primary.unfound.is_unknown(object) && primary.unfound.insert(object),
-            false => primary.unfound.refuse(now, object, AskedPlace::of(op)),
+            false => primary.unfound.refuse(now, object, place),
         };
         if is_news {
             self.tell_unfound(op.pg, fx);
@@ -328,6 +347,27 @@ impl Osd {
         }
     }
 
+    /// Snapshots were removed. What they alone have shown nobody can ask for any more, and what was unfound because of that is found: in every copy, or as
+    /// soon as it is tried again.
+    pub(crate) fn snapshots_removed(&mut self, now: Time, fx: &mut Effects) {
+        let views = self.groups.views().clone();
+        let led = self.groups.iter().filter(|(_, here)| here.primary.is_some());
+        for pg in led.map(|(pg, _)| pg).collect::<Vec<_>>() {
+            let primary = self.primary_mut(pg).expect("it leads");
+            if primary.unfound.shown(&views) {
+                self.tell_unfound(pg, fx);
+            }
+            let here = self.pg(pg).expect("it was looked up");
+            let interval = here.interval;
+            if self
+                .primary(pg)
+                .is_some_and(|it| it.reservation == Reservation::Retry(Pause::Unfound))
+            {
+                self.retry_reservation(now, pg, interval, fx);
+            }
+        }
+    }
+
     /// What could be read nowhere, or found no room, is tried once more.
     pub(crate) fn try_all_again(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
@@ -382,6 +422,27 @@ impl Osd {
         primary.note_missing(this, object);
         let asker = RecoverySender { osd: this, interval, urgency: Urgency::default() };
         self.update_missed(now, asker, (pg, object), tag, fx);
+    }
+
+    /// No copy that takes part has what stands around an update. Others may have it, as it was before: the update waits until they are asked, and is carried out
+    /// again then.
+    pub(crate) fn update_in_vain(
+        &mut self,
+        now: Time,
+        object: ObjectNo,
+        tag: WriteTag,
+        fx: &mut Effects,
+    ) {
+        let op = self.ops.get_mut(tag).expect("it is under way").op;
+        if op.id == OpId::NOBODYS || !self.may_be_found(now, &op, object) {
+            return self.refuse_update(now, object, tag, fx);
+        }
+        let InFlight { data, .. } = self.ops.end(tag);
+        // If the interval ends meanwhile it comes again, and is not to count as done.
+        self.pg_mut(op.pg).expect("it leads").log.forget_op(op.id);
+        self.find_elsewhere(now, (op, data), object, fx);
+        self.move_what_was_put_off(now, op.pg, object, fx);
+        self.scrub_op_ended(now, op.pg, fx);
     }
 
     /// No copy has all of an update.

@@ -1,8 +1,9 @@
 //! What an update does to an object's past. The primary decides it; every copy does the same.
 
 use super::find::FoundState;
+use super::kept::ObjectHistory;
 use super::view::{SnapshotNo, image_of};
-use crate::ids::OsdSet;
+use crate::ids::{OsdSet, PgId};
 use crate::message::{Before, ClientOp, OpKind};
 use crate::osd::Osd;
 use crate::pg::Primary;
@@ -80,18 +81,26 @@ impl Osd {
 
     /// What was kept for a removed snapshot goes to the newest live one before it, if that shows it, or goes.
     fn decide_trim(&self, op: &ClientOp, snapshot: SnapshotNo) -> Decision {
-        let keep = self.groups.views().live_before(image_of(op.object), snapshot);
+        let is_kept = |past: &ObjectHistory| past.labelled(snapshot).is_some();
         let here = self.pg(op.pg).expect("the primary has the placement group");
-        let Some(history) = here.kept.get(op.object) else { return Decision::Needless };
-        let Some(state) = history.labelled(snapshot) else { return Decision::Needless };
-        let older = history.states.iter().take_while(|older| older.label < snapshot);
-        let before = older.last().map_or(SnapshotNo::HEAD, |older| older.label);
-        let is_shown = keep > before && keep > state.born;
-        Decision::Go(if is_shown {
-            Before::Relabel(snapshot, keep)
-        } else {
-            Before::Drop(snapshot)
+        let Some(past) = here.kept.get(op.object).filter(|past| is_kept(past)) else {
+            return Decision::Needless;
+        };
+        let keep = self.groups.views().live_before(image_of(op.object), snapshot);
+        Decision::Go(match past.shows(snapshot, keep) {
+            true => Before::Relabel(snapshot, keep),
+            false => Before::Drop(snapshot),
         })
+    }
+
+    /// Whether a state of an object that is here is kept for removed snapshots alone.
+    pub(crate) fn is_shown_to_nobody(&self, pg: PgId, object: ObjectNo, label: SnapshotNo) -> bool {
+        let (views, image) = (self.groups.views(), image_of(object));
+        let is_old = |past: &ObjectHistory| {
+            past.labelled(label).is_some() && !past.shows(label, views.live_before(image, label))
+        };
+        let past = self.pg(pg).and_then(|here| here.kept.get(object));
+        views.is_removed(image, label) && past.is_some_and(is_old)
     }
 }
 

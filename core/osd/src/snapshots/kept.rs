@@ -47,6 +47,13 @@ impl ObjectHistory {
         self.states.iter().find(|state| state.label == label)
     }
 
+    /// Whether the state with this label shows the object at an older snapshot, too.
+    pub(crate) fn shows(&self, label: SnapshotNo, snapshot: SnapshotNo) -> bool {
+        let born = self.labelled(label).map_or(SnapshotNo::HEAD, |state| state.born);
+        let before = self.before(Some(label)).unwrap_or(SnapshotNo::HEAD);
+        snapshot > before && snapshot > born
+    }
+
     /// The labels of all of them.
     fn labels(&self) -> impl Iterator<Item = SnapshotNo> {
         self.states.iter().map(|state| state.label)

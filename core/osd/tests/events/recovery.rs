@@ -186,7 +186,12 @@ fn no_write_goes_past_a_copy_that_does_not_know_that_it_lacks_the_object() {
     let [copy, led] = [1, 0].map(|osd| bench.ask_for_copy(osd, PG));
     let mut missing = led.log().differs_from(copy.log()).expect("they have a common past");
     missing.extend(copy.state().lacks);
-    assert_eq!(missing, [ObjectNo(3)].into(), "it was told of the write");
+    assert_eq!(missing, [ObjectNo(3)].into(), "by its log it has the others");
+    for object in [1, 2] {
+        let [copy, led] =
+            [1, 0].map(|osd: usize| bench.osds[osd].objects(PG).meta(ObjectNo(object)));
+        assert_eq!(copy, led, "it was told of the write of {object}");
+    }
     bench.check_copies(&[0, 2], &[1, 2, 3]);
 }
 

@@ -458,8 +458,8 @@ fn try_write(exact: &mut Exact, object: u64, (offset, length): (u64, u64)) -> bo
     is_done
 }
 
-/// A page cannot be read on any disk for a moment, or on some, and is rotten on others. A write into a part of it is refused if no copy has what stands around
-/// it, and what stood there is there when the moment is over. (Each copy lost the page at once: for good, and all of them.)
+/// A page cannot be read on any disk for a moment, or on some, and is rotten on others. A write into a part of it waits until the moment is over, or is refused if no
+/// copy has what stands around it even then, and what stood there is there. (Each copy lost the page at once: for good, and all of them.)
 #[test]
 fn what_no_disk_reads_for_a_moment_is_lost_by_no_write() {
     let moment = Badness::IsUnreadable(Trouble::Times(3));
@@ -485,7 +485,7 @@ fn what_no_disk_reads_for_a_moment_is_lost_by_no_write() {
                 }
             }
             let is_done = try_write(&mut exact, 3, (4 * u64::from(BLOCK) + 300, 700));
-            assert_eq!(is_done, by.contains(&None), "{case}, {first}");
+            assert!(is_done || !by.contains(&None), "{case}, {first}");
             exact.read(3, 0, OBJECT_BYTES);
             exact.wait(Span::from_secs(5));
             exact.check_all();
@@ -551,6 +551,8 @@ fn what_each_copy_can_read_of_an_object_is_put_together() {
     exact.read(5, 0, 9 * u64::from(BLOCK));
     exact.read(5, 10 * u64::from(BLOCK), OBJECT_BYTES - 10 * u64::from(BLOCK));
     exact.write(5, 9 * u64::from(BLOCK), u64::from(BLOCK));
+    let map = exact.node().map();
+    assert!(map.pgs().all(|(_, state)| state.unfound.is_empty()), "that page alone was lost");
     exact.read(5, 0, OBJECT_BYTES);
     exact.check_all();
 }

@@ -3,7 +3,7 @@
 
 use crate::judge::{config, first_page, fresh_disk, is_whole, settings, stores, sync, target};
 use loadline_base::{Rng, Span, Time};
-use loadline_cluster::{Config, NotLost, PoolSpec};
+use loadline_cluster::{Config, NotLost, PoolSpec, Target};
 use loadline_osd::{Data, OpKind, OsdId, OsdOptions, OsdSet, PgId, Unreadable};
 use loadline_sim::Sim;
 use loadline_sim::disk::{CutStyle, SimDisk};
@@ -26,7 +26,11 @@ pub(crate) fn op_of(
     kind: OpKind,
     data: Data,
 ) -> Result<Vec<u8>, Unreadable> {
-    let id = node.issue(&target(kind, object, (0, BYTES)), data);
+    answer(node, &target(kind, object, (0, BYTES)), data)
+}
+
+fn answer(node: &mut Sim, target: &Target, data: Data) -> Result<Vec<u8>, Unreadable> {
+    let id = node.issue(target, data);
     assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
     let reply = node.workload_mut().replies.pop().expect("it is the only one");
     reply.result.map(Data::into_vec)
@@ -44,6 +48,14 @@ fn read(node: &mut Sim) -> Result<Vec<u8>, Unreadable> {
 pub(crate) fn config_with(asynchronous_above: u64) -> Config {
     let config = config(&settings());
     Config { options: OsdOptions { asynchronous_above, ..config.options }, ..config }
+}
+
+/// Whether copies may be recovered.
+pub(crate) fn recover_with(asynchronous_above: u64, node: &mut Sim, may: bool) {
+    let config = config_with(asynchronous_above);
+    let backfills_max = if may { config.options.backfills_max } else { 0 };
+    let options = OsdOptions { backfills_max, ..config.options };
+    node.change(|cluster, fx| cluster.configure(&config.policy, options, fx));
 }
 
 fn start(at: Time, disks: Vec<SimDisk>) -> Sim {
@@ -66,6 +78,31 @@ pub(crate) fn fresh(asynchronous_above: u64) -> Sim {
     node
 }
 
+/// The power goes for all but these. The next life begins with such pages rotten there; so many are.
+fn alone_with(
+    asynchronous_above: u64,
+    (node, alone): (Sim, &[OsdId]),
+    is_rotten: impl Fn(&[u8]) -> bool,
+) -> (Sim, usize) {
+    let (at, mut disks) = (node.now(), node.crash(None, &mut Rng::new(3)));
+    for (osd, disk) in (0..).map(OsdId::new).zip(&mut disks) {
+        if !alone.contains(&osd) {
+            disk.power_cut(CutStyle::AllLost, &mut Rng::new(4));
+        }
+    }
+    let (mut node, mut rotten) = (start_with(asynchronous_above, at, disks), 0);
+    for osd in alone {
+        let disk = node.disk(*osd);
+        let image = disk.image();
+        let pages = image.chunks(PAGE).enumerate().filter(|(_, page)| is_rotten(page));
+        for at in pages.map(|(at, _)| (at * PAGE) as u64) {
+            disk.rot(at..at + 1);
+            rotten += 1;
+        }
+    }
+    (node, rotten)
+}
+
 /// A node whose last write is on the copy of this place in the acting set alone, and cannot be read there.
 fn unfound(place: usize) -> Sim {
     unfound_with(config(&settings()).options.asynchronous_above, place)
@@ -76,20 +113,10 @@ fn unfound_with(asynchronous_above: u64, place: usize) -> Sim {
     op(&mut node, OpKind::Write, Data::new(contents(1))).expect("it is written");
     sync(&mut node);
     op(&mut node, OpKind::Write, Data::new(contents(2))).expect("it is written");
-    let alone = node.cluster().map().pg(PG).acting[place];
-    let (at, mut disks) = (node.now(), node.crash(None, &mut Rng::new(3)));
-    for (osd, disk) in (0..).map(OsdId::new).zip(&mut disks) {
-        if osd != alone {
-            disk.power_cut(CutStyle::AllLost, &mut Rng::new(4));
-        }
-    }
-    let mut node = start_with(asynchronous_above, at, disks);
-    let disk = node.disk(alone);
-    let image = disk.image();
-    let second = image.chunks(PAGE).enumerate().filter(|(_, page)| page.iter().all(|it| *it == 2));
-    let second: Vec<u64> = second.map(|(at, _)| (at * PAGE) as u64).collect();
-    assert_eq!(second.len(), BYTES as usize / PAGE, "it has the write");
-    second.iter().for_each(|at| disk.rot(*at..*at + 1));
+    let is_second = |page: &[u8]| page.iter().all(|it| *it == 2);
+    let alone = node.map().pg(PG).acting[place];
+    let (mut node, rotten) = alone_with(asynchronous_above, (node, &[alone]), is_second);
+    assert_eq!(rotten, BYTES as usize / PAGE, "it has the write");
     assert!(node.wait_until(is_unfound));
     node
 }
@@ -114,6 +141,55 @@ fn check(node: &mut Sim) {
         assert!(node.wait_until(is_whole));
     }
     assert!(node.copies_that_differ().is_empty());
+}
+
+/// What was written to each page.
+fn pages(of: impl Fn(usize) -> u8) -> Vec<u8> {
+    (0..BYTES as usize / PAGE).flat_map(|page| [of(page); PAGE]).collect()
+}
+
+/// One copy alone has the last write, or two, and another page of the object is rotten there, which the others have as it still is. Who reads it has it from them,
+/// and so has who writes into a part of it. (Who did so before recovery had come to the object was refused it, and everybody else for half a minute after that;
+/// what nobody asked for healed.)
+#[test]
+fn what_copies_that_are_behind_have_as_it_still_is_comes_from_them() {
+    const ROTTEN: usize = 5;
+    for case in 0..24 {
+        let (place, above) = (case % 3, [0, 3][case / 3 % 2]);
+        let (writes, holders) = (case / 6 % 2 == 1, 1 + case / 12);
+        let mut node = fresh(above);
+        let of = |page: usize| 100 + page as u8;
+        op(&mut node, OpKind::Write, Data::new(pages(of))).expect("it is written");
+        sync(&mut node);
+        let later = node.now() + Span::from_secs(1);
+        node.wait_until(|node| node.now() > later);
+        let last = target(OpKind::Write, OBJECT.0, (0, PAGE as u32));
+        answer(&mut node, &last, Data::new(vec![2; PAGE])).expect("it is written");
+        let is_bad = |page: &[u8]| page.iter().all(|it| *it == of(ROTTEN));
+        let mut acting = node.map().pg(PG).acting.clone();
+        acting.rotate_left(place);
+        let (mut node, rotten) = alone_with(above, (node, &acting[..holders]), is_bad);
+        assert_eq!(rotten, holders);
+        recover_with(above, &mut node, false);
+        assert!(node.wait_until(|node| node.map().pg(PG).ready));
+        let mut wanted = pages(|page| if page == 0 { 2 } else { of(page) });
+        if writes {
+            let place = ((ROTTEN * PAGE + 100) as u32, 300);
+            let into = target(OpKind::Write, OBJECT.0, place);
+            let written = answer(&mut node, &into, Data::new(vec![3; 300]));
+            assert!(written.is_ok(), "{case}: the others have what stands around it");
+            wanted[ROTTEN * PAGE + 100..][..300].fill(3);
+        }
+        assert!(read(&mut node) == Ok(wanted.clone()), "{case}: the others have it");
+        assert_eq!(node.unfound(PG).0, [], "{case}");
+        recover_with(above, &mut node, true);
+        for down in [None, Some(0), Some(1), Some(2), Some(3)].map(|down| down.map(OsdId::new)) {
+            assert!(node.wait_until(is_whole));
+            down.into_iter().for_each(|osd| node.take_down(osd));
+            assert!(read(&mut node) == Ok(wanted.clone()), "{case}, without {down:?}");
+            down.into_iter().for_each(|osd| node.open(osd));
+        }
+    }
 }
 
 #[test]

@@ -2,20 +2,17 @@
 //! lost: nothing older is taken for it by itself.
 
 use crate::judge::{fresh_disk, is_whole, sync};
-use crate::lost::{PG, config_with, contents, fresh, op_of, start_with};
+use crate::lost::{PG, contents, fresh, op_of, recover_with, start_with};
 use crate::swarm::many_seeds;
 use loadline_base::{Rng, Span};
-use loadline_osd::{Data, OpKind, OsdId, OsdOptions, OsdSet, Unreadable};
+use loadline_osd::{Data, OpKind, OsdId, OsdSet, Unreadable};
 use loadline_sim::Sim;
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether copies may be recovered.
 fn recover(node: &mut Sim, may: bool) {
-    let config = config_with(0);
-    let backfills_max = if may { config.options.backfills_max } else { 0 };
-    let options = OsdOptions { backfills_max, ..config.options };
-    node.change(|cluster, fx| cluster.configure(&config.policy, options, fx));
+    recover_with(0, node, may);
 }
 
 fn goes_down(node: &mut Sim, osd: OsdId) {

@@ -80,6 +80,13 @@ fn key(id: OpId) -> (u32, u32) {
     (id.slot.get(), id.number)
 }
 
+fn read_of(view: &View) -> OpKind {
+    match view.read_at.0 {
+        0 => OpKind::Read,
+        snapshot => OpKind::ReadAt(SnapshotNo(snapshot)),
+    }
+}
+
 pub(super) fn contents(stamp: u64) -> Vec<u8> {
     match stamp {
         0 => vec![0; CELL as usize],
@@ -224,10 +231,43 @@ impl Judged {
 
     /// Whether a write to a part of an image is refused.
     pub(super) fn is_refused(&mut self, name: &str, offset: u64, bytes: Vec<u8>) -> bool {
+        let range = (offset, bytes.len() as u64);
+        self.is_answered_by_error(name, OpKind::Write, range, Data::new(bytes))
+    }
+
+    /// Whether a read of a cell of an image or a snapshot is refused.
+    pub(super) fn is_cell_refused(&mut self, name: &str, cell: u64) -> bool {
+        let kind = read_of(&self.view(name));
+        self.is_answered_by_error(name, kind, (cell * CELL, CELL), Data::NONE)
+    }
+
+    /// Asks for a cell of an image or a snapshot, and concludes nothing from the answer.
+    pub(super) fn begin_to_read_cell(&mut self, name: &str, cell: u64) {
+        let kind = read_of(&self.view(name));
+        self.begin(name, kind, (cell * CELL, CELL), Data::NONE);
+    }
+
+    fn begin(
+        &mut self,
+        name: &str,
+        kind: OpKind,
+        (offset, length): (u64, u64),
+        data: Data,
+    ) -> OpId {
         let view = self.view(name);
-        let piece = split(&view, offset, bytes.len() as u64).next().expect("it is in the image");
-        let target = target(OpKind::Write, piece.object, (piece.offset, piece.length));
-        let id = self.node().issue(&target, Data::new(bytes));
+        let piece = split(&view, offset, length).next().expect("it is in the image");
+        let target = target(kind, piece.object, (piece.offset, piece.length));
+        self.node().issue(&target, data)
+    }
+
+    fn is_answered_by_error(
+        &mut self,
+        name: &str,
+        kind: OpKind,
+        range: (u64, u64),
+        data: Data,
+    ) -> bool {
+        let id = self.begin(name, kind, range, data);
         let is_answered = |node: &Sim| !node.workload().replies.is_empty();
         assert!(self.node().wait_until(is_answered), "it is answered");
         let replies = std::mem::take(&mut self.node().workload_mut().replies);
@@ -458,7 +498,7 @@ impl Judged {
         }
     }
 
-    fn view(&mut self, name: &str) -> View {
+    pub(super) fn view(&mut self, name: &str) -> View {
         let found = self.node().cluster().kept_images().find(name);
         found.unwrap_or_else(|error| panic!("{name}: {error}"))
     }
@@ -468,10 +508,7 @@ impl Judged {
         self.heard = self.node().now();
         let view = self.view(name);
         self.bytes = vec![0; view.size as usize];
-        let kind = match view.read_at.0 {
-            0 => OpKind::Read,
-            snapshot => OpKind::ReadAt(SnapshotNo(snapshot)),
-        };
+        let kind = read_of(&view);
         for piece in split(&view, 0, view.size) {
             let range = (piece.offset, piece.length);
             self.issue(UnderWay::Read(piece.at), kind, piece.object, range, Data::NONE);

@@ -8,6 +8,7 @@ mod recorded;
 mod table;
 mod trims;
 mod troubled;
+mod unfound;
 
 use crate::judge::OSDS;
 use judge::Judged;
