@@ -307,7 +307,7 @@ impl Osd {
             Timer::ScrubTick => self.scrub_tick(now, fx),
             Timer::ScrubWake(pg, number) => self.scrub_woke(now, pg, number, fx),
             Timer::TrimWake(pg, number) => self.trim_woke(now, pg, number, fx),
-            Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
+            Timer::ReservationRetry(pg, interval) => self.retry_is_due(now, pg, interval, fx),
             Timer::Store => self.tick_disk(now),
             Timer::Room => self.ask_for_room(fx),
             // What follows every event looks whether it still waits.

@@ -309,10 +309,20 @@ pub(crate) enum Reservation {
     Local(RecoveryKind),
     /// Holding the local slot, asking the targets in order; those that remain.
     Remote(RecoveryKind, VecDeque<OsdId>),
-    /// Everything was given back, for this reason, and a timer will try again.
-    Retry(Pause),
+    /// Everything was given back, for this reason, and a timer will try again then. Timers of earlier times are void.
+    Retry(Pause, Time),
     /// All slots held.
     Held(RecoveryKind),
+}
+
+impl Reservation {
+    /// Why everything was given back, if it was.
+    pub(crate) fn pause(&self) -> Option<Pause> {
+        match self {
+            Reservation::Retry(why, _) => Some(*why),
+            _ => None,
+        }
+    }
 }
 
 /// Why a placement group has given its slots back.

@@ -487,6 +487,30 @@ mod tests {
         assert!(gathered.knows(op(1)) && !gathered.knows(op(4)));
     }
 
+    /// A copy that could not change the pages in which a write begins or ends tells of less.
+    #[test]
+    fn what_a_write_has_changed_in_any_copy_counts_as_changed() {
+        let bytes = |offset, length| ChangedBytes { offset, length };
+        let since = log(&[5]).head();
+        let told = |changed: ChangedBytes| {
+            let mut log = log(&[5]);
+            log.append(1, ObjectNo(5), op(6), changed);
+            log
+        };
+        let (none, first) = (told(ChangedBytes::NONE), told(bytes(0, 4096)));
+        let third = told(bytes(8192, 4096));
+        let kept = |logs: [&PgLog; 2], page: u64| {
+            let log = PgLog::gathered(logs, &BTreeSet::new(), 7);
+            let range = page * 4096..(page + 1) * 4096;
+            log.keeps((ObjectNo(5), &range), since, log.head())
+        };
+        for (one, other) in [(&none, &first), (&first, &none), (&first, &third), (&third, &first)] {
+            assert!(!kept([one, other], 0), "{one:?}, {other:?}");
+            assert!(kept([one, other], 3), "{one:?}, {other:?}");
+        }
+        assert!(!kept([&first, &third], 2) && kept([&none, &none], 0));
+    }
+
     #[test]
     fn what_no_write_has_changed_since_is_kept() {
         let mut log = log(&[5]);

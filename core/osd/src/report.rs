@@ -56,12 +56,12 @@ impl Osd {
             Reservation::Local(kind) | Reservation::Remote(kind, _) => {
                 Some(RecoveryState::Waiting(kind))
             }
-            Reservation::None | Reservation::Retry(Pause::Revoked) => {
+            Reservation::None | Reservation::Retry(Pause::Revoked, _) => {
                 needed.map(RecoveryState::Waiting)
             }
-            Reservation::Retry(Pause::TooFull) => needed.map(RecoveryState::TooFull),
+            Reservation::Retry(Pause::TooFull, _) => needed.map(RecoveryState::TooFull),
             // What copies have lost pages of is tried again though nothing else is missing.
-            Reservation::Retry(Pause::Unfound) => {
+            Reservation::Retry(Pause::Unfound, _) => {
                 Some(RecoveryState::Unfound(needed.unwrap_or(RecoveryKind::Log)))
             }
         }

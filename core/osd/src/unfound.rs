@@ -127,26 +127,22 @@ impl Unfound {
     /// of it is good.
     pub(crate) fn refuse(&mut self, now: Time, object: ObjectNo, place: AskedPlace) -> bool {
         let before = self.len();
-        let place = self.known_bad(object, place);
-        self.note(object, BadPlace { place, at: now, is_told: true });
+        for place in self.known_bad(object, place) {
+            self.note(object, BadPlace { place, at: now, is_told: true });
+        }
         self.len() > before
     }
 
-    /// The pages of a place that are known to be bad, from the first to the last; all of it if none is known.
-    fn known_bad(&self, object: ObjectNo, place: AskedPlace) -> AskedPlace {
+    /// The pages of a place that are known to be bad; all of it if none is known.
+    fn known_bad(&self, object: ObjectNo, place: AskedPlace) -> Vec<AskedPlace> {
         let AskedPlace { at, range } = &place;
         let pages = self.pages.get(&object).into_iter().flatten();
         let meets = |page: &&Range<u64>| page.start < range.end && range.start < page.end;
         let bad = pages.filter(|_| *at == SnapshotNo::HEAD).filter(meets);
-        let joined =
-            bad.cloned().reduce(|one, other| one.start.min(other.start)..one.end.max(other.end));
-        match joined {
-            Some(bad) => {
-                let range = bad.start.max(range.start)..bad.end.min(range.end);
-                AskedPlace { at: *at, range }
-            }
-            None => place,
-        }
+        let within = |page: &Range<u64>| page.start.max(range.start)..page.end.min(range.end);
+        let places: Vec<AskedPlace> =
+            bad.map(|page| AskedPlace { at: *at, range: within(page) }).collect();
+        if places.is_empty() { vec![place] } else { places }
     }
 
     /// An object is looked through in all copies.
@@ -181,6 +177,17 @@ impl Unfound {
 
     /// A client's op of this kind has ended well, at this place of an object. Whether that is the end of the object's bad places.
     pub(crate) fn went_well(&mut self, kind: OpKind, object: ObjectNo, good: &AskedPlace) -> bool {
+        // Who asks where data is reads none.
+        if matches!(kind, OpKind::Ranges(_) | OpKind::Changed { .. }) {
+            return false;
+        }
+        if let Some(pages) = self.pages.get_mut(&object)
+            && kind.is_update()
+        {
+            let covers =
+                |page: &Range<u64>| good.range.start <= page.start && page.end <= good.range.end;
+            pages.retain(|page| !covers(page));
+        }
         self.end_places(object, |bad| match kind {
             OpKind::Purge => true,
             OpKind::Remove => bad.at == good.at,
@@ -360,6 +367,21 @@ mod tests {
             assert_eq!(was, second < 30, "after {second} s");
             unfound.refuse(at(second), OBJECT, place.clone());
         }
+    }
+
+    /// Two pages were bad, and were written one after the other: neither write covered both, and the object was unfound until somebody read all of it.
+    #[test]
+    fn bad_pages_may_be_written_one_by_one() {
+        let mut unfound = Unfound::default();
+        let place = |range| AskedPlace { at: SnapshotNo::HEAD, range };
+        let [one, other] = [8192..12288, 20480..24576];
+        [&one, &other].into_iter().for_each(|it| unfound.note_bad_page(OBJECT, it.clone()));
+        assert!(unfound.refuse(Time::ZERO, OBJECT, place(0..65536)));
+        let asks = unfound.went_well(OpKind::Ranges(SnapshotNo::HEAD), OBJECT, &place(0..65536));
+        assert!(!asks, "who asks where data is has read none");
+        assert!(!unfound.went_well(OpKind::Write, OBJECT, &place(one)), "the other is bad");
+        assert!(unfound.went_well(OpKind::Write, OBJECT, &place(other)));
+        assert_eq!(unfound.len(), 0);
     }
 
     /// Of a range that a client was refused one page was bad, and was written anew: the object was unfound until somebody read all of that range.

@@ -217,7 +217,7 @@ impl Osd {
             }
         }
         primary.untouched = false;
-        if primary.reservation == Reservation::Retry(Pause::Unfound) {
+        if primary.reservation.pause() == Some(Pause::Unfound) {
             primary.reservation = Reservation::None;
         }
         if was_unfound {

@@ -198,14 +198,15 @@ impl Osd {
     pub(crate) fn suspend_recovery(&mut self, now: Time, pg: PgId, why: Pause, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
         // The slot may have been taken back while its release was on the way.
-        if matches!(primary.reservation, Reservation::None | Reservation::Retry(_)) {
+        if matches!(primary.reservation, Reservation::None | Reservation::Retry(..)) {
             return;
         }
-        primary.reservation = Reservation::Retry(why);
+        let retry = now + self.retry_interval(pg);
+        let primary = self.primary_mut(pg).expect("it was looked up");
+        primary.reservation = Reservation::Retry(why, retry);
         self.recovery.admission.forget(pg);
         self.release_slots(now, pg, fx);
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
-        let retry = now + self.retry_interval(pg);
         fx.world.push(Effect::Timer(self.id, retry, Timer::ReservationRetry(pg, interval)));
         // What was promised to its turns is free for others.
         self.admit_recovery(now, fx);
@@ -221,6 +222,15 @@ impl Osd {
         }
     }
 
+    /// A timer of [`Osd::suspend_recovery`]. Whoever was tried again before that has another one, and this one is void: else each try before its time would leave a
+    /// timer more that never ends.
+    pub(crate) fn retry_is_due(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Effects) {
+        let reservation = self.primary(pg).map(|primary| &primary.reservation);
+        if matches!(reservation, Some(Reservation::Retry(_, due)) if *due <= now) {
+            self.retry_reservation(now, pg, interval, fx);
+        }
+    }
+
     pub(crate) fn retry_reservation(
         &mut self,
         now: Time,
@@ -229,8 +239,7 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let same_interval = self.pg(pg).is_some_and(|pg| pg.interval == interval);
-        let suspended =
-            self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Retry(_)));
+        let suspended = self.primary(pg).is_some_and(|p| p.reservation.pause().is_some());
         if same_interval && suspended {
             self.try_all_again(now, pg, fx);
             self.start_recovery(now, pg, fx);

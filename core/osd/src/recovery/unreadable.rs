@@ -11,14 +11,14 @@ use crate::directive::{DiskFault, Notice};
 use crate::event::Effects;
 use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::in_flight::InFlight;
-use crate::message::{ClientOp, Data, Message, WriteTag};
+use crate::message::{ClientOp, Data, Message, OpKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Pause, Primary, Reservation, WriteWay};
 use crate::unfound::AskedPlace;
 use loadline_base::Time;
 use loadline_qos::Urgency;
-use loadline_store::ObjectNo;
 use loadline_store::paged::{Edit, LostEnds};
+use loadline_store::{ObjectNo, Version};
 
 impl Osd {
     /// Whether what a primary could not read for a client may be found elsewhere. What was looked for in vain just now is not.
@@ -359,10 +359,8 @@ impl Osd {
             }
             let here = self.pg(pg).expect("it was looked up");
             let interval = here.interval;
-            if self
-                .primary(pg)
-                .is_some_and(|it| it.reservation == Reservation::Retry(Pause::Unfound))
-            {
+            let pause = self.primary(pg).and_then(|primary| primary.reservation.pause());
+            if pause == Some(Pause::Unfound) {
                 self.retry_reservation(now, pg, interval, fx);
             }
         }
@@ -425,7 +423,7 @@ impl Osd {
     }
 
     /// No copy that takes part has what stands around an update. Others may have it, as it was before: the update waits until they are asked, and is carried out
-    /// again then.
+    /// again then. Not if that would undo what came later.
     pub(crate) fn update_in_vain(
         &mut self,
         now: Time,
@@ -433,8 +431,9 @@ impl Osd {
         tag: WriteTag,
         fx: &mut Effects,
     ) {
-        let op = self.ops.get_mut(tag).expect("it is under way").op;
-        if op.id == OpId::NOBODYS || !self.may_be_found(now, &op, object) {
+        let InFlight { op, version, .. } = *self.ops.get_mut(tag).expect("it is under way");
+        let may_come_again = op.id != OpId::NOBODYS && self.is_latest(&op, version);
+        if !may_come_again || !self.may_be_found(now, &op, object) {
             return self.refuse_update(now, object, tag, fx);
         }
         let InFlight { data, .. } = self.ops.end(tag);
@@ -443,6 +442,28 @@ impl Osd {
         self.find_elsewhere(now, (op, data), object, fx);
         self.move_what_was_put_off(now, op.pg, object, fx);
         self.scrub_op_ended(now, op.pg, fx);
+    }
+
+    /// Whether nothing that came after this update of its object has written, or waits to write, some of its bytes.
+    fn is_latest(&self, op: &ClientOp, version: Version) -> bool {
+        let bytes = |op: &ClientOp| {
+            let offset = u64::from(op.offset);
+            offset..offset + u64::from(op.length)
+        };
+        let here = self.pg(op.pg).expect("it leads");
+        let primary = here.primary.as_ref().expect("it leads");
+        let all = bytes(op);
+        let meets = |other: &ClientOp| match other.kind {
+            OpKind::Write | OpKind::Zero => {
+                let other = bytes(other);
+                other.start < all.end && all.start < other.end
+            }
+            kind => kind.is_update(),
+        };
+        let parked = primary.recovering.get(&op.object).into_iter().flat_map(|it| &it.parked);
+        let mut others = parked.filter(|(other, _)| other.object == op.object);
+        let until = here.log.head();
+        here.log.keeps((op.object, &all), version, until) && !others.any(|(other, _)| meets(other))
     }
 
     /// No copy has all of an update.

@@ -253,7 +253,7 @@ fn trim_of(pg: PgId, object: ObjectNo, snapshot: SnapshotNo) -> ClientOp {
 impl Primary {
     /// Where recovery waits for room, what is kept for removed snapshots may be all that can give some.
     fn may_trim(&self) -> bool {
-        let waits_for_room = self.reservation == Reservation::Retry(Pause::TooFull);
+        let waits_for_room = self.reservation.pause() == Some(Pause::TooFull);
         self.ops.is_served && (self.is_whole() || waits_for_room && !self.ops.handing_over)
     }
 }
