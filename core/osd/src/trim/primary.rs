@@ -9,7 +9,7 @@ use crate::in_flight::Stamps;
 use crate::item::Item;
 use crate::message::{ClientOp, Data, OpKind, WriteTag};
 use crate::osd::Osd;
-use crate::pg::{Pause, Primary, Reservation, WriteWay};
+use crate::pg::{Pause, Primary, WriteWay};
 use crate::recovery::ReserverChange;
 use crate::snapshots::{Decision, STATES_MAX, SnapshotKey, SnapshotNo, image_of};
 use crate::tenants::GivenOps;
