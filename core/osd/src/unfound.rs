@@ -296,8 +296,9 @@ fn join_oldest(places: &mut Vec<BadPlace>) {
     let fits = |one: &BadPlace, other: &BadPlace| {
         one.place.at == other.place.at && one.is_told == other.is_told
     };
-    let pair = (0..places.len()).find_map(|first| {
-        let later = (first + 1..places.len()).find(|it| fits(&places[first], &places[*it]))?;
+    // The oldest that has an older one of its kind: else all of one kind would become one before any of the other does.
+    let pair = (0..places.len()).find_map(|later| {
+        let first = (0..later).find(|it| fits(&places[*it], &places[later]))?;
         Some((first, later))
     });
     let Some((first, later)) = pair else { return };
