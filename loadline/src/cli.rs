@@ -288,7 +288,7 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Runs of each setup, with seeds that follow each other
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
     /// Runs at the same time; by default one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use loadline_base::{Bytes, Span};
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::net::AddrParseError;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
@@ -32,7 +33,26 @@ pub(crate) fn command() -> Result<CliCommand, ExitCode> {
         let _ = io::stderr().write_all(FIRST_STEPS.as_bytes());
         return Err(ExitCode::from(2));
     }
-    Cli::try_parse().map(|cli| cli.command).map_err(|error| refuse(&error))
+    let line = json_last(std::env::args_os().collect());
+    Cli::try_parse_from(line).map(|cli| cli.command).map_err(|error| refuse(&error))
+}
+
+/// The line with a `--json` that stands before the command, or between the words of its name, behind it: there the parser takes it, and only of commands
+/// that have a form for programs.
+fn json_last(mut line: Vec<OsString>) -> Vec<OsString> {
+    let mut command = &Cli::command();
+    let mut at = 1;
+    for word in line.iter().skip(1) {
+        let Some(below) = command.find_subcommand(word) else { break };
+        command = below;
+        at += 1;
+    }
+    if line.get(at).is_some_and(|word| word == "--json") && at + 1 < line.len() {
+        let json = line.remove(at);
+        let end = line.iter().position(|word| word == "--").unwrap_or(line.len());
+        line.insert(end, json);
+    }
+    line
 }
 
 fn refuse(error: &clap::Error) -> ExitCode {
@@ -87,7 +107,7 @@ fn not_for_programs(error: &clap::Error) -> Option<String> {
     let (name, below) = meant_by(words().skip(1));
     Some(match below.is_empty() {
         true => format!("`{name}` has no output for programs: leave --json out"),
-        false => format!("`{name}` takes one of its commands before --json: {}", below.join(", ")),
+        false => format!("`{name}` takes one of its commands beside --json: {}", below.join(", ")),
     })
 }
 
@@ -235,6 +255,18 @@ mod tests {
         check(&["inspect", "f", "page", "0x10"], "it takes a whole number, such as `4`");
         check(&["drive", "measure", "m", "--seconds", "ten"], "it takes a number, such as `0.5`");
         check(&["serve", "--page", "localhost:7480"], WANTED_ADDRESS);
+    }
+
+    /// `loadline --json status` was told that it has no output for programs, which it has.
+    #[test]
+    fn json_may_stand_before_the_command() {
+        let line = |typed: &str| typed.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let check = |typed: &str, taken: &str| assert_eq!(json_last(line(typed)), line(taken));
+        check("loadline --json status", "loadline status --json");
+        check("loadline study --json list", "loadline study list --json");
+        check("loadline --json drive boot -- ls", "loadline drive boot --json -- ls");
+        check("loadline --json", "loadline --json");
+        check("loadline status --json", "loadline status --json");
     }
 
     #[test]

@@ -116,7 +116,11 @@ fn two_benchmarks_are_held_against_each_other() {
     // Half a turn more, of 8.3 and of 11.1 ms, is 1.4 ms of some 12.
     let apart = mean["difference"].as_f64().unwrap();
     assert!((0.08..0.16).contains(&apart), "{apart}");
-    check(folder, &words("compare first nothing"), 2, "no depth of any workload in common");
+    let missing = "cannot read nothing: there is no such file or folder";
+    check(folder, &words("compare first nothing"), 2, missing);
+    check(folder, &words("compare nothing nowhere"), 2, missing);
+    fs::create_dir(folder.join("empty")).unwrap();
+    check(folder, &words("compare first empty"), 2, "no depth of any workload in common");
     check(folder, &words("compare first second --within lots"), 2, "a number of percent");
 }
 

@@ -61,7 +61,10 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&["study", "run", "recovery-nvme", "--setups", "balansed"], "did you mean `balanced`?");
     check(&["study", "run", "recovery-nvme", "--set", "scale"], "takes key=value");
     check(&["study", "run", "recovery-nvme", "--set", "depth=0"], "--set depth=0: `depth` must be");
-    check(&["study", "run", "recovery-nvme", "--repeat", "0"], "--repeat: takes a number from 1");
+    for repeat in ["0", "99999999999"] {
+        let says = "it takes a whole number from 1 to 1000";
+        check(&["study", "run", "recovery-nvme", "--repeat", repeat], says);
+    }
     for jobs in ["0", "4294967295"] {
         let says = "it takes a whole number from 1 to 1024";
         check(&["study", "run", "recovery-nvme", "--jobs", jobs], says);

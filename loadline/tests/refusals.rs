@@ -206,9 +206,56 @@ fn a_form_for_programs_is_not_proposed_as_a_value() {
         assert!(!object["error"].as_str().unwrap().contains("as a value"), "{object}");
     };
     json("completions bash --json", "`loadline completions` has no output for programs");
+    json("--json completions bash", "`loadline completions` has no output for programs");
     json("drive boot --json", "`loadline drive boot` has no output for programs");
-    json("study --json", "`loadline study` takes one of its commands before --json: list, show");
-    json("--json", "`loadline` takes one of its commands before --json: serve, status");
+    json("study --json", "`loadline study` takes one of its commands beside --json: list, show");
+    json("--json", "`loadline` takes one of its commands beside --json: serve, status");
+}
+
+/// It was told that it has no output for programs, which stood for all of them.
+#[test]
+fn a_form_for_programs_may_be_asked_for_before_the_command() {
+    let place = tempfile::tempdir().unwrap();
+    let output = loadline(place.path(), "--json study list");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let _: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+}
+
+/// Where only the `ceph` program was asked for, librados was missed too; one that may not be run was said to be missing; a folder was no file; and what
+/// answers nothing was a cluster without a fault.
+#[cfg(feature = "ceph")]
+#[test]
+fn why_there_is_no_way_to_a_ceph_cluster() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("ceph.conf"), "").unwrap();
+    let check = |line: &str, code: i32, says: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+        command.args(line.split(' ')).env("PATH", folder).current_dir(folder);
+        let output = command.output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line}: {said}");
+        assert!(said.contains(says) && !said.contains("librados"), "{line}: {said}");
+    };
+    check(
+        "ceph status --on ceph:. --by program",
+        1,
+        "it is a folder; name the cluster's ceph.conf",
+    );
+    let status = "ceph status --on ceph:ceph.conf --by program";
+    check(status, 1, "the `ceph` program is not installed");
+    check(&format!("{status} --name admin"), 2, "with its kind, such as `client.admin`");
+    let program = folder.join("ceph");
+    fs::write(&program, "#!/bin/sh\necho '{}'\n").unwrap();
+    let may = |mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(&program, mode).unwrap();
+    };
+    may(0o644);
+    check(status, 1, "the `ceph` program is there and cannot be run: permission denied");
+    may(0o755);
+    let asked = "ceph check --on ceph:ceph.conf --by program --seconds 1 --json";
+    check(asked, 1, "mon answered `status` with something unexpected: it names no fsid");
 }
 
 /// The record that was damaged was said to be on line 1, whichever it was; and `study report` was told to take another --out, which it has not.
@@ -270,6 +317,14 @@ fn what_is_read_alone_is_not_written() {
     check(folder, "study export s --parquet --out tables", 0, "tables/results.parquet");
     check(folder, "study compare s s", 0, "equal");
     assert_eq!(fs::metadata(&result).unwrap().modified().unwrap(), before, "it is as it was");
+    // What another version wrote was taken as if it were ours.
+    let ours = fs::read_to_string(&result).unwrap();
+    fs::write(&result, ours.replacen("\"version\": 3", "\"version\": 99", 1)).unwrap();
+    for command in ["study compare s s", "study export s --parquet --out more"] {
+        let output = loadline(folder, command);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains("another version"), "{command}: {said}");
+    }
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn a_store_that_is_in_use_or_damaged_is_not_taken() {
     let path = folder.join("kept/data.img");
     let node = File::open(&path).expect("it was kept");
     node.lock().expect("nobody else has it");
-    check(folder, "--rot kept/data.img --flips 1", 2, "data.img: a running node has it");
+    check(folder, "--rot kept/data.img --flips 1", 2, "data.img: another program has it, such as");
     node.unlock().expect("it was locked");
     check(folder, "--rot kept/data.img --case flip:1", 0, "1 damaged copies");
     // Every page of the second half holds something else, but its superblocks at the end.

@@ -110,11 +110,19 @@ impl FromStr for Bytes {
             "MB" => 1e6,
             "GB" => 1e9,
             "TB" => 1e12,
+            "PB" | "PiB" | "EB" | "EiB" => {
+                let wanted = "a size in TiB, the largest unit, such as `1.5 TiB`";
+                return Err(ParseUnitError { wanted });
+            }
             _ => match BINARY_UNITS.iter().find(|(name, _)| *name == unit) {
                 Some((_, size)) => *size as f64,
                 None => return Err(ParseUnitError { wanted }),
             },
         };
+        // Who typed more would be told of another number.
+        if value * size >= u64::MAX as f64 {
+            return Err(ParseUnitError { wanted: "a size of less than 16777216 TiB" });
+        }
         Ok(Bytes(round(value * size)))
     }
 }
@@ -157,6 +165,9 @@ mod tests {
         check("20 MB", 20_000_000);
         assert!("4 KB".parse::<Bytes>().is_err());
         assert!("".parse::<Bytes>().is_err());
+        let refused = |text: &str| text.parse::<Bytes>().unwrap_err().to_string();
+        assert_eq!(refused("16777216TiB"), "expected a size of less than 16777216 TiB");
+        assert!(refused("1PiB").contains("TiB, the largest unit"));
         assert_eq!(Bytes::from_mib(4).to_string(), "4 MiB");
         assert_eq!(Bytes::new(1_610_612_736).to_string(), "1.50 GiB");
         assert_eq!(format!("{:#}", Bytes::new(1_610_612_736)), "1536 MiB");

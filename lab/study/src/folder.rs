@@ -108,17 +108,7 @@ impl RunFolder {
     /// # Errors
     /// [`FolderError::OtherForm`] if another version of the program made the folder in a form that is no longer read.
     pub fn manifest(&self) -> Result<Option<Manifest>, FolderError> {
-        #[derive(Deserialize)]
-        struct Head {
-            #[serde(default)]
-            version: u32,
-        }
-        match self.read_json::<Head>("manifest.json")? {
-            Some(head) if head.version != VERSION => {
-                Err(FolderError::OtherForm { path: self.path.clone() })
-            }
-            _ => self.read_json("manifest.json"),
-        }
+        self.read_of_version("manifest.json")
     }
 
     /// Writes the manifest, whole or not at all.
@@ -127,8 +117,11 @@ impl RunFolder {
     }
 
     /// The result; `None` if the study has not ended.
+    ///
+    /// # Errors
+    /// [`FolderError::OtherForm`] if another version of the program wrote it in a form that is no longer read.
     pub fn result(&self) -> Result<Option<StudyResult>, FolderError> {
-        self.read_json("results.json")
+        self.read_of_version("results.json")
     }
 
     /// Writes the result, whole or not at all.
@@ -190,6 +183,20 @@ impl RunFolder {
             file.sync_all()
         };
         write().map_err(|source| self.unwritable("runs.jsonl", source))
+    }
+
+    /// Reads a file that says of which form it is. One that does not is no other version's: it lacks a field.
+    fn read_of_version<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FolderError> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        match self.read_json::<Head>(name)? {
+            Some(head) if head.version != VERSION => {
+                Err(FolderError::OtherForm { path: self.path.clone() })
+            }
+            _ => self.read_json(name),
+        }
     }
 
     fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FolderError> {

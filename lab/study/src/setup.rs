@@ -335,7 +335,10 @@ impl SetupGround<'_> {
         let applied = settings.apply(&change).map(drop).map_err(|refused| {
             let says = refused.to_string();
             let named = options.iter().filter(|(option, ..)| says.contains(option));
-            let cause = named.max_by_key(|(option, ..)| option.len());
+            // What the file says together is sound: it is the line's part of it that is not.
+            let cause = named.max_by_key(|(option, _, place)| {
+                (matches!(place, TypedAt::CommandLine(_)), option.len())
+            });
             let at = cause.map_or(TypedAt::Byte(typed.name.span().start), |(.., at)| at.clone());
             self.error(&at, says)
         });

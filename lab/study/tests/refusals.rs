@@ -116,6 +116,10 @@ fn wrong_settings_of_the_command_line() {
     check("baseline=fast", "--set baseline=fast: expected a time");
     check("drive=nvme-p370", "did you mean `nvme-p3700`?");
     check("osd_recovery_max_activ=1", "did you mean `osd_recovery_max_active`?");
+    check(
+        "osd_mclock_profile=balanced",
+        "--set osd_mclock_profile=balanced: profile balanced sets",
+    );
     check("osd_recovery_sleep=1", "--set osd_recovery_sleep=1: mClock paces work");
 }
 

@@ -323,6 +323,10 @@ fn a_folder_of_other_inputs_is_refused() {
     fs::write(folder.path().join("manifest.json"), before).unwrap();
     let error = open(folder.path(), order("baseline")).err().unwrap().to_string();
     assert!(error.contains("the form of another version of loadline"), "{error}");
+    // What names no form is not another version's.
+    fs::write(folder.path().join("manifest.json"), "{}").unwrap();
+    let error = open(folder.path(), order("baseline")).err().unwrap().to_string();
+    assert!(error.contains("manifest.json is not a file of a study: missing field"), "{error}");
     fs::write(folder.path().join("manifest.json"), manifest).unwrap();
     // Other setups of the same inputs are welcome, and what is there is kept.
     assert_eq!(run(folder.path(), order("baseline"), 1), 0);

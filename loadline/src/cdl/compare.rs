@@ -8,6 +8,7 @@ use loadline_cdl::{
     compare,
 };
 use serde_json::{Value, json};
+use std::fs;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -32,6 +33,10 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn carry_out(args: &CdlCompareArgs) -> Result<(), Failure> {
+    for path in [&args.first, &args.second] {
+        // One that is not there has nothing in common with any other, and that is not why.
+        drop(fs::read_dir(path).map_err(|error| Failure::unreadable(path, &error))?);
+    }
     let [first, second] = [&args.first, &args.second].map(|path| BenchFolder::at(path));
     let ComparedBenches { classes, left_out } = compare(&first, &second)?;
     let bound = args.within / 100.0;

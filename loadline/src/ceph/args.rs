@@ -33,11 +33,17 @@ pub(crate) struct CephPlaceArgs {
     #[arg(long, value_name = "ceph:CONF")]
     on: CephPlace,
     /// The user; its key is looked for where the configuration says
-    #[arg(long, default_value = "client.admin", value_name = "USER")]
+    #[arg(long, default_value = "client.admin", value_name = "USER", value_parser = user)]
     name: String,
     /// The way: librados where it is installed and else the `ceph` program, or one of them alone
     #[arg(long, value_enum, default_value = "either")]
     by: CephWayArg,
+}
+
+fn user(text: &str) -> Result<String, &'static str> {
+    let is_whole =
+        text.split_once('.').is_some_and(|(kind, id)| !kind.is_empty() && !id.is_empty());
+    is_whole.then(|| text.to_owned()).ok_or("expected a user with its kind, such as `client.admin`")
 }
 
 /// By which way a cluster is asked.

@@ -3,8 +3,8 @@
 use super::reach::NodeArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use loadline_base::{Bytes, Span};
-use loadline_host::admin::api::{OsdMove, SnapshotName, TracedOps, WatchSeconds, Who};
-use loadline_osd::{OsdId, OsdSet};
+use loadline_host::admin::api::{NO_SUCH_OSD, OsdMove, SnapshotName, TracedOps, WatchSeconds, Who};
+use loadline_osd::OsdId;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -20,10 +20,6 @@ pub(crate) struct StatusArgs {
 /// An OSD as it is typed: `2` or `osd.2`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OsdArg(pub(crate) OsdId);
-
-/// What is said of a number that no OSD can have: the node that knows which there are is not asked.
-const NO_SUCH_OSD: &str = "there is no such OSD: a node has at most osd.0 to osd.63, and `loadline osd list` names those there are";
-const _: () = assert!(OsdSet::OSDS_MAX == 64);
 
 impl FromStr for OsdArg {
     type Err = &'static str;

@@ -62,6 +62,7 @@ fn what_cannot_be_meant_is_refused_before_anybody_is_asked() {
     check(&node, &["image", "create", "v", "--size", "2 GB5"], 2, "a size such as");
     check(&node, &["image", "snapshot", "create", "v"], 2, "a snapshot such as `vol0@monday`");
     check(&node, &["config", "set", "osd.x", "a", "b"], 2, "expected `global`, `osd` or one OSD");
+    check(&node, &["config", "show", "osd.77"], 2, "there is no such OSD: a node has at most");
     check(&node, &["tell", "osd.0", "dance"], 2, "unexpected argument 'dance'");
     // The image was watched first, for up to an hour.
     let says = "cannot write none/trace.json: there is no such file or folder";

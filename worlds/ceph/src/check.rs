@@ -500,7 +500,7 @@ fn missing(look: &ClusterLook, into: &mut Vec<ClusterFinding>) {
     if !look.missing.is_empty() {
         into.push(ClusterFinding {
             code: "not-all-answered",
-            severity: Severity::Note,
+            severity: Severity::Warning,
             what: format!(
                 "{} questions went without an answer: {}",
                 look.missing.len(),

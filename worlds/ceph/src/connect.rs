@@ -13,7 +13,11 @@ impl CephPlace {
     pub fn connect(&self) -> Result<Box<dyn CephConnection>, CephError> {
         if !self.conf.is_file() {
             let conf = self.conf.display().to_string();
-            let reason = "there is no such file; name the cluster's ceph.conf".to_owned();
+            let found = match self.conf.is_dir() {
+                true => "it is a folder",
+                false => "there is no such file",
+            };
+            let reason = format!("{found}; name the cluster's ceph.conf");
             return Err(CephError::Unreachable { conf, reason });
         }
         match self.by {

@@ -301,6 +301,11 @@ pub fn look_until_told(
     let window_s = (on.time_of_day_s() - began_s).max(1.0);
     gather.each(&mut osds, |gather, osd| gather.queues(osd));
     let status: ClusterStatus = ask(on, &Monitor, &json!({"prefix": "status"}))?;
+    // Each cluster has one. Whatever else answers would have nothing amiss.
+    if status.fsid.is_empty() {
+        let (target, prefix) = (Monitor, "status".to_owned());
+        return Err(CephError::Garbled { target, prefix, reason: "it names no fsid".to_owned() });
+    }
     let log =
         json!({"prefix": "log last", "num": LOG_LINES, "level": "warn", "channel": "cluster"});
     let found = ClusterLook {

@@ -2,9 +2,9 @@
 //! each answer), so it serves what is rare.
 
 use crate::connection::{CephConnection, CephError, CommandAnswer, CommandTarget, prefix_of};
-use crate::place::CephPlace;
+use crate::place::{CephPlace, ConnectBy};
 use serde_json::Value;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -37,20 +37,32 @@ impl CephProgram {
             user: place.user.clone(),
         };
         let found = Command::new(&made.program).arg("--version").stdin(Stdio::null()).output();
-        match found {
-            Ok(output) if output.status.success() => Ok(made),
-            _ => Err(CephError::Unreachable {
-                conf: place.conf.display().to_string(),
-                reason: "neither librados.so.2 nor the `ceph` program is installed (Debian: apt-get install \
-                         librados2, or ceph-common)"
-                    .to_owned(),
-            }),
-        }
+        let reason = match found {
+            Ok(output) if output.status.success() => return Ok(made),
+            Ok(output) => format!("`ceph --version` has failed ({})", output.status),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                format!("the `ceph` program is there and cannot be run: {}", error.kind())
+            }
+            Err(_) => not_installed(place.by).to_owned(),
+        };
+        Err(CephError::Unreachable { conf: place.conf.display().to_string(), reason })
     }
 
     /// The same with another program in its place.
     pub fn with_program(place: &CephPlace, program: PathBuf) -> CephProgram {
         CephProgram { program, conf: place.conf.clone(), user: place.user.clone() }
+    }
+}
+
+/// What is missing: librados too, where it would have done.
+fn not_installed(by: ConnectBy) -> &'static str {
+    match by {
+        ConnectBy::Program => {
+            "the `ceph` program is not installed (Debian: apt-get install ceph-common)"
+        }
+        ConnectBy::Either | ConnectBy::Librados => {
+            "neither librados.so.2 nor the `ceph` program is installed (Debian: apt-get install librados2, or ceph-common)"
+        }
     }
 }
 

@@ -54,6 +54,7 @@ impl AnyDrive {
     /// # Errors
     /// [`DriveError`] with file, line and field for anything that cannot be used.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<AnyDrive, DriveError> {
+        refuse_study(file, text)?;
         if is_mechanical(text) {
             HddSpec::parse(name, file, text).map(AnyDrive::Mechanical)
         } else {
@@ -64,11 +65,33 @@ impl AnyDrive {
 
 /// Whether a file names a kind of drive; only mechanical ones do. A file that is no TOML at all names none.
 fn is_mechanical(text: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Head {
-        kind: Option<toml::Value>,
+    DriveFileHead::of(text).kind.is_some()
+}
+
+/// What tells files from each other.
+#[derive(Default, Deserialize)]
+struct DriveFileHead {
+    kind: Option<toml::Value>,
+    setup: Option<toml::Value>,
+}
+
+impl DriveFileHead {
+    fn of(text: &str) -> DriveFileHead {
+        toml::from_str(text).unwrap_or_default()
     }
-    toml::from_str::<Head>(text).is_ok_and(|head| head.kind.is_some())
+}
+
+/// A study's file has a `kind` too; what it has and no drive has are setups.
+fn refuse_study(file: &str, text: &str) -> Result<(), DriveError> {
+    match DriveFileHead::of(text).setup.is_some() {
+        false => Ok(()),
+        true => Err(DriveError {
+            file: file.to_owned(),
+            line: None,
+            reason: "this is a study file, and a drive's is needed, such as `nvme-p3700`"
+                .to_owned(),
+        }),
+    }
 }
 
 /// The published rates behind a drive.
@@ -191,6 +214,7 @@ impl Drive {
     /// # Errors
     /// [`DriveError`] with file, line and field for anything that cannot be used.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Drive, DriveError> {
+        refuse_study(file, text)?;
         if is_mechanical(text) {
             let reason = "a mechanical drive, on which studies of duration limits and `loadline cdl bench` run; here a calibrated one such as `nvme-p3700` is needed";
             let line = line_of(text, "kind");

@@ -100,8 +100,8 @@ fn a_cache_that_cannot_be_had_is_named() {
         recovery_bytes: Bytes::from_mib(2),
         page: PageSize::new(16384).expect("legal"),
     };
-    // Together more than a process has addresses for, whatever the machine.
-    let cache = Bytes::new(u64::from(u32::MAX) * 16384);
+    // Together more than a process has addresses for, whatever the machine; and twice the pages that can be counted, half of which was named.
+    let cache = Bytes::new(u64::from(u32::MAX) * 16384 * 2);
     let options = Options { cache, old_versions: cache, ..Sample::options(Protection::Checkpoint) };
     let mut sample = Sample::begin_with(Disks::made(&shape, Protection::Checkpoint), options);
     while !sample.store.is_open() && sample.store.fault().is_none() {

@@ -20,6 +20,9 @@ const MARK: &str = "made-by-loadline-study";
 pub(super) const NBD_SOCKET: &str = "nbd.sock";
 const ADMIN_SOCKET: &str = "admin.sock";
 
+/// OSDs of a study at most.
+const OSDS_MAX: usize = 64;
+
 /// Room that stays free for the system, and for what the file system itself needs.
 const SPARE: Bytes = Bytes::from_mib(256);
 
@@ -185,10 +188,15 @@ fn bytes_in(folder: &Path) -> u64 {
 
 fn check_devices(devices: &[PathBuf], ground: &RunGround<'_>) -> Result<(), String> {
     let named = devices.len();
+    // With fewer OSDs its copies may have no place: of that the study itself judges.
+    let fits = match named > ground.disks as usize && named <= OSDS_MAX {
+        true => format!(", or --set osds={named}"),
+        false => String::new(),
+    };
     if named != ground.disks as usize {
         return Err(match ground.of {
             GroundOf::Osds => format!(
-                "the study has {} OSDs and {named} devices are named; name one for each, or --set osds={named}",
+                "the study has {} OSDs and {named} devices are named; name one for each{fits}",
                 ground.disks
             ),
             GroundOf::Store => {
@@ -429,5 +437,6 @@ mod tests {
         let devices = RealDisks::Devices(vec!["a".into(), "b".into()]);
         let refused = checked(devices, Bytes::from_mib(1)).unwrap_err();
         assert!(refused.contains("4 OSDs and 2 devices are named"), "{refused}");
+        assert!(!refused.contains("--set osds"), "its three copies have no place there: {refused}");
     }
 }

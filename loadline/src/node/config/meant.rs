@@ -225,6 +225,7 @@ impl NodeFile {
         medium: Medium,
         drive_limits: DriveLimits,
     ) -> Result<SettingsChange, FieldFault> {
+        self.refuse_contradictions()?;
         let osds = LevelTarget::Stored(Scope::Osds);
         let mut change = SettingsChange::default();
         if let Some(scheduler) = &self.scheduler {
@@ -259,6 +260,26 @@ impl NodeFile {
             Ok(_) => Ok(change),
             Err(refused) => Err(self.blame(&refused)),
         }
+    }
+
+    /// Scheduler and profile are options of every OSD that have a word of their own. Where both are said, one would win without a word.
+    fn refuse_contradictions(&self) -> Result<(), FieldFault> {
+        let words = [
+            ("scheduler", "osd_op_queue", &self.scheduler),
+            ("profile", "osd_mclock_profile", &self.profile),
+        ];
+        for (field, option, word) in words {
+            let set = self.settings.get("osd").and_then(|options| options.get(option));
+            if let (Some(word), Some(set)) = (word, set.map(FileValue::text))
+                && *word != set
+            {
+                let reason = format!(
+                    "`{word}` contradicts `{option} = {set}` of the settings: leave one of them out"
+                );
+                return Err(FieldFault::new(field, reason));
+            }
+        }
+        Ok(())
     }
 
     /// What the sections `class.*` say, as options of every OSD.

@@ -178,6 +178,28 @@ fn bounds_of_connections_let_something_in() {
     }
 }
 
+/// One of them won without a word, or the other was blamed.
+#[test]
+fn a_scheduler_and_a_profile_are_said_in_one_way() {
+    let check = |typed: [&str; 2], says: &str| {
+        let refused = flags(&[&["--dir=nowhere", "--osds=1"][..], &typed].concat()).unwrap_err();
+        assert!(refused.contains(says), "{refused}");
+    };
+    check(
+        ["--scheduler=mclock", "--set=osd_op_queue=wpq"],
+        "--scheduler: `mclock` contradicts `osd_op_queue = wpq`",
+    );
+    check(
+        ["--profile=balanced", "--set=osd_mclock_profile=custom"],
+        "--profile: `balanced` contradicts `osd_mclock_profile = custom`",
+    );
+    let both = ["--dir=nowhere", "--osds=1", "--scheduler=wpq", "--set=osd_op_queue=wpq"];
+    assert!(flags(&both).is_ok(), "they say the same");
+    let text = "osds = [{ path = \"osd.0\" }]\nscheduler = \"fifo\"\n[settings.osd]\nosd_op_queue = \"wpq\"";
+    let refused = NodeConfig::parse("node.toml", Path::new(""), text).unwrap_err();
+    assert!(refused.starts_with("node.toml:2: scheduler: `fifo` contradicts"), "{refused}");
+}
+
 #[test]
 fn a_folder_is_no_image() {
     for name in [".", "..", "a/b", "a@b", ""] {

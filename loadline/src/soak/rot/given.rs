@@ -104,14 +104,14 @@ fn disk(path: &Path) -> Result<SimDisk, Failure> {
     Ok(SimDisk::over(spec, Arc::new(image), 1))
 }
 
-/// A node that runs on the file would change what has been read; none may start meanwhile either.
+/// Who runs on the file would change what has been read; nobody may start meanwhile either.
 fn lock(file: &File, path: &Path) -> Result<(), Failure> {
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Err(Failure::Input(format!(
-            "{}: a running node has it: stop the node, or name a copy of the file",
+            "{}: another program has it, such as a running node or `kv serve`: end that, or name a copy of the file",
             path.display()
         ))),
-        // Where there are no locks, no node can have one.
+        // Where there are no locks, nobody can have one.
         Err(TryLockError::Error(_)) | Ok(()) => Ok(()),
     }
 }

@@ -21,6 +21,9 @@ fn a_disk_is_replaced_and_filled_again() {
     node.says(&["osd", "down", "1"]);
     let says = "there is no such file or device, expected a disk, or the size of a file";
     node.refuses(&replace("node/new"), 2, says);
+    // The size was asked for that had been given.
+    let nowhere = ["osd", "replace", "1", "node/none/new", "--size", "64MiB"];
+    node.refuses(&nowhere, 2, "node/none, expected a path in a folder that is there");
     fs::write(node.file("letter"), vec![b'x'; 2 << 20]).unwrap();
     let says = "holds something that is no store, and is left alone";
     node.refuses(&replace("node/letter"), 2, says);

@@ -43,6 +43,8 @@ pub(super) const STALL: Span = Span::from_secs(5);
 const LARGE: usize = 4 << 20;
 /// Memory for pages of one OSD, where there is room for as much and nobody says otherwise.
 const CACHE: Bytes = Bytes::from_mib(256);
+/// Less than any store takes, for saying whether a smaller cache would do.
+const CACHE_LEAST: Bytes = Bytes::from_mib(1);
 /// What a cache shrinks to, in steps of it, where there is not.
 const CACHE_STEP: u64 = 4 << 20;
 
@@ -69,14 +71,18 @@ pub struct TooLittleMemory {
 impl std::fmt::Display for TooLittleMemory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let TooLittleMemory { memory, cache, osds } = *self;
+        let least = MemoryPlan::least(osds, cache);
         write!(
             f,
             "{memory} are too little: {osds} OSDs take {} each ({cache} of cache, {} of old versions, {OSD_WORK} of work), the node \
-             {NODE} and connections at least {CONNECTIONS_MIN}, together {}; give more or choose a smaller cache",
+             {NODE} and connections at least {CONNECTIONS_MIN}, together {least}; ",
             of_osd(cache),
             old_versions(cache),
-            MemoryPlan::least(osds, cache)
-        )
+        )?;
+        match MemoryPlan::least(osds, CACHE_LEAST) <= memory {
+            true => write!(f, "give more or choose a smaller cache"),
+            false => write!(f, "no smaller cache would do: give at least {least:#}"),
+        }
     }
 }
 
@@ -295,6 +301,16 @@ mod tests {
              96 MiB and connections at least 96 MiB, together 2.38 GiB; give more or choose a smaller cache"
         );
         assert!(MemoryPlan::new(memory, cache, 1).is_ok());
+    }
+
+    /// A smaller cache was advised where none helps.
+    #[test]
+    fn where_no_cache_would_do_the_memory_is_told_that_does() {
+        let refused = MemoryPlan::new(Some(Bytes::from_mib(256)), None, 3).unwrap_err();
+        let least = MemoryPlan::least(3, refused.cache);
+        let says = format!("; no smaller cache would do: give at least {least:#}");
+        assert!(refused.to_string().ends_with(&says), "{refused}");
+        assert!(MemoryPlan::new(Some(least), Some(refused.cache), 3).is_ok());
     }
 
     #[test]

@@ -42,3 +42,14 @@ fn a_study_that_needs_a_calibrated_drive_says_so() {
     assert!(error.to_string().contains("a calibrated one"), "{error}");
     assert!(matches!(AnyDrive::parse("d", "drives/d.toml", FILE), Ok(AnyDrive::Mechanical(_))));
 }
+
+/// It was called a mechanical drive, for its `kind`.
+#[test]
+fn a_study_s_file_is_no_drive_s() {
+    let study = include_str!("../../../../studies/recovery-nvme.toml");
+    let told = "mine.toml: this is a study file";
+    let error = Drive::parse("mine", "mine.toml", study).expect_err("it is a study's");
+    assert!(error.to_string().starts_with(told), "{error}");
+    let error = AnyDrive::parse("mine", "mine.toml", study).expect_err("it is a study's");
+    assert!(error.to_string().starts_with(told), "{error}");
+}

@@ -97,6 +97,10 @@ pub enum Who {
     Osd(OsdId),
 }
 
+/// What is said of a number that no OSD can have: the node that knows which there are is not asked.
+pub const NO_SUCH_OSD: &str = "there is no such OSD: a node has at most osd.0 to osd.63, and `loadline osd list` names those there are";
+const _: () = assert!(OsdSet::OSDS_MAX == 64);
+
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -111,15 +115,12 @@ impl FromStr for Who {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Who, &'static str> {
-        let number = |text: &str| text.parse().ok().filter(|number| *number < OsdSet::OSDS_MAX);
-        match text {
-            "global" => Ok(Who::Global),
-            "osd" => Ok(Who::Osds),
-            _ => text
-                .strip_prefix("osd.")
-                .and_then(number)
-                .map(|number| Who::Osd(OsdId::new(number)))
-                .ok_or("expected `global`, `osd` or one OSD such as `osd.0`"),
+        match (text, text.strip_prefix("osd.").map(str::parse::<u32>)) {
+            ("global", _) => Ok(Who::Global),
+            ("osd", _) => Ok(Who::Osds),
+            (_, Some(Ok(number))) if number < OsdSet::OSDS_MAX => Ok(Who::Osd(OsdId::new(number))),
+            (_, Some(Ok(_))) => Err(NO_SUCH_OSD),
+            _ => Err("expected `global`, `osd` or one OSD such as `osd.0`"),
         }
     }
 }

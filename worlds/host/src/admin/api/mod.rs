@@ -14,8 +14,8 @@ mod status;
 mod tables;
 
 pub use asked::{
-    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow, SizeAsked,
-    SnapshotName, TracedOps, ValueAsked, ValueLevel, WatchSeconds, Who,
+    BenchAsked, ImageAsked, NO_SUCH_OSD, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked,
+    ScrubHow, SizeAsked, SnapshotName, TracedOps, ValueAsked, ValueLevel, WatchSeconds, Who,
 };
 pub use command::Command;
 #[cfg(test)]

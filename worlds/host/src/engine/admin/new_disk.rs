@@ -41,6 +41,7 @@ impl HostNode {
         let osd = match osd {
             None => {
                 self.take_changes()?;
+                self.take_memory_for_osd()?;
                 self.make_osd()
             }
             Some(osd) => {
@@ -138,7 +139,9 @@ impl HostNode {
     /// Refuses one more OSD that `--memory` has no room for.
     fn take_memory_for_osd(&self) -> Result<(), AdminRefusal> {
         let found = self.has_memory_for_osd();
-        found.map_err(|refused| AdminRefusal::conflict(format!("memory: {refused}")))
+        found.map_err(|refused| {
+            AdminRefusal::conflict(format!("memory: {refused}, and start the node again with that"))
+        })
     }
 }
 
@@ -147,13 +150,16 @@ impl Engine {
         let OsdAsked { path, size_bytes, overwrite } = asked;
         let size = size_of(size_bytes)?;
         self.host.take_changes()?;
-        self.host.take_memory_for_osd()?;
         if self.host.node.cluster().map().osds().len() >= OsdSet::OSDS_MAX as usize {
             let most = OsdSet::OSDS_MAX;
             return Err(AdminRefusal::conflict(format!("a node has at most {most} OSDs")));
         }
         if let Some(owner) = self.host.owner_of(Path::new(&path)) {
             return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
+        }
+        // Where nothing is and nothing is to be made, that is why, whatever memory there is: the thread that opens disks says so.
+        if size.is_some() || Path::new(&path).exists() {
+            self.host.take_memory_for_osd()?;
         }
         Ok(self.prepare_disk(None, path.into(), NewDisk { size, overwrite }, ticket))
     }
@@ -323,8 +329,16 @@ fn is_empty(path: &Path) -> Result<bool, AdminRefusal> {
 impl From<DiskOpenError> for AdminRefusal {
     fn from(error: DiskOpenError) -> AdminRefusal {
         let refusal = AdminRefusal::bad(error.to_string());
-        match error.problem {
-            DiskProblem::Missing => {
+        let folder = error.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        match (&error.problem, folder.filter(|folder| !folder.exists())) {
+            // No size would make a file there.
+            (DiskProblem::Missing, Some(folder)) => AdminRefusal::bad(format!(
+                "{}: there is no folder {}",
+                error.path.display(),
+                folder.display()
+            ))
+            .wants("a path in a folder that is there"),
+            (DiskProblem::Missing, None) => {
                 refusal.wants("a disk, or the size of a file that is to be made")
             }
             _ => refusal,

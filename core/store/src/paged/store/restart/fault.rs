@@ -37,7 +37,7 @@ pub enum RestartFault {
     },
     /// The system does not have the memory that its cache and what stands beside it take.
     NoMemory {
-        /// So much, in one piece.
+        /// So much, in one piece; the cache, where that is more.
         asked: Bytes,
     },
     /// The images of the checkpoint that had begun cannot be used.

@@ -81,7 +81,11 @@ impl<T: Copy> PagedStore<T> {
         let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
         let mut pages = match Pages::new(layout, superblock.seed(), frames, slots) {
             Ok(pages) => pages,
-            Err(NoMemory { asked }) => return self.give_up(RestartFault::NoMemory { asked }),
+            Err(NoMemory { asked }) => {
+                // Of a cache with more pages than can be counted, only those that can be were asked for.
+                let asked = asked.max(self.options.cache);
+                return self.give_up(RestartFault::NoMemory { asked });
+            }
         };
         pages.set_coming(superblock.completed.id.next());
         self.space = Space::new(pages, tree);
