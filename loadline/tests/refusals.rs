@@ -56,6 +56,16 @@ fn a_served_drive_takes_no_file_s_place() {
         1,
         "none/s: cannot listen there: there is no such",
     );
+    let own = "--calendar ./s: it is the path of --vhost-scsi, too: each takes one of its own";
+    refused(folder, "drive serve --vhost-scsi s --calendar ./s", 2, own);
+    refused(folder, "drive serve --vhost-scsi served --calendar c", 1, "another process listens");
+    let long = "n".repeat(108);
+    let says = "a socket's path has at most 107 bytes";
+    refused(folder, &format!("drive serve --vhost-scsi {long}"), 1, says);
+    refused(folder, &format!("kv serve --dir db --socket {long}"), 1, says);
+    for left in ["s", "c", "db"] {
+        assert!(!folder.join(left).exists(), "{left}");
+    }
     refused(
         folder,
         "drive serve --vhost-scsi s --backing none/b",
@@ -364,6 +374,10 @@ fn databases_are_refused_in_the_words_of_who_typed() {
         2,
         "the value has 40000 bytes and may have",
     );
+    // The database was made first, and stayed.
+    let says = "none/s: cannot listen there: there is no such file or folder";
+    refused(folder, "kv serve --dir new --socket none/s", 1, says);
+    assert!(!folder.join("new").exists(), "a database was left of what was refused");
     refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
     refused(
         folder,
@@ -442,6 +456,23 @@ fn a_node_is_refused_before_its_disks_are_made() {
         "--image vol=8MiB --vhost vol=node/osd.0",
         "node/osd.0 is a path of `osds`, too: each takes one of its own",
     );
+    serve(
+        "--page 127.0.0.1:7480 --nbd-tcp 127.0.0.1:7480",
+        "--page: 127.0.0.1:7480 is where NBD is served, too",
+    );
+    serve(
+        "--image vol=8MiB --vhost vol=none/v.sock",
+        "none/v.sock: cannot listen there: there is no such file or folder",
+    );
+    serve("--vhost nope=v.sock", "--vhost: a new node has no image `nope`");
+    let long = "n".repeat(110);
+    refused(
+        folder,
+        &format!("serve --osds 1 --size 64MiB --dir {long}"),
+        2,
+        "cannot listen there: a socket's path has at most 107 bytes",
+    );
+    assert!(!folder.join(long).exists());
     refused(
         folder,
         "serve --osds 1 --size 5000000001 --dir node",
@@ -461,6 +492,27 @@ fn a_node_is_refused_before_its_disks_are_made() {
     file(
         &format!("{osds}admin = \"nbd.sock\"\n"),
         "node.toml:2: admin: loadline/nbd.sock is a path of `unix`, too",
+    );
+    // Each was found when the disks were made, formatted and measured.
+    for unix in ["", ".", "..", "../loadline"] {
+        file(&format!("{osds}[nbd]\nunix = \"{unix}\"\n"), "node.toml:3: unix: loadline/");
+    }
+    file(
+        &format!("{osds}admin = \"/nonexist/a.sock\"\n"),
+        "node.toml:2: admin: /nonexist/a.sock: cannot listen there: there is no such",
+    );
+    file(
+        &format!("{osds}admin = \"disks.json\"\n"),
+        "node.toml:2: admin: loadline/disks.json is a file of the node's own",
+    );
+    let own = folder.join("node.toml");
+    file(
+        &format!("{osds}admin = \"{}\"\n", own.display()),
+        "node.toml: there is a file that is no socket",
+    );
+    file(
+        "osds = [\n{ path = \"osd.0\", size = \"64 MiB\" },\n{ path = \"nonexist/d\" }]\n",
+        "node.toml:3: osds: nonexist/d is not there and has no size",
     );
     file(
         &format!("{osds}page = \"x\"\n"),

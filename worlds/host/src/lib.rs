@@ -45,7 +45,7 @@ pub use engine::{
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
-    LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, listen_at,
+    LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, check_socket_path, listen_at,
     outlives_its_terminal, prepare_tcp,
 };
 pub use folder::make_folder;
