@@ -118,6 +118,12 @@ fn what_no_guest_can_have_is_refused_before_its_root_is_made() {
     boot("--vhost-blk none", "--vhost-blk none: there is no such file or folder");
     boot("--vhost-blk file", "--vhost-blk file: it is no socket");
     boot("--results file", "--results file: ");
+    let mut nameless = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    nameless.args(["drive", "boot", "--root", "root", "--", ""]).current_dir(folder);
+    let output = nameless.output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the command has no name"), "{said}");
     assert!(!folder.join("root").exists() && !folder.join("root.lock").exists());
 }
 
@@ -389,6 +395,12 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     fs::write(folder.join("no-backup"), "text").unwrap();
     refused(folder, "kv restore --from no-backup", 1, "no-backup: the backup is not whole");
     refused(folder, "kv restore --from none", 2, "cannot read none: there is no such file");
+    check(folder, "kv backup --dir db --to cut", 0, "");
+    let whole = fs::read(folder.join("cut")).unwrap();
+    fs::write(folder.join("cut"), &whole[..whole.len() - 4]).unwrap();
+    let restore = "kv restore --from cut --dir none/new";
+    refused(folder, restore, 1, "cut: the backup is not whole: it ends in frame");
+    assert!(!folder.join("none").exists(), "folders were left of what was refused");
 }
 
 #[test]
@@ -572,4 +584,8 @@ fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
         "{}",
         text(&output.stderr)
     );
+    // An empty page was left of the first that found no room.
+    for page in fs::read_dir(place.path().join("pages")).unwrap() {
+        assert_ne!(page.unwrap().metadata().unwrap().len(), 0);
+    }
 }

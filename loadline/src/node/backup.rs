@@ -95,19 +95,29 @@ pub(super) fn backup(
         let written = write_whole(&label, format!("{text}\n"));
         written.map_err(|error| Failure::unwritable(&label, &error))
     };
-    say(&unfinished)?;
-    file.set_len(export.bytes).map_err(|error| unwritable(&error))?;
-    let mut written_bytes = 0;
-    for extent in extents {
-        written_bytes += extent.1;
-        let write = |at, bytes: &[u8]| file.write_all_at(bytes, at).map_err(CopyFailure::File);
-        export.read(extent, write).map_err(|failure| match failure {
-            CopyFailure::Export(error) => of_export(name, &error),
-            CopyFailure::File(error) => unwritable(&error),
-        })?;
-    }
-    file.sync_all().map_err(|error| unwritable(&error))?;
-    say(&whole)?;
+    let copy = || -> Result<u64, Failure> {
+        say(&unfinished)?;
+        file.set_len(export.bytes).map_err(|error| unwritable(&error))?;
+        let mut written_bytes = 0;
+        for extent in extents {
+            written_bytes += extent.1;
+            let write = |at, bytes: &[u8]| file.write_all_at(bytes, at).map_err(CopyFailure::File);
+            export.read(extent, write).map_err(|failure| match failure {
+                CopyFailure::Export(error) => of_export(name, &error),
+                CopyFailure::File(error) => unwritable(&error),
+            })?;
+        }
+        file.sync_all().map_err(|error| unwritable(&error))?;
+        say(&whole)?;
+        Ok(written_bytes)
+    };
+    let written_bytes = copy().inspect_err(|_| {
+        if since.is_none() {
+            // A new copy that came to nothing is of no use, and would be in the next one's way.
+            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(&label);
+        }
+    })?;
     if node.json() {
         let done = json!({ "size_bytes": export.bytes, "written_bytes": written_bytes });
         return show::json(&done);
