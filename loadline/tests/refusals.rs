@@ -383,6 +383,8 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     // The database was made first, and stayed.
     let says = "none/s: cannot listen there: there is no such file or folder";
     refused(folder, "kv serve --dir new --socket none/s", 1, says);
+    // A socket may lie in the database's folder, before that is there.
+    refused(folder, "kv serve --dir new --socket new/s --size 1", 2, "a new disk of 1 B is none");
     assert!(!folder.join("new").exists(), "a database was left of what was refused");
     refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
     refused(

@@ -57,7 +57,7 @@ pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
 /// Each socket can stand where it is to be, and the one is not the other.
 fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
     for path in args.calendar.iter().chain([&args.vhost_scsi]) {
-        check_socket_path(path).map_err(|error| Failure::Environment(error.to_string()))?;
+        check_socket_path(path, None).map_err(|error| Failure::Environment(error.to_string()))?;
     }
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match &args.calendar {

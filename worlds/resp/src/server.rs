@@ -8,9 +8,7 @@ use crate::strangers::{Stranger, Strangers};
 use crate::users::Users;
 use futures_util::FutureExt;
 use loadline_base::Bytes;
-use loadline_host::{
-    ListenAt, ListenError, Peer, check_socket_path, listen_at, prepare_tcp, raise_descriptors,
-};
+use loadline_host::{ListenAt, ListenError, Peer, listen_at, prepare_tcp, raise_descriptors};
 use loadline_kv::{Db, DbError, LogMode};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
@@ -56,7 +54,7 @@ impl RespOptions {
     /// Refuses what can be known to be wrong before a database is opened for these users.
     ///
     /// # Errors
-    /// [`RespError`], all of them but those that the system has when it is served.
+    /// [`RespError`], all of them but those of the system.
     pub fn check(&self, users: &Users) -> Result<(), RespError> {
         match self.tcp {
             None if self.tls.is_some() => return Err(RespError::TlsNowhere),
@@ -77,7 +75,6 @@ impl RespOptions {
         if (clients as u64).saturating_add(OTHER_DESCRIPTORS) > descriptors {
             return Err(RespError::Descriptors { clients, descriptors });
         }
-        self.socket.as_deref().map_or(Ok(()), check_socket_path)?;
         Ok(())
     }
 

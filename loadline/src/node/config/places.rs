@@ -3,9 +3,8 @@
 
 use super::meant::FieldFault;
 use super::node_config::{DISKS_FILE, NodeConfig, PAGE_FILE};
-use loadline_host::{ListenError, check_socket_path};
-use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use loadline_host::{check_socket_path, plain_path};
+use std::path::Path;
 
 /// The same node, if its sockets can stand where they are to be, and a new one has all that it begins with.
 pub(super) fn check_places(config: NodeConfig) -> Result<NodeConfig, FieldFault> {
@@ -26,22 +25,14 @@ pub(super) fn check_places(config: NodeConfig) -> Result<NodeConfig, FieldFault>
 
 /// Whether a socket can stand at a path, with the node's folder made where it is missing.
 fn check_socket(dir: &Path, path: &Path) -> Result<(), String> {
-    let (shown, dir, place) = (path.display(), plain(dir), plain(path));
+    let (shown, dir, place) = (path.display(), plain_path(dir), plain_path(path));
     if dir.starts_with(&place) {
         return Err(format!("{shown} is a folder; it takes a socket's path, such as `nbd.sock`"));
     }
     if [DISKS_FILE, PAGE_FILE].iter().any(|own| place == dir.join(own)) {
         return Err(format!("{shown} is a file of the node's own; a socket takes another path"));
     }
-    let is_made = place.parent().is_some_and(|folder| dir.starts_with(folder) || folder.is_dir());
-    match check_socket_path(path) {
-        Err(ListenError::System { error, .. })
-            if error.kind() == ErrorKind::NotFound && is_made =>
-        {
-            Ok(())
-        }
-        checked => checked.map_err(|refused| refused.to_string()),
-    }
+    check_socket_path(path, Some(&dir)).map_err(|refused| refused.to_string())
 }
 
 /// Whether a node of which no disk is there yet has what it is to begin with. One that is to make no disk at all is told so by its engine.
@@ -64,19 +55,4 @@ fn check_new(config: &NodeConfig) -> Result<(), FieldFault> {
             Err(FieldFault::at("vhost", name, reason))
         }
     }
-}
-
-/// A whole path without its dots. Where a folder is to be made no link leads elsewhere.
-fn plain(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut plain = PathBuf::new();
-    for component in whole.components() {
-        match component {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            other => plain.push(other),
-        }
-    }
-    plain
 }

@@ -4,6 +4,7 @@ use super::{
     CallPurpose, Connections, ListenAt, ListenError, ListenerId, LoopEvent, LoopOptions, Peer,
 };
 use crate::backend::{Backend, Call};
+use crate::folder::plain_path;
 use loadline_base::{Span, Time};
 use rustix::fs::{Mode, chmod, fchmod};
 use rustix::io::Errno;
@@ -193,11 +194,11 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<OwnedFd> {
 }
 
 /// Whether a socket could stand at a path, whoever listens there: the path's length, its folder, and that nothing else is in its place. To be
-/// asked before anything is made that a refusal would leave behind.
+/// asked before anything is made that a refusal would leave behind; the folder `made`, if there is one, is made where it is missing.
 ///
 /// # Errors
 /// [`ListenError`]: something else stands there, or the system would refuse.
-pub fn check_socket_path(path: &Path) -> Result<(), ListenError> {
+pub fn check_socket_path(path: &Path, made: Option<&Path>) -> Result<(), ListenError> {
     let refused = |error: io::Error| ListenError::System { at: ListenAt::Unix(path.into()), error };
     // The standard library's error tells a path that is too long from a name that is.
     if let Err(error) = std::os::unix::net::SocketAddr::from_pathname(path) {
@@ -207,10 +208,19 @@ pub fn check_socket_path(path: &Path) -> Result<(), ListenError> {
         return Err(ListenError::NotASocket(ListenAt::Unix(path.into())));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match fs::metadata(folder.unwrap_or(Path::new("."))) {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(refused(io::ErrorKind::NotADirectory.into())),
-        Err(error) => Err(refused(error)),
+    let folder = folder.unwrap_or(Path::new("."));
+    let error: io::Error = match fs::metadata(folder) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => io::ErrorKind::NotADirectory.into(),
+        Err(error) => error,
+    };
+    let comes = |made: &Path| {
+        let folder = plain_path(folder);
+        plain_path(made).starts_with(&folder) || folder.is_dir()
+    };
+    match error.kind() == io::ErrorKind::NotFound && made.is_some_and(comes) {
+        true => Ok(()),
+        false => Err(refused(error)),
     }
 }
 
@@ -229,7 +239,7 @@ pub fn listen_at(
     };
     match at {
         ListenAt::Unix(path) => {
-            check_socket_path(path)?;
+            check_socket_path(path, None)?;
             if fs::symlink_metadata(path).is_ok() {
                 if is_alive(path).map_err(refused)? {
                     return Err(ListenError::InUse(at.clone()));
