@@ -373,6 +373,8 @@ fn databases_are_refused_in_the_words_of_who_typed() {
         2,
         "the key, in keyspace default, has 600 bytes and may have 495",
     );
+    refused(folder, &format!("kv put {long} v --dir none"), 2, "600 bytes and may have 495");
+    assert!(!folder.join("none").exists(), "a database was left of what was refused");
     let long = "v".repeat(40_000);
     refused(
         folder,
