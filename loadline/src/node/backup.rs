@@ -85,6 +85,13 @@ pub(super) fn backup(
             unfinished
         }
     };
+    let says = fs::read_to_string(&label).unwrap_or_default();
+    if since.is_none() && says.starts_with("unfinished: ") && path.exists() {
+        let (path, label) = (path.display(), label.display());
+        return Err(Failure::Input(format!(
+            "{path} is a copy that was not finished, as {label} says: remove both, or name another file"
+        )));
+    }
     let file = match since {
         None => File::options().write(true).create_new(true).open(path),
         Some(_) => File::options().write(true).open(path),

@@ -188,6 +188,11 @@ fn what_cannot_be_compared_or_copied_is_refused_with_a_reason() {
     for left in [&stopped, &folder.path().join("stopped.is")] {
         assert!(!left.exists(), "{}", left.display());
     }
+    // Somebody has ended the command meanwhile.
+    std::fs::write(&stopped, "").unwrap();
+    std::fs::write(folder.path().join("stopped.is"), "unfinished: vol0@a (image 1)\n").unwrap();
+    let again = ["image", "backup", "vol0@a", text(&stopped)];
+    check(&again, "stopped.is says: remove both, or name another file");
     // A copy that was cut was brought on: what it had lost was zeros, and its label said that it was whole.
     let cut = folder.path().join("cut");
     node.tell(&["image", "backup", "vol0@a", text(&cut)]);

@@ -17,10 +17,15 @@ pub(super) fn check_places(config: NodeConfig) -> Result<NodeConfig, FieldFault>
             .map_err(|reason| FieldFault::at("vhost", &spec.image, reason))?;
     }
     // Of a node that has been, a disk may be missing: it has failed.
-    if config.osds.iter().all(|osd| matches!(osd.path.try_exists(), Ok(false))) {
+    if config.osds.iter().all(|osd| is_missing(&osd.path) && is_missing(&plain_path(&osd.path))) {
         check_new(&config)?;
     }
     Ok(config)
+}
+
+/// Whether nothing is there. A path through the node's folder leads nowhere until that is made, which is why it is asked without dots, too.
+fn is_missing(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
 }
 
 /// Whether a socket can stand at a path, with the node's folder made where it is missing.
