@@ -16,6 +16,8 @@ use loadline_kv::{
     BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
     verify_backup,
 };
+use loadline_store::paged::Format;
+use loadline_store::paged::bounds::{self, StoreLimits};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -84,6 +86,13 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
         }
         value => given.extend_from_slice(value.as_bytes()),
     }
+    // Of a pair that no database of this size takes, none is made.
+    if !of.db.dir.exists()
+        && let Ok(layout) = Format::of_disk(1, of.size).layout()
+    {
+        let _named: Keyspace = Keyspace::new(&of.keyspace)?;
+        too_large(bounds::limits(&layout), key, &given, ttl, of).map_or(Ok(()), Err)?;
+    }
     let (db, keyspace) = open_keyspace(of, true)?;
     let mut batch = WriteBatch::new();
     match ttl {
@@ -91,18 +100,18 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
         None => batch.put(&keyspace, key.as_bytes(), &given),
     };
     commit(&db, batch, of)
-        .map_err(|failure| too_large(&db, key, &given, ttl, of).unwrap_or(failure))
+        .map_err(|failure| too_large(db.limits(), key, &given, ttl, of).unwrap_or(failure))
 }
 
 /// What of a pair is larger than the database takes, in the bytes that were given: the store counts a keyspace's name and marks with them.
 fn too_large(
-    db: &Db,
+    limits: StoreLimits,
     key: &str,
     value: &[u8],
     ttl: Option<Span>,
     of: &KeyspaceArgs,
 ) -> Option<Failure> {
-    let (limits, marks) = (db.limits(), if ttl.is_some() { (10, 9) } else { (1, 1) });
+    let marks = if ttl.is_some() { (10, 9) } else { (1, 1) };
     let key_max = limits.key_bytes - marks.0 - of.keyspace.len();
     let value_max = limits.value_bytes - marks.1;
     let refuse = |what: String, has: usize, most: usize| {

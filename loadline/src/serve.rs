@@ -2,7 +2,7 @@
 
 use crate::cli::ServeCommand;
 use crate::failure::Failure;
-use crate::node::config::{DISKS_FILE, NodeConfig, ServeArgs};
+use crate::node::config::{DISKS_FILE, NodeConfig, PAGE_FILE, ServeArgs};
 use crate::notify;
 use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
@@ -125,7 +125,7 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
         },
         vhost: config.vhost,
         admin: ListenAt::Unix(config.admin),
-        page: config.page.map(|at| PageSpec { at, token_file: config.dir.join("page.json") }),
+        page: config.page.map(|at| PageSpec { at, token_file: config.dir.join(PAGE_FILE) }),
         medium: config.medium,
         preset: *config.preset,
         settings: config.settings,

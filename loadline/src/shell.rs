@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::show;
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
+use loadline_study::write_whole;
 use serde_json::json;
 use std::io;
 use std::path::Path;
@@ -38,7 +39,10 @@ fn pages(command: &Command, folder: &Path) -> io::Result<()> {
     let below = command.get_subcommands().filter(|command| !command.is_hide_set());
     below.into_iter().try_for_each(|command| pages(command, folder))?;
     let command = command.clone().override_usage(synopsis(command));
-    Man::new(command).generate_to(folder).map(drop)
+    let page = Man::new(command);
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    write_whole(&folder.join(page.get_filename()), text)
 }
 
 /// A command's usage with each of its options by name and value. The generator's own names them without the value, and a page begins with what

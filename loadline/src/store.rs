@@ -2,15 +2,16 @@
 
 use crate::cli::{FormatArgs, ProtectionArg, StoreCommand};
 use crate::failure::Failure;
-use crate::show;
+use crate::{show, writable};
 use loadline_base::Bytes;
 use loadline_host::{DiskClaim, Holding, ProgramMemory, write_new_store};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::layout::LOG_HEADER;
-use loadline_store::paged::{Format, FormatError, Protection, format};
+use loadline_store::paged::{Format, FormatError, Formatting, Protection, format};
 use serde_json::json;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
+use std::iter;
 use std::path::Path;
 
 pub(crate) fn carry_out(command: StoreCommand) -> Result<(), Failure> {
@@ -20,6 +21,7 @@ pub(crate) fn carry_out(command: StoreCommand) -> Result<(), Failure> {
 }
 
 fn make(args: &FormatArgs) -> Result<(), Failure> {
+    check_places(args)?;
     if !args.force {
         refuse_used(&args.file)?;
         args.log_device.as_deref().map_or(Ok(()), refuse_used)?;
@@ -33,14 +35,48 @@ fn make(args: &FormatArgs) -> Result<(), Failure> {
         ProtectionArg::Checkpoint => Protection::Checkpoint,
     };
     let store = format(&wanted, protection).map_err(|error| refused(error, &wanted))?;
+    let is_new = !args.file.exists();
     let (data, _claim) = create(&args.file, data)?;
+    fill(args, &store, &data, log).inspect_err(|_| {
+        if is_new {
+            // A file of which no store has come is in nobody's way.
+            let _ = fs::remove_file(&args.file);
+        }
+    })?;
+    report(args, &wanted)
+}
+
+/// Whether there can be files of these names, asked before one is made.
+fn check_places(args: &FormatArgs) -> Result<(), Failure> {
+    let whole = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    if let Some(log) = args.log_device.as_deref().filter(|log| whole(log) == whole(&args.file)) {
+        return Err(Failure::Input(format!(
+            "--log-device {}: store and log cannot be the same file; name another one for the log",
+            log.display()
+        )));
+    }
+    for path in iter::once(&args.file).chain(&args.log_device) {
+        // One that is there is written as it is, whatever may be made beside it.
+        if !path.is_file() {
+            writable::file(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the store, and the log if that is on a device of its own.
+fn fill(
+    args: &FormatArgs,
+    store: &Formatting,
+    data: &File,
+    log: Option<Bytes>,
+) -> Result<(), Failure> {
     let log = match (&args.log_device, log) {
         (Some(path), Some(size)) => Some(create(path, size)?),
         _ => None,
     };
-    write_new_store(&store, &data, log.as_ref().map(|(file, _)| file))
-        .map_err(|error| Failure::unwritable(&args.file, &error))?;
-    report(args, &wanted)
+    write_new_store(store, data, log.as_ref().map(|(file, _)| file))
+        .map_err(|error| Failure::unwritable(&args.file, &error))
 }
 
 /// The map of what is free is made in memory, a bit for each page: that of a sparse file may be larger than the machine.

@@ -58,6 +58,14 @@ fn what_is_no_store_or_a_damaged_one_is_told_in_one_sentence() {
     check(folder, "store format b", 2, "b: how large? say --size SIZE");
     check(folder, "store format b --size 1MiB", 2, "leave no room for 64 pages");
     check(folder, "store format b --size 64MiB --page 3KiB", 2, "--page: takes a power of two");
+    // The data's file was made before the log's was looked at, and stayed.
+    let with_log = |log: &str, code: i32, says: &str| {
+        let flags = format!("--size 64MiB --log-device {log} --log 16MiB");
+        check(folder, &format!("store format b {flags}"), code, says);
+    };
+    with_log("none/l", 1, "cannot write none/l: there is no such file or folder");
+    with_log(".", 1, "cannot write .: it is a folder");
+    with_log("./b", 2, "--log-device ./b: store and log cannot be the same file");
     assert!(!folder.join("b").exists(), "nothing was made");
 
     let mut bytes = fs::read(folder.join("a")).expect("it can be read");

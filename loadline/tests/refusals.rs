@@ -56,6 +56,16 @@ fn a_served_drive_takes_no_file_s_place() {
         1,
         "none/s: cannot listen there: there is no such",
     );
+    let own = "--calendar ./s: it is the path of --vhost-scsi, too: each takes one of its own";
+    refused(folder, "drive serve --vhost-scsi s --calendar ./s", 2, own);
+    refused(folder, "drive serve --vhost-scsi served --calendar c", 1, "another process listens");
+    let long = "n".repeat(108);
+    let says = "a socket's path has at most 107 bytes";
+    refused(folder, &format!("drive serve --vhost-scsi {long}"), 1, says);
+    refused(folder, &format!("kv serve --dir db --socket {long}"), 1, says);
+    for left in ["s", "c", "db"] {
+        assert!(!folder.join(left).exists(), "{left}");
+    }
     refused(
         folder,
         "drive serve --vhost-scsi s --backing none/b",
@@ -108,6 +118,12 @@ fn what_no_guest_can_have_is_refused_before_its_root_is_made() {
     boot("--vhost-blk none", "--vhost-blk none: there is no such file or folder");
     boot("--vhost-blk file", "--vhost-blk file: it is no socket");
     boot("--results file", "--results file: ");
+    let mut nameless = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    nameless.args(["drive", "boot", "--root", "root", "--", ""]).current_dir(folder);
+    let output = nameless.output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the command has no name"), "{said}");
     assert!(!folder.join("root").exists() && !folder.join("root.lock").exists());
 }
 
@@ -412,6 +428,8 @@ fn databases_are_refused_in_the_words_of_who_typed() {
         2,
         "the key, in keyspace default, has 600 bytes and may have 495",
     );
+    refused(folder, &format!("kv put {long} v --dir none"), 2, "600 bytes and may have 495");
+    assert!(!folder.join("none").exists(), "a database was left of what was refused");
     let long = "v".repeat(40_000);
     refused(
         folder,
@@ -419,6 +437,12 @@ fn databases_are_refused_in_the_words_of_who_typed() {
         2,
         "the value has 40000 bytes and may have",
     );
+    // The database was made first, and stayed.
+    let says = "none/s: cannot listen there: there is no such file or folder";
+    refused(folder, "kv serve --dir new --socket none/s", 1, says);
+    // A socket may lie in the database's folder, before that is there.
+    refused(folder, "kv serve --dir new --socket new/s --size 1", 2, "a new disk of 1 B is none");
+    assert!(!folder.join("new").exists(), "a database was left of what was refused");
     refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
     refused(
         folder,
@@ -430,6 +454,12 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     fs::write(folder.join("no-backup"), "text").unwrap();
     refused(folder, "kv restore --from no-backup", 1, "no-backup: the backup is not whole");
     refused(folder, "kv restore --from none", 2, "cannot read none: there is no such file");
+    check(folder, "kv backup --dir db --to cut", 0, "");
+    let whole = fs::read(folder.join("cut")).unwrap();
+    fs::write(folder.join("cut"), &whole[..whole.len() - 4]).unwrap();
+    let restore = "kv restore --from cut --dir none/new";
+    refused(folder, restore, 1, "cut: the backup is not whole: it ends in frame");
+    assert!(!folder.join("none").exists(), "folders were left of what was refused");
 }
 
 #[test]
@@ -497,6 +527,23 @@ fn a_node_is_refused_before_its_disks_are_made() {
         "--image vol=8MiB --vhost vol=node/osd.0",
         "node/osd.0 is a path of `osds`, too: each takes one of its own",
     );
+    serve(
+        "--page 127.0.0.1:7480 --nbd-tcp 127.0.0.1:7480",
+        "--page: 127.0.0.1:7480 is where NBD is served, too",
+    );
+    serve(
+        "--image vol=8MiB --vhost vol=none/v.sock",
+        "none/v.sock: cannot listen there: there is no such file or folder",
+    );
+    serve("--vhost nope=v.sock", "--vhost: a new node has no image `nope`");
+    let long = "n".repeat(110);
+    refused(
+        folder,
+        &format!("serve --osds 1 --size 64MiB --dir {long}"),
+        2,
+        "cannot listen there: a socket's path has at most 107 bytes",
+    );
+    assert!(!folder.join(long).exists());
     refused(
         folder,
         "serve --osds 1 --size 5000000001 --dir node",
@@ -516,6 +563,27 @@ fn a_node_is_refused_before_its_disks_are_made() {
     file(
         &format!("{osds}admin = \"nbd.sock\"\n"),
         "node.toml:2: admin: loadline/nbd.sock is a path of `unix`, too",
+    );
+    // Each was found when the disks were made, formatted and measured.
+    for unix in ["", ".", "..", "../loadline"] {
+        file(&format!("{osds}[nbd]\nunix = \"{unix}\"\n"), "node.toml:3: unix: loadline/");
+    }
+    file(
+        &format!("{osds}admin = \"/nonexist/a.sock\"\n"),
+        "node.toml:2: admin: /nonexist/a.sock: cannot listen there: there is no such",
+    );
+    file(
+        &format!("{osds}admin = \"disks.json\"\n"),
+        "node.toml:2: admin: loadline/disks.json is a file of the node's own",
+    );
+    let own = folder.join("node.toml");
+    file(
+        &format!("{osds}admin = \"{}\"\n", own.display()),
+        "node.toml: there is a file that is no socket",
+    );
+    file(
+        "osds = [\n{ path = \"osd.0\", size = \"64 MiB\" },\n{ path = \"nonexist/d\" }]\n",
+        "node.toml:3: osds: nonexist/d is not there and has no size",
     );
     file(
         &format!("{osds}page = \"x\"\n"),
@@ -575,4 +643,8 @@ fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
         "{}",
         text(&output.stderr)
     );
+    // An empty page was left of the first that found no room.
+    for page in fs::read_dir(place.path().join("pages")).unwrap() {
+        assert_ne!(page.unwrap().metadata().unwrap().len(), 0);
+    }
 }

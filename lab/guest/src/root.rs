@@ -98,7 +98,13 @@ impl GuestRoot {
         mirror: &str,
         tell: &mut dyn FnMut(&str),
     ) -> Result<GuestRoot, RootError> {
-        let path = std::path::absolute(path).map_err(|error| folder(path, error))?;
+        let whole = std::path::absolute(path).map_err(|error| folder(path, error))?;
+        // What lies beside a folder is named by it, and `..` is no name.
+        let path = match whole.file_name().is_some() {
+            true => whole,
+            false => fs::canonicalize(&whole).map_err(|error| folder(&whole, error))?,
+        };
+        check_clearable(&path)?;
         let parent = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(parent).map_err(|error| folder(parent, error))?;
         // Of two that want the same root one makes it.
@@ -332,6 +338,12 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(at("mine.lock")).unwrap(), "packages");
         assert!(matches!(error_of(&at("file")), RootError::Folder { .. }));
+        // It was told to be a folder, "and a file is needed".
+        let error = error_of(&at("mine/letters/.."));
+        assert!(matches!(error, RootError::Folder { .. }), "it is not there: {error}");
+        let error = error_of(&at("other.new/.."));
+        let whole = fs::canonicalize(parent.path()).unwrap();
+        assert!(matches!(&error, RootError::Foreign(path) if *path == whole), "{error}");
         assert_eq!(fs::read_to_string(at("file")).unwrap(), "text");
     }
 

@@ -70,6 +70,10 @@ fn check(args: &BootArgs, kernel: Option<&Path>) -> Result<(), Failure> {
     let refused = |flag: &str, what: &dyn Display, why: &str| {
         Err(Failure::Input(format!("--{flag} {what}: {why}")))
     };
+    if args.command.first().is_none_or(|program| program.is_empty()) {
+        let why = "the command has no name; say which, such as `-- fio --version`";
+        return Err(Failure::Input(why.to_owned()));
+    }
     let memory_max = ProgramMemory::here().total;
     if args.memory < MEMORY_MIN || memory_max.is_some_and(|most| args.memory > most) {
         let most =

@@ -10,7 +10,7 @@ use loadline_drive::{
     CommandCounts, DriveContents, DriveMedium, DriveStatistics, ScsiDevice, ServeOrders, serve,
     serve_in_virtual_time,
 };
-use loadline_host::{ListenAt, listen_at};
+use loadline_host::{ListenAt, check_socket_path, listen_at};
 use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
 use loadline_sim::hdd::{Hdd, HddSpec};
 use signal_hook::consts::SIGUSR1;
@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const TIMES: (Span, Span) = (Span::from_nanos(500), Span::from_millis(32_767_500));
 
 pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
+    check_sockets(args)?;
     let spec = spec(&args.drive, args.calendar.is_some())?;
     let mut device = device(&spec, &args.drive, args.backing.as_deref())?;
     let environment = |what: &str, error: &dyn std::fmt::Display| {
@@ -35,7 +36,12 @@ pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
     let mut orders = SignalOrders { end: interruptible()?, wanted, json: args.json.json };
     // Who waits for the drive looks for the socket that comes last.
     let calendars = args.calendar.as_deref().map(listen).transpose()?;
-    let listener = listen(&args.vhost_scsi)?;
+    let listener = listen(&args.vhost_scsi).inspect_err(|_| {
+        if let Some(calendar) = &args.calendar {
+            // Nobody will listen there.
+            let _ = std::fs::remove_file(calendar);
+        }
+    })?;
     let served = match &calendars {
         Some(calendars) => serve_in_virtual_time(&listener, calendars, &mut device, &mut orders),
         None => serve(&listener, &mut device, &mut orders),
@@ -46,6 +52,23 @@ pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
     }
     let statistics = served.map_err(|error| environment(&path, &error))?;
     show_statistics(&statistics, args.json.json)
+}
+
+/// Each socket can stand where it is to be, and the one is not the other.
+fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
+    for path in args.calendar.iter().chain([&args.vhost_scsi]) {
+        check_socket_path(path, None).map_err(|error| Failure::Environment(error.to_string()))?;
+    }
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match &args.calendar {
+        Some(calendar) if whole(calendar) == whole(&args.vhost_scsi) => {
+            Err(Failure::Input(format!(
+                "--calendar {}: it is the path of --vhost-scsi, too: each takes one of its own",
+                calendar.display()
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// For this user alone, in the place of what a former drive has left there, and of nothing else.

@@ -4,6 +4,7 @@ use super::args::KvServeArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::{notify, show};
+use loadline_host::check_socket_path;
 use loadline_kv::{Db, DbOptions};
 use loadline_resp::{RespError, RespOptions, Users, UsersError, promise_of};
 use std::path::Path;
@@ -39,6 +40,11 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
     let idle = idle.map(|idle| Duration::from_nanos(idle.nanos()));
     let options = RespOptions { socket, tcp, tls, clients, idle, memory, promise };
     options.check(&users)?;
+    // A database would be made, and stay.
+    if let Some(socket) = &options.socket {
+        check_socket_path(socket, Some(&dir))
+            .map_err(|error| Failure::Environment(error.to_string()))?;
+    }
     let stop = interruptible()?;
     let db = Db::open(&dir, DbOptions { size, cache, log_mode: promise, ..DbOptions::default() })?;
     let listens = options.clone();

@@ -85,6 +85,13 @@ pub(super) fn backup(
             unfinished
         }
     };
+    let says = fs::read_to_string(&label).unwrap_or_default();
+    if since.is_none() && says.starts_with("unfinished: ") && path.exists() {
+        let (path, label) = (path.display(), label.display());
+        return Err(Failure::Input(format!(
+            "{path} is a copy that was not finished, as {label} says: remove both, or name another file"
+        )));
+    }
     let file = match since {
         None => File::options().write(true).create_new(true).open(path),
         Some(_) => File::options().write(true).open(path),
@@ -95,19 +102,29 @@ pub(super) fn backup(
         let written = write_whole(&label, format!("{text}\n"));
         written.map_err(|error| Failure::unwritable(&label, &error))
     };
-    say(&unfinished)?;
-    file.set_len(export.bytes).map_err(|error| unwritable(&error))?;
-    let mut written_bytes = 0;
-    for extent in extents {
-        written_bytes += extent.1;
-        let write = |at, bytes: &[u8]| file.write_all_at(bytes, at).map_err(CopyFailure::File);
-        export.read(extent, write).map_err(|failure| match failure {
-            CopyFailure::Export(error) => of_export(name, &error),
-            CopyFailure::File(error) => unwritable(&error),
-        })?;
-    }
-    file.sync_all().map_err(|error| unwritable(&error))?;
-    say(&whole)?;
+    let copy = || -> Result<u64, Failure> {
+        say(&unfinished)?;
+        file.set_len(export.bytes).map_err(|error| unwritable(&error))?;
+        let mut written_bytes = 0;
+        for extent in extents {
+            written_bytes += extent.1;
+            let write = |at, bytes: &[u8]| file.write_all_at(bytes, at).map_err(CopyFailure::File);
+            export.read(extent, write).map_err(|failure| match failure {
+                CopyFailure::Export(error) => of_export(name, &error),
+                CopyFailure::File(error) => unwritable(&error),
+            })?;
+        }
+        file.sync_all().map_err(|error| unwritable(&error))?;
+        say(&whole)?;
+        Ok(written_bytes)
+    };
+    let written_bytes = copy().inspect_err(|_| {
+        if since.is_none() {
+            // A new copy that came to nothing is of no use, and would be in the next one's way.
+            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(&label);
+        }
+    })?;
     if node.json() {
         let done = json!({ "size_bytes": export.bytes, "written_bytes": written_bytes });
         return show::json(&done);

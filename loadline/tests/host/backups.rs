@@ -1,8 +1,8 @@
 //! Backups by snapshots: what has changed since one, as QEMU's and libnbd's tools read it, and a copy that is brought on by that alone.
 
 use crate::client::{Connection, Request, receive, request_head};
-use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
-use crate::tools::{succeed, text};
+use crate::node::{IMAGE_BYTES, Node, PATIENCE, PROGRAM, SMALL};
+use crate::tools::{fail, succeed, text};
 use loadline_base::Rng;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -176,6 +176,23 @@ fn what_cannot_be_compared_or_copied_is_refused_with_a_reason() {
     node.tell(&["image", "snapshot", "create", "vol0@e"]);
     check(&brings_on("vol0@e", "b"), "and not of vol0@b (image ");
     check(&["image", "backup", "vol0@b", file], "cannot write");
+    // What a full disk had left of a copy was in the next one's way.
+    let stopped = folder.path().join("stopped");
+    let line = format!(
+        "ulimit -f 1; exec {PROGRAM} image backup vol0@a {} --dir {}",
+        text(&stopped),
+        text(&folder.path().join("node")),
+    );
+    let refused = fail("bash", &["-c", &line]);
+    assert!(refused.contains("cannot write"), "{refused}");
+    for left in [&stopped, &folder.path().join("stopped.is")] {
+        assert!(!left.exists(), "{}", left.display());
+    }
+    // Somebody has ended the command meanwhile.
+    std::fs::write(&stopped, "").unwrap();
+    std::fs::write(folder.path().join("stopped.is"), "unfinished: vol0@a (image 1)\n").unwrap();
+    let again = ["image", "backup", "vol0@a", text(&stopped)];
+    check(&again, "stopped.is says: remove both, or name another file");
     // A copy that was cut was brought on: what it had lost was zeros, and its label said that it was whole.
     let cut = folder.path().join("cut");
     node.tell(&["image", "backup", "vol0@a", text(&cut)]);

@@ -378,7 +378,7 @@ fn what_cannot_be_a_guests_disk_is_refused() {
     check(&[&here("vol0", "a"), &here("vol0@x", "a")], 2, "is two images' path");
     check(&[&here("vol9", "a")], 2, "vol9");
     std::fs::write(folder.join("file"), "something").unwrap();
-    check(&[&here("vol0", "file")], 1, "no socket");
+    check(&[&here("vol0", "file")], 2, "no socket");
     let taken = std::os::unix::net::UnixListener::bind(folder.join("taken")).unwrap();
     check(&[&here("vol0", "taken")], 1, "another process listens there");
     drop(taken);

@@ -3,7 +3,7 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// Makes a folder that is not there, and those above it. Whatever the umask, nobody but its owner may put anything in there or take
 /// something away: who could, could put a socket of his own in the place of the node's. Less than that a umask may leave.
@@ -12,4 +12,19 @@ use std::path::Path;
 /// What the system says.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+/// A path from the root, without dots. Where a folder is yet to be made no link leads elsewhere.
+pub fn plain_path(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut plain = PathBuf::new();
+    for component in whole.components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
 }

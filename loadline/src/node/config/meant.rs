@@ -50,11 +50,11 @@ pub(super) struct FieldFault {
 }
 
 impl FieldFault {
-    fn new(field: &'static str, reason: impl Into<String>) -> FieldFault {
+    pub(super) fn new(field: &'static str, reason: impl Into<String>) -> FieldFault {
         FieldFault { field, entry: None, reason: reason.into() }
     }
 
-    fn at(field: &'static str, entry: &str, reason: impl Into<String>) -> FieldFault {
+    pub(super) fn at(field: &'static str, entry: &str, reason: impl Into<String>) -> FieldFault {
         FieldFault { field, entry: Some(entry.to_owned()), reason: reason.into() }
     }
 
@@ -80,6 +80,8 @@ impl FieldFault {
             "images" => "image".to_owned(),
             "settings" => "set".to_owned(),
             "tcp" => "nbd-tcp".to_owned(),
+            // Where there is no file, both are in the folder.
+            "unix" | "admin" => "dir".to_owned(),
             "certificate" | "key" | "client_ca" => format!("tls-{}", self.field.replace('_', "-")),
             field => field.replace('_', "-"),
         };
@@ -106,6 +108,20 @@ fn refuse_shared_places(config: &NodeConfig) -> Result<(), FieldFault> {
         taken.push((field, whole));
     }
     Ok(())
+}
+
+/// One port serves one face; an address that stands for all of the machine's has it on each of them.
+fn refuse_shared_port(page: Option<SocketAddr>, nbd: Option<SocketAddr>) -> Result<(), FieldFault> {
+    let (Some(page), Some(nbd)) = (page, nbd) else { return Ok(()) };
+    let is_one_host = page.ip() == nbd.ip() || nbd.ip().is_unspecified();
+    // Of port 0 the system makes one of its own for each.
+    match is_one_host && page.port() == nbd.port() && page.port() != 0 {
+        false => Ok(()),
+        true => Err(FieldFault::new(
+            "page",
+            format!("{page} is where NBD is served, too: each takes a port of its own"),
+        )),
+    }
 }
 
 /// How many loops there are.
@@ -135,6 +151,7 @@ impl NodeFile {
         let nbd_tls = tls(&self.nbd.tls, folder)?;
         refuse_unsafe(&self.nbd, nbd_tls.as_ref())?;
         refuse_open_page(self.page)?;
+        refuse_shared_port(self.page, self.nbd.tcp)?;
         let config = NodeConfig {
             osds,
             copies,

@@ -7,18 +7,20 @@ mod file;
 mod flags;
 mod meant;
 mod node_config;
+mod places;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use flags::ServeArgs;
-pub(crate) use node_config::{DISKS_FILE, NodeConfig};
+pub(crate) use node_config::{DISKS_FILE, NodeConfig, PAGE_FILE};
 
 use crate::common_args::WANTED_ADDRESS;
 use crate::failure::Failure;
 use file::NodeFile;
 use loadline_host::{read_text, why};
+use places::check_places;
 use std::path::Path;
 
 impl NodeConfig {
@@ -35,6 +37,7 @@ impl NodeConfig {
                 args.check_folder()?;
                 args.check_osds()
                     .and_then(|()| NodeFile::from(args).meant(Path::new("")))
+                    .and_then(check_places)
                     .map_err(|fault| Failure::Input(fault.of_flags()))
             }
         }
@@ -45,6 +48,7 @@ impl NodeConfig {
         let text = read_text(path)
             .map_err(|error| Failure::Input(format!("{shown}: cannot be read: {}", why(&error))))?;
         NodeConfig::parse(&shown, path.parent().unwrap_or(Path::new("")), &text)
+            .and_then(|config| check_places(config).map_err(|fault| fault.of_file(&shown, &text)))
             .map_err(Failure::Input)
     }
 

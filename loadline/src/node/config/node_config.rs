@@ -13,6 +13,8 @@ use std::path::PathBuf;
 
 /// Where a node keeps in its folder which disks were its OSDs'.
 pub(crate) const DISKS_FILE: &str = "disks.json";
+/// Where it keeps there what opens its page.
+pub(crate) const PAGE_FILE: &str = "page.json";
 
 /// What a node is to be. Paths are relative to where the program was started, or absolute.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@ use super::{
     CallPurpose, Connections, ListenAt, ListenError, ListenerId, LoopEvent, LoopOptions, Peer,
 };
 use crate::backend::{Backend, Call};
+use crate::folder::plain_path;
 use loadline_base::{Span, Time};
 use rustix::fs::{Mode, chmod, fchmod};
 use rustix::io::Errno;
@@ -192,6 +193,37 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Whether a socket could stand at a path, whoever listens there: the path's length, its folder, and that nothing else is in its place. To be
+/// asked before anything is made that a refusal would leave behind; the folder `made`, if there is one, is made where it is missing.
+///
+/// # Errors
+/// [`ListenError`]: something else stands there, or the system would refuse.
+pub fn check_socket_path(path: &Path, made: Option<&Path>) -> Result<(), ListenError> {
+    let refused = |error: io::Error| ListenError::System { at: ListenAt::Unix(path.into()), error };
+    // The standard library's error tells a path that is too long from a name that is.
+    if let Err(error) = std::os::unix::net::SocketAddr::from_pathname(path) {
+        return Err(refused(error));
+    }
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
+        return Err(ListenError::NotASocket(ListenAt::Unix(path.into())));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let error: io::Error = match fs::metadata(folder) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => io::ErrorKind::NotADirectory.into(),
+        Err(error) => error,
+    };
+    let comes = |made: &Path| {
+        let folder = plain_path(folder);
+        plain_path(made).starts_with(&folder) || folder.is_dir()
+    };
+    match error.kind() == io::ErrorKind::NotFound && made.is_some_and(comes) {
+        true => Ok(()),
+        false => Err(refused(error)),
+    }
+}
+
 /// Listens there, for a server that has a loop of its own too: at a path in the place of a socket that nobody listens at any more, with
 /// exactly these rights; or at an address, and says which port that is.
 ///
@@ -207,10 +239,8 @@ pub fn listen_at(
     };
     match at {
         ListenAt::Unix(path) => {
-            if let Ok(found) = fs::symlink_metadata(path) {
-                if !found.file_type().is_socket() {
-                    return Err(ListenError::NotASocket(at.clone()));
-                }
+            check_socket_path(path, None)?;
+            if fs::symlink_metadata(path).is_ok() {
                 if is_alive(path).map_err(refused)? {
                     return Err(ListenError::InUse(at.clone()));
                 }
