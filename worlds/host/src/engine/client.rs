@@ -8,9 +8,9 @@ use super::op_trace::OpTrace;
 use super::range_work::{RangeAsk, RangeWork};
 use crate::ConnId;
 use loadline_base::SlotId;
-use loadline_cluster::images::{ImageId, Piece, SnapshotId};
-use loadline_cluster::{SyncEnd, SyncOf, Target};
-use loadline_osd::{ClientId, Reply, SnapshotNo, TraceSpan};
+use loadline_cluster::images::{Displaced, ImageId, Piece, SnapshotId};
+use loadline_cluster::{IssuedOp, SyncEnd, SyncOf, Target};
+use loadline_osd::{ClientId, OpId, Reply, SnapshotNo, TraceSpan};
 use std::ops::Range;
 
 impl Engine {
@@ -42,9 +42,14 @@ impl Engine {
         self.leave_with(conn, |_| ());
     }
 
-    /// A connection has gone: its commands take no further step, and others wait for what they change.
+    /// A connection has gone: its commands take no further step, and what no OSD has of their writes and zeros ends. Others wait for the rest.
     pub(super) fn give_up(&mut self, conn: ConnId) {
         self.leave_with(conn, RangeWork::give_up);
+        let clients = &self.clients;
+        let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
+        let is_unwanted = |op: OpId| clients.is_op_of(op, is_of);
+        let ended = self.host.node.cluster_mut().end_unwanted(is_unwanted);
+        self.end_without_osd(ended);
     }
 
     fn leave_with(&mut self, conn: ConnId, steps: fn(&mut RangeWork)) {
@@ -64,6 +69,12 @@ impl Engine {
     pub(super) fn is_left_at(&self, (image, snapshot): (ImageId, SnapshotId)) -> bool {
         let is_left = || self.clients.is_left_at(image) || self.nbd_is_unheard_at(image);
         snapshot == SnapshotId::HEAD && is_left()
+    }
+
+    /// Whether a connection has left something behind that still changes an image.
+    pub(super) fn is_left_by(&self, image: ImageId, conn: ConnId) -> bool {
+        let is_own = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
+        self.clients.is_left_by(image, u64::MAX, is_own)
     }
 
     /// Whether others than this connection have left something behind, by closes of smaller numbers than this one, that still changes an image.
@@ -173,7 +184,13 @@ impl Engine {
 
     /// What waited to be written to an image that was removed or made smaller has ended.
     pub(super) fn end_displaced(&mut self) {
-        for (issued, why) in self.host.node.cluster_mut().take_displaced() {
+        let ended = self.host.node.cluster_mut().take_displaced();
+        self.end_without_osd(ended);
+    }
+
+    /// Ops have ended that no OSD had.
+    fn end_without_osd(&mut self, ended: Vec<(IssuedOp, Displaced)>) {
+        for (issued, why) in ended {
             if !self.takes_reply() {
                 return;
             }

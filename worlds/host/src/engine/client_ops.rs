@@ -245,6 +245,18 @@ impl ClientOps {
         !self.left.is_empty()
     }
 
+    /// Whether an op is one of a command of one of these.
+    pub(super) fn is_op_of(&self, op: OpId, is_of: impl Fn(&Waiter) -> bool) -> bool {
+        let part = self.parts.get(op.slot.get() as usize).copied().flatten();
+        let command = part.and_then(|part| self.commands.get(part.command));
+        command.is_some_and(|command| is_of(&command.waiter))
+    }
+
+    /// Whether there are images that no such command changes any more.
+    pub(super) fn has_freed(&self) -> bool {
+        !self.freed.is_empty()
+    }
+
     /// The next image that no such command changes any more.
     pub(super) fn next_freed(&mut self) -> Option<ImageId> {
         self.freed.pop()

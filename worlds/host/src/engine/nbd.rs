@@ -10,7 +10,7 @@
 //!
 //! **Nobody waits for ever.** Closes have numbers, and what came before one does not wait for it. Nothing new comes of who has closed, whoever closed
 //! first waits for nobody, and each finds memory for a small request (`budget.rs`). One that has gone is ended, and so is one that takes no answers or
-//! is not heard out for long. What it has begun by then ends when its PGs are served and their OSDs have room.
+//! goes on for long, and what no OSD has of its writes by then ends.
 
 mod channel;
 mod connections;
@@ -430,7 +430,9 @@ impl Engine {
     /// Why a client that has closed and for whom others wait is ended, and how long it took: it lets nothing move, since nothing of it is under
     /// way and it takes no answers, or is not heard out for long, for whatever reason.
     fn nbd_holds_others_up(&self, conn: ConnId, still: Span) -> Option<(Complaint, Span)> {
-        let unheard = self.nbd.unheard(conn)?;
+        let Some(unheard) = self.nbd.unheard(conn) else {
+            return self.nbd_leaves_for_long(conn, still);
+        };
         if !self.nbd.is_waited_for(unheard) && !self.guest_waits_at(unheard.image) {
             return None;
         }
@@ -441,6 +443,16 @@ impl Engine {
             true => Some((Complaint::Unheard, still)),
             false => (since >= HEARD_OUT).then_some((Complaint::HeardForLong, since)),
         }
+    }
+
+    /// The same of one that is heard out and whose writes do not end: what no OSD has of them ends with its connection.
+    fn nbd_leaves_for_long(&self, conn: ConnId, still: Span) -> Option<(Complaint, Span)> {
+        let connection = self.nbd.connections.get(&conn)?;
+        let image = view_of(self.host.node.cluster(), connection.session.writes_to()?)?.image;
+        let is_awaited = self.nbd.held.contains_key(&image) || self.guest_waits_at(image);
+        let is_late = connection.ended && still >= HEARD_OUT;
+        (is_late && is_awaited && self.is_left_by(image, conn))
+            .then_some((Complaint::HeardForLong, still))
     }
 
     /// The next image at which nobody is left to be heard out.

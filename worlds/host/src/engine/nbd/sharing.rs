@@ -90,8 +90,8 @@ impl Engine {
                      still asked for: its connection is ended"
                 ),
                 Complaint::HeardForLong => format!(
-                    "an NBD client closed its end {seconds:.0} s ago, and others waited for what it had still asked for: its \
-                     connection is ended"
+                    "an NBD client that had closed its end was not answered all within {seconds:.0} s, while others waited for \
+                     that: its connection is ended"
                 ),
                 _ => format!(
                     "an NBD client took and sent nothing for {seconds:.0} s, while others waited for the memory of its requests: its \
