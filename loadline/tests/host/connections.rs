@@ -2,8 +2,11 @@
 //! flush began on another is durable when that flush is answered.
 
 use crate::busy;
-use crate::client::{Connection, Request};
-use crate::node::{IMAGE_BYTES, Node, SMALL};
+use crate::client::{Connection, Request, request_head};
+use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 const PIECE: u64 = 40 << 10;
@@ -161,6 +164,27 @@ fn a_client_that_has_closed_its_end_is_answered_before_others() {
     half.receive_any().expect_err("it has all its answers, and its connection ends");
     let found = other.ask(&Request::Read { offset: 0, length: 512 }).unwrap();
     assert!(found.iter().all(|byte| *byte == 2), "{}", found[0]);
+    node.stop();
+}
+
+/// Its options went without an answer where a request stood right behind them.
+#[test]
+fn a_client_that_closes_before_it_has_chosen_has_its_options_answered() {
+    const GREETING: usize = 18;
+    const CHOSEN: usize = 10;
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let mut option = [&[0, 0, 0, 3][..], b"IHAVEOPT", &1u32.to_be_bytes()].concat();
+    option.extend([&4u32.to_be_bytes()[..], b"vol0"].concat());
+    for turn in 0..20 {
+        let mut stream = UnixStream::connect(node.socket()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&[&option[..], &request_head(3, 1, 0, 0)].concat()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answers = Vec::new();
+        stream.read_to_end(&mut answers).unwrap();
+        assert!(answers.len() >= GREETING + CHOSEN, "try {turn}: {answers:?}");
+    }
     node.stop();
 }
 

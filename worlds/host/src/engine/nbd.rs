@@ -8,7 +8,7 @@
 //! requests has begun the other waits, and until they have ended by what the client has left behind (`leave_behind`). Of several that have closed
 //! each waits for those before it: somebody may have been answered, and closed then.
 //!
-//! **Nobody waits for ever.** Closes have numbers, and what came before one does not wait for it. Nothing new comes of who has closed, whoever closed
+//! **Nobody waits for ever.** Closes have numbers, and what came before one does not wait for it; a guest does, whose ring does not tell. Nothing new comes of who has closed, whoever closed
 //! first waits for nobody, and each finds memory for a small request (`budget.rs`). One that has gone is ended, and so is one that takes no answers or
 //! goes on for long, and what no OSD has of its writes by then ends.
 
