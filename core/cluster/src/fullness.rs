@@ -246,7 +246,8 @@ mod tests {
     use crate::Target;
     use crate::cluster::Config;
     use crate::durable::Durable;
-    use crate::images::{ImageError, Images};
+    use crate::images::{Displaced, ImageError, Images};
+    use crate::router::IssuedOp;
     use crate::router::tests::{READ, spec};
     use crate::settings::{Enforcement, Settings};
     use loadline_base::Time;
@@ -393,6 +394,23 @@ mod tests {
         };
         check(|images| images.remove("vol").map(drop), &[0, 1, 2]);
         check(|images| images.resize("vol", 1 << 20).map(drop), &[1, 2]);
+    }
+
+    /// A write of a client that had gone waited for room, and others' trims, which could have made it, waited for that.
+    #[test]
+    fn what_nobody_wants_any_more_ends_unless_an_osd_has_it() {
+        let mut cluster = cluster();
+        let (on_its_way, _) = issue(&mut cluster, OpKind::Write);
+        cluster.fullness.full.insert(OSD);
+        let [first, second] = [(); 2].map(|()| issue(&mut cluster, OpKind::Write).0);
+        let ended = |ops: Vec<(IssuedOp, Displaced)>| -> Vec<OpId> {
+            ops.iter().map(|(issued, _)| issued.op.id).collect()
+        };
+        assert_eq!(ended(cluster.end_unwanted(|id| id != second)), [first]);
+        assert_eq!(cluster.held_writes(), 1);
+        assert_eq!(ended(cluster.end_unwanted(|_| true)), [second]);
+        assert_eq!(cluster.held_writes(), 0);
+        assert_eq!(cluster.router.issued(on_its_way).op.id, on_its_way);
     }
 
     /// Zeros go on where writes wait, down to a share of their own, and wait for those on their way beyond it.

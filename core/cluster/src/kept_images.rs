@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, OwnerEffects};
 use crate::images::{Displaced, ImageId, Images, KeptImages, PendingJob};
 use crate::pool::PoolId;
 use crate::router::IssuedOp;
-use loadline_osd::{ClientOp, Directive, OsdId};
+use loadline_osd::{ClientOp, Directive, OpId, OsdId};
 use std::sync::Arc;
 
 impl Cluster {
@@ -46,6 +46,16 @@ impl Cluster {
         };
         let displaced: Vec<_> = self.changes_that_wait().filter_map(displaced).collect();
         displaced.into_iter().filter_map(|(id, why)| Some((self.end_op(id)?, why))).collect()
+    }
+
+    /// Ends the writes and zeros that no OSD has and that nobody wants any more: who asked has gone, and others wait for them.
+    pub fn end_unwanted(
+        &mut self,
+        is_unwanted: impl Fn(OpId) -> bool,
+    ) -> Vec<(IssuedOp, Displaced)> {
+        let waiting = self.changes_that_wait().map(|op| op.id);
+        let unwanted: Vec<OpId> = waiting.filter(|id| is_unwanted(*id)).collect();
+        unwanted.into_iter().filter_map(|id| Some((self.end_op(id)?, Displaced::Gone))).collect()
     }
 
     /// The map that was written counts.

@@ -2,8 +2,11 @@
 //! flush began on another is durable when that flush is answered.
 
 use crate::busy;
-use crate::client::{Connection, Request};
-use crate::node::{Node, SMALL};
+use crate::client::{Connection, Request, request_head};
+use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 const PIECE: u64 = 40 << 10;
@@ -162,6 +165,94 @@ fn a_client_that_has_closed_its_end_is_answered_before_others() {
     let found = other.ask(&Request::Read { offset: 0, length: 512 }).unwrap();
     assert!(found.iter().all(|byte| *byte == 2), "{}", found[0]);
     node.stop();
+}
+
+/// Its options went without an answer where a request stood right behind them.
+#[test]
+fn a_client_that_closes_before_it_has_chosen_has_its_options_answered() {
+    const GREETING: usize = 18;
+    const CHOSEN: usize = 10;
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let mut option = [&[0, 0, 0, 3][..], b"IHAVEOPT", &1u32.to_be_bytes()].concat();
+    option.extend([&4u32.to_be_bytes()[..], b"vol0"].concat());
+    for turn in 0..20 {
+        let mut stream = UnixStream::connect(node.socket()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&[&option[..], &request_head(3, 1, 0, 0)].concat()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answers = Vec::new();
+        stream.read_to_end(&mut answers).unwrap();
+        assert!(answers.len() >= GREETING + CHOSEN, "try {turn}: {answers:?}");
+    }
+    node.stop();
+}
+
+/// Whoever kept on closing behind one that waited kept it waiting: it waited for all that had closed by the time at which it could have begun.
+#[test]
+fn nobody_waits_for_who_closes_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let open = || Connection::open(&node.socket(), "vol0").unwrap();
+    let write = |at: u64| Request::Write { offset: at * 4096, data: vec![1; 4096] };
+    let (mut gone, mut waits, mut later) = (open(), open(), open());
+    node.tell(&["image", "qos", "vol0", "--limit", "4"]);
+    (0..8).for_each(|at| gone.send(&write(at)).unwrap());
+    node.wait_until("they are under way", |node| node.tell(&["dump", "ops"]) != "none\n");
+    drop(gone);
+    // Each is behind what was sent before.
+    std::thread::sleep(Duration::from_millis(300));
+    waits.send(&write(0)).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    (0..200).for_each(|at| later.send(&write(at)).unwrap());
+    later.say_no_more().unwrap();
+    waits.receive().unwrap();
+    assert!(node.tell(&["dump", "ops"]) != "none\n", "it waited for what came behind it");
+    node.tell(&["image", "qos", "vol0", "--limit", "0"]);
+    (0..200).for_each(|_| drop(later.receive().unwrap()));
+    node.stop();
+}
+
+/// Nothing ended of what a client that was killed had asked for where nobody served the PG: others waited for it with all that they asked of
+/// the image. With as much under way as one may have, nor was it noticed that the client had gone.
+#[test]
+fn a_client_that_has_gone_keeps_nobody_waiting_for_what_no_osd_has() {
+    const OBJECTS: u64 = 16;
+    let flags = ["--osds", "3", "--copies", "1", "--size", "128MiB", "--image", "vol0=64MiB"];
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &flags);
+    node.tell(&["osd", "down", "2", "--force"]);
+    let open = || Connection::open(&node.socket(), "vol0").unwrap();
+    let write = |offset| Request::Write { offset, data: vec![1; 4096] };
+    let offset = |object: u64| object * (IMAGE_BYTES / OBJECTS);
+    let under_way = |node: &Node| {
+        let open = node.tell(&["dump", "ops", "--json"]);
+        let open: serde_json::Value = serde_json::from_str(&open).unwrap();
+        let open = open["ops"].as_array().unwrap();
+        (open.len(), !open.is_empty() && open.iter().all(|op| op["osd"].is_null()))
+    };
+    // Cookies count from one. What is answered is served.
+    let mut probe = open();
+    std::thread::sleep(Duration::from_secs(3));
+    (0..OBJECTS).for_each(|object| probe.send(&write(offset(object))).unwrap());
+    std::thread::sleep(Duration::from_secs(1));
+    node.wait_until("no op that can end", |node| under_way(node).1);
+    let answers = OBJECTS as usize - under_way(&node).0;
+    let served: Vec<u64> = (0..answers).map(|_| probe.receive().unwrap().cookie - 1).collect();
+    let lost = (0..OBJECTS).find(|object| !served.contains(object)).expect("one is down");
+    let mut other = open();
+    drop(probe);
+    other.ask(&write(offset(served[0]))).unwrap();
+    let mut full = open();
+    for _ in 0..300 {
+        full.send(&Request::Read { offset: offset(lost), length: 512 }).unwrap();
+    }
+    node.wait_until("it has all that it may have", |node| under_way(node).0 >= 256);
+    drop(full);
+    let asked = Instant::now();
+    other.ask(&write(offset(served[0]))).unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    node.kill();
 }
 
 /// Whoever asks for more than is sent to it at a time, closes its end and takes nothing of it would keep all others of the image waiting for ever.

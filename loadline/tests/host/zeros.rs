@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::tools::succeed;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 /// Bytes of the image `many`, and of each of its objects.
@@ -75,6 +76,25 @@ fn many_long_trims_hold_what_they_are_charged_for() {
     let after = contents(&node);
     assert!(after[..64 * OBJECT as usize].iter().all(|byte| *byte == 0), "a step has ended");
     assert_eq!(*after.last().unwrap(), 7, "no step follows whose client has gone");
+    node.stop();
+}
+
+/// One that had closed its end alone was told that its image is gone by all that is done in steps, where its writes were carried out.
+#[test]
+fn a_client_that_has_closed_its_end_has_all_steps_of_its_zeros_and_trims() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(&folder.path().join("node"), &[]);
+    limit(&node, "1");
+    let mut half = open(&node);
+    half.send(&Request::Zero { offset: 0, length: (BYTES / 2) as u32 }).unwrap();
+    half.send(&Request::Trim { offset: BYTES / 2, length: (BYTES / 2) as u32 }).unwrap();
+    half.say_no_more().unwrap();
+    // Its close is heard in the midst of their steps.
+    std::thread::sleep(Duration::from_millis(500));
+    limit(&node, "0");
+    (0..2).for_each(|_| drop(half.receive().unwrap()));
+    half.receive_any().expect_err("it has all its answers, and its connection ends");
+    assert!(contents(&node).iter().all(|byte| *byte == 0));
     node.stop();
 }
 

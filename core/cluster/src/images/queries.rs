@@ -8,10 +8,10 @@ use super::view::{ImageAncestor, View};
 use crate::pool::PoolId;
 use loadline_store::ObjectNo;
 
-/// Why an image has no place for something any more.
+/// Why an image has no place for something any more, or nobody asks for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Displaced {
-    /// It was removed.
+    /// It was removed; or who asked has gone.
     Gone,
     /// It was made smaller.
     PastEnd,

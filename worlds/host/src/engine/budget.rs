@@ -39,6 +39,9 @@ const CONNECTIONS_MIN: Bytes = Bytes::from_mib(96);
 pub(super) const CONNECTION: u64 = 24 << 10;
 /// While others wait for memory, a connection that holds some may let nothing move for so long.
 pub(super) const STALL: Span = Span::from_secs(5);
+/// While others wait for what a client that has closed had still asked for, it may go on for so long from its close on: six times what one
+/// is given that lets nothing move.
+pub(super) const HEARD_OUT: Span = Span::from_secs(30);
 /// A block that an allocator takes from where it keeps what it gives back, and not from among the small ones.
 const LARGE: usize = 4 << 20;
 /// Memory for pages of one OSD, where there is room for as much and nobody says otherwise.

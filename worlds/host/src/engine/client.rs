@@ -8,9 +8,9 @@ use super::op_trace::OpTrace;
 use super::range_work::{RangeAsk, RangeWork};
 use crate::ConnId;
 use loadline_base::SlotId;
-use loadline_cluster::images::{ImageId, Piece, SnapshotId};
-use loadline_cluster::{SyncEnd, SyncOf, Target};
-use loadline_osd::{ClientId, Reply, SnapshotNo, TraceSpan};
+use loadline_cluster::images::{Displaced, ImageId, Piece, SnapshotId};
+use loadline_cluster::{IssuedOp, SyncEnd, SyncOf, Target};
+use loadline_osd::{ClientId, OpId, Reply, SnapshotNo, TraceSpan};
 use std::ops::Range;
 
 impl Engine {
@@ -37,16 +37,32 @@ impl Engine {
         self.clients.begin_steps(waiter, client, work, then_sync);
     }
 
-    /// A connection has gone: its commands take no further step, and others wait for what they change.
+    /// A client sends nothing more on its connection: others wait for what its commands change. They go on, since it may still read.
     pub(super) fn leave_behind(&mut self, conn: ConnId) {
+        self.leave_with(conn, |_| ());
+    }
+
+    /// A connection has gone: its commands take no further step, and what no OSD has of their writes and zeros ends. Others wait for the rest.
+    pub(super) fn give_up(&mut self, conn: ConnId) {
+        self.leave_with(conn, RangeWork::give_up);
+        let clients = &self.clients;
         let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
-        self.clients.leave_behind(is_of, RangeWork::give_up);
+        let is_unwanted = |op: OpId| clients.is_op_of(op, is_of);
+        let ended = self.host.node.cluster_mut().end_unwanted(is_unwanted);
+        self.end_without_osd(ended);
+    }
+
+    fn leave_with(&mut self, conn: ConnId, steps: fn(&mut RangeWork)) {
+        let close = self.nbd_close_of(conn);
+        let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
+        self.clients.leave_behind(is_of, close, steps);
     }
 
     /// The guest of a face has gone, or its driver: its requests go on to their end, and others wait for what they change.
     pub(super) fn leave_guest_behind(&mut self, face: usize) {
+        let close = self.nbd_number_close();
         let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Vhost(guest) if guest.is_of(face));
-        self.clients.leave_behind(is_of, |_| ());
+        self.clients.leave_behind(is_of, close, |_| ());
     }
 
     /// Whether what is shown is still changed by who has gone, or may be: what others do there now could come before that.
@@ -55,10 +71,16 @@ impl Engine {
         snapshot == SnapshotId::HEAD && is_left()
     }
 
-    /// Whether others than this connection have left something behind that still changes an image.
-    pub(super) fn is_left_by_others(&self, image: ImageId, conn: ConnId) -> bool {
+    /// Whether a connection has left something behind that still changes an image.
+    pub(super) fn is_left_by(&self, image: ImageId, conn: ConnId) -> bool {
         let is_own = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
-        self.clients.is_left_by(image, |waiter| !is_own(waiter))
+        self.clients.is_left_by(image, u64::MAX, is_own)
+    }
+
+    /// Whether others than this connection have left something behind, by closes of smaller numbers than this one, that still changes an image.
+    pub(super) fn is_left_by_others(&self, image: ImageId, conn: ConnId, before: u64) -> bool {
+        let is_own = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
+        self.clients.is_left_by(image, before, |waiter| !is_own(waiter))
     }
 
     /// Whether anybody has left something behind.
@@ -74,9 +96,9 @@ impl Engine {
         }
     }
 
-    /// Whether a guest has an image.
-    pub(super) fn has_guest(&self, image: ImageId) -> bool {
-        self.vhost.shows(image)
+    /// Whether a guest of an image waits for what others have left behind.
+    pub(super) fn guest_waits_at(&self, image: ImageId) -> bool {
+        self.vhost.waits_at(image)
     }
 
     /// Takes the steps that are due, as many as a turn of the loop has time for.
@@ -162,7 +184,13 @@ impl Engine {
 
     /// What waited to be written to an image that was removed or made smaller has ended.
     pub(super) fn end_displaced(&mut self) {
-        for (issued, why) in self.host.node.cluster_mut().take_displaced() {
+        let ended = self.host.node.cluster_mut().take_displaced();
+        self.end_without_osd(ended);
+    }
+
+    /// Ops have ended that no OSD had.
+    fn end_without_osd(&mut self, ended: Vec<(IssuedOp, Displaced)>) {
+        for (issued, why) in ended {
             if !self.takes_reply() {
                 return;
             }

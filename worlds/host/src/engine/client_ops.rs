@@ -8,7 +8,7 @@ use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::images::{Displaced, ImageId};
 use loadline_cluster::{IssuedOp, PoolId, SyncEnd};
 use loadline_osd::{ClientId, OpId, OpKind, Reply};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Who waits for a command.
@@ -82,8 +82,8 @@ pub(super) struct ClientOps {
     parts: Vec<Option<CommandPart>>,
     syncs: BTreeMap<u32, Vec<SlotId>>,
     turns: RangeTurns,
-    /// Commands of clients that have gone, by the image that they change.
-    left: BTreeMap<ImageId, BTreeSet<SlotId>>,
+    /// Commands of clients that have closed, by the image that they change, with the number of that close.
+    left: BTreeMap<ImageId, BTreeMap<SlotId, u64>>,
     /// Images that no such command changes any more.
     freed: Vec<ImageId>,
     /// The node is about to end: who has had a step gets no other.
@@ -198,18 +198,19 @@ impl ClientOps {
 
     fn changes_no_more(&mut self, image: ImageId, command: SlotId) {
         let Some(left) = self.left.get_mut(&image) else { return };
-        if left.remove(&command) && left.is_empty() {
+        if left.remove(&command).is_some() && left.is_empty() {
             self.left.remove(&image);
             self.freed.push(image);
         }
     }
 
-    /// A client has gone. Its commands end for nobody, and nothing orders what they change with what others write there: those wait for it. What
-    /// is carried out in steps goes on, or is given up: whoever comes after it may write there then. The owner of such work is no sign of who
-    /// it was: its number is given again while it lives.
+    /// A client has closed, by a close of this number if it is not known of an earlier one. Nothing orders what its commands change with what others
+    /// write there: those wait for it. What is carried out in steps goes on, or is given up where its client has gone: whoever comes after it may
+    /// write there then. The owner of such work is no sign of who it was: its number is given again while it lives.
     pub(super) fn leave_behind(
         &mut self,
         is_of: impl Fn(&Waiter) -> bool,
+        close: u64,
         steps: fn(&mut RangeWork),
     ) {
         let of = self.commands.iter().filter(|(_, command)| is_of(&command.waiter));
@@ -217,25 +218,43 @@ impl ClientOps {
             let command = self.commands.at_mut(id);
             command.work.iter_mut().for_each(steps);
             if let Some(image) = command.changes {
-                self.left.entry(image).or_default().insert(id);
+                self.left.entry(image).or_default().entry(id).or_insert(close);
             }
         }
     }
 
-    /// Whether a command of a client that has gone still changes an image.
+    /// Whether a command of a client that has closed still changes an image.
     pub(super) fn is_left_at(&self, image: ImageId) -> bool {
         self.left.contains_key(&image)
     }
 
-    /// Whether such a command of one of these still does.
-    pub(super) fn is_left_by(&self, image: ImageId, is_of: impl Fn(&Waiter) -> bool) -> bool {
+    /// Whether such a command of one of these still does, whose close has a smaller number.
+    pub(super) fn is_left_by(
+        &self,
+        image: ImageId,
+        before: u64,
+        is_of: impl Fn(&Waiter) -> bool,
+    ) -> bool {
         let left = self.left.get(&image).into_iter().flatten();
-        left.filter_map(|id| self.commands.get(*id)).any(|command| is_of(&command.waiter))
+        let left = left.filter(|(_, close)| **close < before);
+        left.filter_map(|(id, _)| self.commands.get(*id)).any(|command| is_of(&command.waiter))
     }
 
     /// Whether there is such a command at all.
     pub(super) fn has_left(&self) -> bool {
         !self.left.is_empty()
+    }
+
+    /// Whether an op is one of a command of one of these.
+    pub(super) fn is_op_of(&self, op: OpId, is_of: impl Fn(&Waiter) -> bool) -> bool {
+        let part = self.parts.get(op.slot.get() as usize).copied().flatten();
+        let command = part.and_then(|part| self.commands.get(part.command));
+        command.is_some_and(|command| is_of(&command.waiter))
+    }
+
+    /// Whether there are images that no such command changes any more.
+    pub(super) fn has_freed(&self) -> bool {
+        !self.freed.is_empty()
     }
 
     /// The next image that no such command changes any more.

@@ -90,6 +90,8 @@ pub(super) enum Complaint {
     Stalled,
     /// A client that had closed took nothing, while others waited for what it had still asked for.
     Unheard,
+    /// It took, and they waited for too long.
+    HeardForLong,
 }
 
 /// Why a connection is not let in.
@@ -382,6 +384,7 @@ impl Complaint {
             Complaint::NoChoice => "NBD clients chose no export in time",
             Complaint::Idle => "idle connections were ended",
             Complaint::Stalled | Complaint::Unheard => "stalled connections were ended",
+            Complaint::HeardForLong => "connections that others waited for were ended",
         }
     }
 }

@@ -8,8 +8,9 @@
 //! requests has begun the other waits, and until they have ended by what the client has left behind (`leave_behind`). Of several that have closed
 //! each waits for those before it: somebody may have been answered, and closed then.
 //!
-//! **Nobody waits for ever.** Nothing new comes of who has closed, whoever closed first waits for nobody, and each finds memory for a
-//! small request (`budget.rs`). One that takes no answers is ended.
+//! **Nobody waits for ever.** Closes have numbers, and what came before one does not wait for it; a guest does, whose ring does not tell. Nothing new comes of who has closed, whoever closed
+//! first waits for nobody, and each finds memory for a small request (`budget.rs`). One that has gone is ended, and so is one that takes no answers or
+//! goes on for long, and what no OSD has of its writes by then ends.
 
 mod channel;
 mod connections;
@@ -19,7 +20,7 @@ mod tls;
 pub(super) use connections::{NbdCommand, NbdConnections};
 
 use super::Engine;
-use super::budget::STALL;
+use super::budget::{HEARD_OUT, STALL};
 use super::client_ops::{Ended, Waiter};
 use super::doors::Complaint;
 use super::exports::{NodeExports, snapshot_of, view_of};
@@ -27,7 +28,7 @@ use super::image_ops::read_of;
 use super::range_work::{CommandFailure, RangeAsk, RangeWork};
 use crate::{ConnId, ListenerId};
 use channel::NbdChannel;
-use connections::{Brings, NbdConnection};
+use connections::{Brings, HeldCommand, NbdConnection};
 use loadline_base::Span;
 use loadline_cluster::images::{ImageId, SnapshotId};
 use loadline_osd::{ClientId, OpKind};
@@ -106,13 +107,17 @@ impl Engine {
         self.nbd_commands(conn);
     }
 
-    /// The client will send nothing more. Its connection ends when everything it asked for is answered; trims and zeros in the midst of
-    /// their steps are given up, and others wait for what it writes, since mostly it has gone.
+    /// The client will send nothing more. Its connection ends when everything it asked for is answered, since it may still read, or at once
+    /// if it has gone; others wait for what it writes.
     pub(super) fn nbd_ended(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         (connection.asked, connection.ended) = (0, true);
         self.nbd.touched.push(conn);
-        self.leave_behind(conn);
+        if self.host.world.hung_up(&[conn]).is_empty() {
+            return self.leave_behind(conn);
+        }
+        self.give_up(conn);
+        self.host.world.close(conn);
     }
 
     /// Gives the session what it can take of what it could not before.
@@ -135,20 +140,32 @@ impl Engine {
         let commands = std::mem::take(&mut connection.out.commands);
         self.nbd.touched.push(conn);
         if !connection.chose_in_time && !commands.is_empty() {
-            connection.closing = true;
-            return self.host.world.close(conn);
+            return self.nbd_refuse(conn);
         }
         for command in commands {
             self.memory.begin(conn, command.holds);
-            match self.nbd_waits_for(conn, command.export) {
-                Some(image) => self.nbd.held.entry(image).or_default().push_back((conn, command)),
-                None => self.nbd_command(conn, client, command),
-            }
+            let Some((image, before)) = self.nbd_waits_for(conn, command.export) else {
+                self.nbd_command(conn, client, command);
+                continue;
+            };
+            let held = HeldCommand { conn, before, command };
+            self.nbd.held.entry(image).or_default().push_back(held);
         }
         if has_ended {
             self.leave_behind(conn);
         }
         self.nbd_charge(conn);
+    }
+
+    /// Ends a connection behind the answers to its options.
+    fn nbd_refuse(&mut self, conn: ConnId) {
+        if !self.nbd_send_queued(conn) {
+            return;
+        }
+        if let Some(connection) = self.nbd.connections.get_mut(&conn) {
+            connection.closing = true;
+        }
+        self.nbd_close_when_sent(conn);
     }
 
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
@@ -235,6 +252,18 @@ impl Engine {
         }
     }
 
+    /// Sends what a session has queued. Answers whether that goes on.
+    fn nbd_send_queued(&mut self, conn: ConnId) -> bool {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return false };
+        if !connection.channel.is_plain() {
+            return self.nbd_send_sealed(conn);
+        }
+        for buffer in connection.out.send.drain(..) {
+            self.host.world.send(conn, buffer);
+        }
+        true
+    }
+
     fn nbd_flush_one(&mut self, conn: ConnId) {
         let stopping = self.is_stopping();
         let has_room = self.nbd_room(conn) >= RECEIVE as u64;
@@ -242,11 +271,7 @@ impl Engine {
         if connection.closing {
             return connection.out.send.clear();
         }
-        if connection.channel.is_plain() {
-            for buffer in connection.out.send.drain(..) {
-                self.host.world.send(conn, buffer);
-            }
-        } else if !self.nbd_send_sealed(conn) {
+        if !self.nbd_send_queued(conn) {
             return;
         }
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
@@ -267,7 +292,7 @@ impl Engine {
             if let Some(says) = says {
                 self.doors.complain(self.host.now, Complaint::Violation, || says);
             }
-            self.leave_behind(conn);
+            self.give_up(conn);
             return self.nbd_close_when_sent(conn);
         }
         if connection.is_over() {
@@ -286,7 +311,7 @@ impl Engine {
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if self.nbd.connections.remove(&conn).is_some() {
-            self.leave_behind(conn);
+            self.give_up(conn);
             self.nbd.is_heard(conn);
             for command in self.nbd.drop_held(conn) {
                 self.memory.end(conn, command.holds);
@@ -315,21 +340,47 @@ impl Engine {
         let export = connection.session.writes_to();
         let view = export.and_then(|export| view_of(self.host.node.cluster(), export));
         if let Some(view) = view.filter(|_| !self.is_stopping()) {
-            self.nbd.unheard.push((conn, view.image));
+            self.nbd.note_close(conn, view.image, self.host.now);
         }
     }
 
-    /// The image at which a command has to wait for what others who have closed have left behind, or may still have to say: it would come before
-    /// that.
-    fn nbd_waits_for(&self, conn: ConnId, export: ExportId) -> Option<ImageId> {
+    /// The number of a client's close: it is now if it is not known of.
+    pub(super) fn nbd_close_of(&mut self, conn: ConnId) -> u64 {
+        let known = self.nbd.unheard(conn).map(|unheard| unheard.close);
+        known.unwrap_or_else(|| self.nbd.number_close())
+    }
+
+    /// Somebody else has closed, a guest: the number of that.
+    pub(super) fn nbd_number_close(&mut self) -> u64 {
+        self.nbd.number_close()
+    }
+
+    /// Clients that have closed and are not at their end: they may have gone since.
+    pub(super) fn nbd_who_has_closed(&self) -> Vec<ConnId> {
+        let of = |(conn, connection): (&ConnId, &NbdConnection)| {
+            (connection.ended || self.nbd.unheard(*conn).is_some()).then_some(*conn)
+        };
+        self.nbd.connections.iter().filter_map(of).collect()
+    }
+
+    /// The image at which a command that has come has to wait for what others who have closed have left behind, or may still have to say, and the
+    /// number of the close from which on they do not matter.
+    fn nbd_waits_for(&self, conn: ConnId, export: ExportId) -> Option<(ImageId, u64)> {
         if !self.has_left() && self.nbd.unheard.is_empty() {
             return None;
         }
         let view = view_of(self.host.node.cluster(), export)?;
-        let mut before = self.nbd.unheard.iter().take_while(|(unheard, _)| *unheard != conn);
-        let waits = before.any(|(_, image)| *image == view.image)
-            || self.is_left_by_others(view.image, conn);
-        (view.read_at == SnapshotId::HEAD && waits).then_some(view.image)
+        let before = self.nbd.comes_before(conn);
+        let waits = view.read_at == SnapshotId::HEAD && self.nbd_waits_at(view.image, conn, before);
+        waits.then_some((view.image, before))
+    }
+
+    /// Whether others who closed before that have left something behind at an image, or may still have to say something: it would come behind
+    /// a command that begins now.
+    fn nbd_waits_at(&self, image: ImageId, conn: ConnId, before: u64) -> bool {
+        let mut unheard = self.nbd.unheard.iter();
+        unheard.any(|unheard| unheard.image == image && unheard.close < before)
+            || self.is_left_by_others(image, conn, before)
     }
 
     /// Whether no command waits so.
@@ -341,9 +392,9 @@ impl Engine {
     pub(super) fn nbd_begin_held(&mut self, image: ImageId) {
         let mut at = 0;
         while self.may_begin_asked()
-            && let Some((conn, export)) = self.nbd.held_at(image, at)
+            && let Some((conn, before)) = self.nbd.held_at(image, at)
         {
-            if self.nbd_waits_for(conn, export).is_some() {
+            if self.nbd_waits_at(image, conn, before) {
                 at += 1;
                 continue;
             }
@@ -352,10 +403,11 @@ impl Engine {
                 self.memory.end(conn, command.holds);
                 continue;
             };
-            let (client, has_ended) = (connection.client, connection.ended);
+            let has_closed = connection.ended || self.nbd.unheard(conn).is_some();
+            let client = connection.client;
             self.nbd.touched.push(conn);
             self.nbd_command(conn, client, command);
-            if has_ended {
+            if has_closed {
                 self.leave_behind(conn);
             }
         }
@@ -363,26 +415,44 @@ impl Engine {
 
     /// Whether a client that writes to an image has closed and is not heard out.
     pub(super) fn nbd_is_unheard_at(&self, image: ImageId) -> bool {
-        self.nbd.unheard.iter().any(|(_, of)| *of == image)
+        self.nbd.unheard.iter().any(|unheard| unheard.image == image)
     }
 
     /// Notes that a client is heard out, if it is: everything that it has sent has begun.
     fn nbd_hear_out(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get(&conn) else { return };
-        if connection.closing || connection.has_begun_all() && !self.nbd.holds_of(conn) {
+        let has_begun = self.is_stopping() || connection.has_begun_all();
+        if connection.closing || has_begun && !self.nbd.holds_of(conn) {
             self.nbd.is_heard(conn);
         }
     }
 
-    /// Whether others wait for a client that has closed and lets nothing move: nothing of it is under way, and it takes no answers.
-    fn nbd_holds_others_up(&self, conn: ConnId, still: Span) -> bool {
-        let unheard = self.nbd.unheard.iter().find(|(unheard, _)| *unheard == conn);
-        let session = &self.nbd.connections[&conn].session;
+    /// Why a client that has closed and for whom others wait is ended, and how long it took: it lets nothing move, since nothing of it is under
+    /// way and it takes no answers, or is not heard out for long, for whatever reason.
+    fn nbd_holds_others_up(&self, conn: ConnId, still: Span) -> Option<(Complaint, Span)> {
+        let Some(unheard) = self.nbd.unheard(conn) else {
+            return self.nbd_leaves_for_long(conn, still);
+        };
+        if !self.nbd.is_waited_for(unheard) && !self.guest_waits_at(unheard.image) {
+            return None;
+        }
+        let session = &self.nbd.connections.get(&conn)?.session;
         let is_its_turn = session.in_flight() == 0 && session.awaits_client();
-        unheard.is_some_and(|(_, image)| {
-            let is_awaited = self.nbd.held.contains_key(image) || self.has_guest(*image);
-            is_its_turn && still >= STALL && is_awaited
-        })
+        let since = self.host.now.since(unheard.since);
+        match is_its_turn && still >= STALL {
+            true => Some((Complaint::Unheard, still)),
+            false => (since >= HEARD_OUT).then_some((Complaint::HeardForLong, since)),
+        }
+    }
+
+    /// The same of one that is heard out and whose writes do not end: what no OSD has of them ends with its connection.
+    fn nbd_leaves_for_long(&self, conn: ConnId, still: Span) -> Option<(Complaint, Span)> {
+        let connection = self.nbd.connections.get(&conn)?;
+        let image = view_of(self.host.node.cluster(), connection.session.writes_to()?)?.image;
+        let is_awaited = self.nbd.held.contains_key(&image) || self.guest_waits_at(image);
+        let is_late = connection.ended && still >= HEARD_OUT;
+        (is_late && is_awaited && self.is_left_by(image, conn))
+            .then_some((Complaint::HeardForLong, still))
     }
 
     /// The next image at which nobody is left to be heard out.
@@ -395,10 +465,13 @@ impl Engine {
         self.nbd.has_freed()
     }
 
-    /// Nobody is read from any more.
+    /// Nobody is read from any more. What clients that have closed have asked for until now comes before what others have as before.
     fn nbd_hear_nobody(&mut self) {
-        let unheard = std::mem::take(&mut self.nbd.unheard);
-        self.nbd.freed.extend(unheard.into_iter().map(|(_, image)| image));
+        let unheard: Vec<ConnId> = self.nbd.unheard.iter().map(|unheard| unheard.conn).collect();
+        for conn in unheard {
+            self.leave_behind(conn);
+            self.nbd_hear_out(conn);
+        }
     }
 }
 

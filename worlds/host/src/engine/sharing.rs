@@ -24,10 +24,12 @@ impl Engine {
         }
     }
 
-    /// Ends those that wait for memory and whose peer has gone: nothing is received from them meanwhile, so nobody else would notice. To be
-    /// called every second or so.
+    /// Ends those whose peer has gone and that wait for memory, or may have more to be read behind what is under way: nothing is received from them
+    /// meanwhile, so nobody else would notice. To be called every second or so.
     pub(super) fn end_gone(&mut self) {
-        for conn in self.host.world.hung_up(&self.memory.who_waits()) {
+        let mut asked = self.memory.who_waits();
+        asked.extend(self.nbd_who_has_closed());
+        for conn in self.host.world.hung_up(&asked) {
             self.host.world.close(conn);
         }
     }

@@ -12,7 +12,7 @@ use crate::event_loop::DiskId;
 use entry::{Attached, MessageHeader, entry};
 use io_uring::opcode::AsyncCancel2;
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
-use io_uring::{IoUring, Parameters, cqueue};
+use io_uring::{EnterFlags, IoUring, Parameters, cqueue};
 use loadline_base::{SlotId, Slots, Span};
 pub(crate) use memory::{Arena, ArenaBlock};
 use rustix::io::Errno;
@@ -207,8 +207,12 @@ impl<P> Ring<P> {
 
     /// Submits, and waits for an answer up to `limit`. Running out of time, a signal, and a kernel that wants its
     /// answers taken first are no errors: the caller takes what is there and comes again.
-    fn enter(&self, limit: Option<Span>) -> io::Result<()> {
+    ///
+    /// Who does not wait has the notes turned into answers all the same as long as a close is awaited: the kernel makes a note first and sets its
+    /// mark then, and what is submitted between the two may receive what is younger.
+    fn enter(&mut self, limit: Option<Span>) -> io::Result<()> {
         const PASSING: [Errno; 4] = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
+        let queued = self.ring.submission().len() as u32;
         let submitter = self.ring.submitter();
         let gathered = self.gathered();
         let time = limit.map(timespec);
@@ -220,6 +224,10 @@ impl<P> Ring<P> {
             args = args.min_wait_usec((GATHER_TIME.nanos() / 1000) as u32);
         }
         let entered = match limit {
+            // SAFETY: it submits the entries that `fill` has pushed, as `submit` does, and there is no argument.
+            Some(Span::ZERO) if self.closes_awaited > 0 => unsafe {
+                submitter.enter::<libc::sigset_t>(queued, 0, EnterFlags::GETEVENTS.bits(), None)
+            },
             Some(Span::ZERO) => submitter.submit(),
             _ => submitter.submit_with_args(gathered, &args),
         };
@@ -239,7 +247,7 @@ impl<P> Ring<P> {
         }
     }
 
-    fn must_enter(&self, limit: Option<Span>) {
+    fn must_enter(&mut self, limit: Option<Span>) {
         self.enter(limit).expect("the ring is ours and its entries are well formed");
     }
 

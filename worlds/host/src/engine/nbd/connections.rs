@@ -6,9 +6,7 @@ use crate::{ConnId, ListenerId};
 use loadline_base::{SlotId, Time};
 use loadline_cluster::images::ImageId;
 use loadline_osd::ClientId;
-use loadline_wire::nbd::{
-    ExportCommand, ExportId, NbdError, NbdFailure, NbdSession, SessionOutbox,
-};
+use loadline_wire::nbd::{ExportCommand, NbdError, NbdFailure, NbdSession, SessionOutbox};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A command of a connection, as its ops remember it.
@@ -81,6 +79,25 @@ pub(super) struct NbdConnection {
     pub(super) closing: bool,
 }
 
+/// A command that waits for what clients have left behind at its image, or may still have to say.
+pub(super) struct HeldCommand {
+    pub(super) conn: ConnId,
+    /// It waits for closes of smaller numbers: those that came before it.
+    pub(super) before: u64,
+    pub(super) command: ExportCommand,
+}
+
+/// A client that has closed and of whom not everything has begun.
+pub(super) struct UnheardClient {
+    pub(super) conn: ConnId,
+    /// The image that it may change.
+    pub(super) image: ImageId,
+    /// The number of its close.
+    pub(super) close: u64,
+    /// When that came.
+    pub(super) since: Time,
+}
+
 /// All of them.
 #[derive(Default)]
 pub(in crate::engine) struct NbdConnections {
@@ -92,9 +109,11 @@ pub(in crate::engine) struct NbdConnections {
     /// When the next handshake is looked for, if nothing happens before.
     pub(super) handshakes_at: Option<Time>,
     /// Commands that wait until what clients have left behind at their image has ended, in the order in which they came.
-    pub(super) held: BTreeMap<ImageId, VecDeque<(ConnId, ExportCommand)>>,
-    /// Clients that have closed and of whom not everything has begun, with the image that they may change, in the order in which they closed.
-    pub(super) unheard: Vec<(ConnId, ImageId)>,
+    pub(super) held: BTreeMap<ImageId, VecDeque<HeldCommand>>,
+    /// In the order in which they closed.
+    pub(super) unheard: Vec<UnheardClient>,
+    /// The number of the next close.
+    closes: u64,
     /// Images at which one of them has been heard out since that was looked at.
     pub(super) freed: Vec<ImageId>,
 }
@@ -105,16 +124,16 @@ impl NbdConnections {
         !self.held.is_empty()
     }
 
-    /// The command of this place among those that wait at an image: whose, and of which export.
-    pub(super) fn held_at(&self, image: ImageId, at: usize) -> Option<(ConnId, ExportId)> {
-        let (conn, command) = self.held.get(&image)?.get(at)?;
-        Some((*conn, command.export))
+    /// The command of this place among those that wait at an image: whose, and for which closes it waits.
+    pub(super) fn held_at(&self, image: ImageId, at: usize) -> Option<(ConnId, u64)> {
+        let held = self.held.get(&image)?.get(at)?;
+        Some((held.conn, held.before))
     }
 
     /// Takes it.
     pub(super) fn take_held(&mut self, image: ImageId, at: usize) -> ExportCommand {
         let held = self.held.get_mut(&image).expect("it was found there");
-        let (_, command) = held.remove(at).expect("it was found there");
+        let HeldCommand { command, .. } = held.remove(at).expect("it was found there");
         if held.is_empty() {
             self.held.remove(&image);
         }
@@ -123,7 +142,7 @@ impl NbdConnections {
 
     /// Whether a command of this connection waits.
     pub(super) fn holds_of(&self, conn: ConnId) -> bool {
-        self.held.values().flatten().any(|(of, _)| *of == conn)
+        self.held.values().flatten().any(|held| held.conn == conn)
     }
 
     /// Takes all commands of a connection that wait.
@@ -131,8 +150,8 @@ impl NbdConnections {
         let mut dropped = Vec::new();
         self.held.retain(|_, held| {
             let all = std::mem::take(held).into_iter();
-            let (of, others): (Vec<_>, Vec<_>) = all.partition(|(of, _)| *of == conn);
-            dropped.extend(of.into_iter().map(|(_, command)| command));
+            let (of, others): (Vec<_>, Vec<_>) = all.partition(|held| held.conn == conn);
+            dropped.extend(of.into_iter().map(|held| held.command));
             held.extend(others);
             !held.is_empty()
         });
@@ -141,8 +160,36 @@ impl NbdConnections {
 
     /// Nothing of a client that has closed is still to begin.
     pub(super) fn is_heard(&mut self, conn: ConnId) {
-        let heard = self.unheard.extract_if(.., |(unheard, _)| *unheard == conn);
-        self.freed.extend(heard.map(|(_, image)| image));
+        let heard = self.unheard.extract_if(.., |unheard| unheard.conn == conn);
+        self.freed.extend(heard.map(|unheard| unheard.image));
+    }
+
+    /// Somebody has closed: the number of that.
+    pub(super) fn number_close(&mut self) -> u64 {
+        self.closes += 1;
+        self.closes - 1
+    }
+
+    /// A client that may change an image has closed.
+    pub(super) fn note_close(&mut self, conn: ConnId, image: ImageId, since: Time) {
+        let close = self.number_close();
+        self.unheard.push(UnheardClient { conn, image, close, since });
+    }
+
+    /// Whether commands wait for what this client has still to say.
+    pub(super) fn is_waited_for(&self, unheard: &UnheardClient) -> bool {
+        let mut held = self.held.get(&unheard.image).into_iter().flatten();
+        held.any(|held| held.before > unheard.close)
+    }
+
+    /// A client that has closed and is not heard out.
+    pub(super) fn unheard(&self, conn: ConnId) -> Option<&UnheardClient> {
+        self.unheard.iter().find(|unheard| unheard.conn == conn)
+    }
+
+    /// Closes of smaller numbers came before what is read of a connection now.
+    pub(super) fn comes_before(&self, conn: ConnId) -> u64 {
+        self.unheard(conn).map_or(self.closes, |unheard| unheard.close)
     }
 
     /// Whether commands may have to wait no longer since somebody has been heard out.

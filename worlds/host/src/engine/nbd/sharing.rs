@@ -75,8 +75,8 @@ impl Engine {
                 && self.memory.others_are_short(*conn)
             {
                 ends.push((*conn, Complaint::Stalled, still));
-            } else if self.nbd_holds_others_up(*conn, still) {
-                ends.push((*conn, Complaint::Unheard, still));
+            } else if let Some((complaint, span)) = self.nbd_holds_others_up(*conn, still) {
+                ends.push((*conn, complaint, span));
             }
         }
         for (conn, complaint, span) in ends {
@@ -88,6 +88,10 @@ impl Engine {
                 Complaint::Unheard => format!(
                     "an NBD client that had closed its end took no answers for {seconds:.0} s, while others waited for what it had \
                      still asked for: its connection is ended"
+                ),
+                Complaint::HeardForLong => format!(
+                    "an NBD client that had closed its end was not answered all within {seconds:.0} s, while others waited for \
+                     that: its connection is ended"
                 ),
                 _ => format!(
                     "an NBD client took and sent nothing for {seconds:.0} s, while others waited for the memory of its requests: its \

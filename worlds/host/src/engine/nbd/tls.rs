@@ -108,7 +108,7 @@ impl Engine {
         self.doors.complain(self.host.now, Complaint::Tls, || {
             format!("TLS with the NBD client at {peer} has come to nothing: {fault}")
         });
-        self.leave_behind(conn);
+        self.give_up(conn);
         self.host.world.close_when_sent(conn);
     }
 }

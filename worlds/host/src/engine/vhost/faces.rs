@@ -55,6 +55,8 @@ pub(super) struct VhostFace {
     old: usize,
     /// What was taken from its rings in this turn of the loop ([`TAKEN_MAX`]).
     taken: u64,
+    /// Whether its rings were not looked into the last time, for what others have left behind at its image.
+    pub(super) is_behind_others: bool,
 }
 
 /// A guest that is connected.
@@ -167,9 +169,9 @@ impl VhostFaces {
         }
     }
 
-    /// Whether a guest has an image.
-    pub(in crate::engine) fn shows(&self, image: ImageId) -> bool {
-        self.faces.iter().any(|face| face.shows(image))
+    /// Whether a guest of an image waits for what others have left behind.
+    pub(in crate::engine) fn waits_at(&self, image: ImageId) -> bool {
+        self.faces.iter().any(|face| face.is_behind_others && face.shows(image))
     }
 
     pub(super) fn next_touched(&mut self) -> Option<usize> {
@@ -211,7 +213,8 @@ impl VhostFaces {
 
 impl VhostFace {
     pub(super) fn new(image: String) -> VhostFace {
-        VhostFace { image, session: None, under_way: Slots::new(), old: 0, taken: 0 }
+        let under_way = Slots::new();
+        VhostFace { image, session: None, under_way, old: 0, taken: 0, is_behind_others: false }
     }
 
     /// Whether its guest has an image.
@@ -249,6 +252,7 @@ impl VhostFace {
     /// The session is over. What its requests hold they hold until they end.
     pub(super) fn let_go(&mut self) -> Option<GuestSession> {
         let session = self.session.take()?;
+        self.is_behind_others = false;
         self.old = self.under_way.len();
         Some(session)
     }
