@@ -302,6 +302,9 @@ pub(crate) enum ImageSubcommand {
         /// It is to go for good
         #[arg(long)]
         yes: bool,
+        /// Also where clients have it open: what they ask for fails from then on
+        #[arg(long)]
+        force: bool,
     },
     /// Give an image another name
     Rename {
