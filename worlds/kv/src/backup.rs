@@ -63,9 +63,9 @@ pub(crate) fn may_replace(path: &Path) -> Result<(), BackupError> {
     if !found.is_file() && !is_device {
         return Ok(());
     }
-    let mut head = [0; MAGIC.len()];
+    let mut head = [0u8; MAGIC.len()];
     let is_known = match File::open(path)?.read_exact(&mut head) {
-        Ok(()) => head == MAGIC || (is_device && head == [0; MAGIC.len()]),
+        Ok(()) => head == MAGIC || (is_device && head == [0u8; MAGIC.len()]),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
         Err(error) => return Err(error.into()),
     };
