@@ -553,7 +553,7 @@ pub(crate) struct SoakArgs {
     /// Run this seed again, or the part of it that a failure was shrunk to, and tell what happens
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seconds", "seed", "jobs"])]
     pub(crate) replay: Option<SeedReplay>,
-    /// Keep the disks of the first failure, or of the replay or case, as images for `loadline inspect`
+    /// Keep the disks of the first failure, or of the replay or case, as images for `loadline inspect`, in a folder that has none yet
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
     #[command(flatten)]

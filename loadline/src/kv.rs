@@ -196,6 +196,12 @@ fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
             .map_err(|error| of_backup(Path::new("the output"), error))?;
         return Ok(());
     }
+    if is_in(to, &args.dir) {
+        return Err(Failure::Input(format!(
+            "--to {}: files in a database's folder are its own: name one outside",
+            to.display()
+        )));
+    }
     let keys = db.backup_to(to).map_err(|error| of_backup(to, error))?;
     let line = format!("{}: {keys} keys", to.display());
     if fs::symlink_metadata(to).is_ok_and(|made| made.is_file()) {
@@ -204,6 +210,13 @@ fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
     // What is no file may be the standard output, and nothing may stand behind the backup there.
     show::note(&if args.json { json!({ "keys": keys }).to_string() } else { line });
     Ok(())
+}
+
+/// Whether a file is, or would be, in this folder. What has a name there that the database gives its own drafts is removed when it makes one.
+fn is_in(file: &Path, folder: &Path) -> bool {
+    let above = file.parent().filter(|above| !above.as_os_str().is_empty());
+    let real = [above.unwrap_or(Path::new(".")), folder].map(fs::canonicalize);
+    matches!(&real, [Ok(above), Ok(folder)] if above == folder)
 }
 
 /// Why there is no backup; what writes it does not know where it goes.
@@ -329,6 +342,7 @@ impl From<BackupError> for Failure {
             BackupError::Stream(_) | BackupError::CopyDamaged => {
                 Failure::Damaged(error.to_string())
             }
+            BackupError::NotReplaced { .. } => Failure::Input(error.to_string()),
             BackupError::Io(_) => Failure::Environment(error.to_string()),
         }
     }

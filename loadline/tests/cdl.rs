@@ -67,7 +67,7 @@ fn descriptors_are_the_same_in_every_form() {
     assert_eq!(guideline["ns"], 300_000_000);
 }
 
-/// A disk that was full in the middle of it left neither the old descriptors nor the new ones.
+/// A disk that was full in the middle of it left neither the old descriptors nor the new ones. What is there is left as it is.
 #[test]
 fn descriptors_are_written_whole_or_not_at_all() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -75,11 +75,13 @@ fn descriptors_are_written_whole_or_not_at_all() {
     fs::write(folder.join("T2A.cdl"), descriptors("T2A")).expect("a file");
     check(folder, "encode T2A.cdl --as t2 -o page", 0);
     let page = fs::read(folder.join("page")).expect("written");
-    fs::write(folder.join("T2A.cdl"), descriptors("T2A").replace("0xc", "0xb")).expect("a file");
+    let (_, error) = check(folder, "encode T2A.cdl --as ab -o page", 2);
+    assert!(error.contains("page: it is there already, and is left as it is"), "{error}");
     let mut command = Command::new("prlimit");
     command.args(["--fsize=100", env!("CARGO_BIN_EXE_loadline"), "cdl", "encode", "T2A.cdl"]);
-    let ended = command.args(["--as", "t2", "-o", "page"]).current_dir(folder).output();
+    let ended = command.args(["--as", "t2", "-o", "full"]).current_dir(folder).output();
     assert!(!ended.expect("the program starts").status.success());
+    assert!(!folder.join("full").exists());
     assert!(fs::read(folder.join("page")).expect("still there") == page);
 }
 

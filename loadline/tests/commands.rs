@@ -141,7 +141,7 @@ fn a_study_of_ones_own_begins_with_one_command() {
     assert!(stdout(&new).contains("loadline study run mine.toml --quick"), "{}", stderr(&new));
     let again = loadline(folder.path(), &["study", "new", "mine"]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(stderr(&again).contains("mine.toml: is there already"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("mine.toml: it is there already"), "{}", stderr(&again));
     let run = ["study", "run", "mine.toml", "--set", "scale=0.02", "--setups=baseline,balanced"];
     let ran = loadline(folder.path(), &run);
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
@@ -175,7 +175,7 @@ fn a_test_of_cbt_becomes_a_study_that_runs() {
     }
     let again = loadline(folder.path(), &["study", "import", "moved.yaml"]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(stderr(&again).contains("moved.toml: is there already"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("moved.toml: it is there already"), "{}", stderr(&again));
     let run = [
         "study",
         "run",

@@ -444,6 +444,14 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     refused(folder, "kv serve --dir new --socket new/s --size 1", 2, "a new disk of 1 B is none");
     assert!(!folder.join("new").exists(), "a database was left of what was refused");
     refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
+    fs::write(folder.join("osd.1"), "a store").unwrap();
+    let says = "osd.1: it is there already, is no backup, and is left as it is";
+    refused(folder, "kv backup --dir db --to osd.1", 2, says);
+    for own in ["db/data", "db/data.new", "db/../db/data"] {
+        let says = "files in a database's folder are its own";
+        refused(folder, &format!("kv backup --dir db --to {own}"), 2, says);
+    }
+    check(folder, "kv get k --dir db", 0, "v\n");
     refused(
         folder,
         "kv backup --dir db --to /dev/full",

@@ -33,6 +33,8 @@ fn verdicts(report: &Value, wanted: &str) -> u64 {
 /// Makes `kept/data.img`, a store with contents in which nothing is wrong: damage met what nobody needs.
 fn keep_a_sound_store(folder: &Path) {
     let healed = |number: &u64| {
+        // What was kept is left as it is.
+        let _ = fs::remove_dir_all(folder.join("kept"));
         let case = format!("--rot-self --case {OWN}/flip:{number} --keep kept");
         let report = json(folder, &case);
         let sound = verdicts(&report, "healed") == 1 && report["counts"][0]["in"] == "free pages";
@@ -149,6 +151,8 @@ fn random_lives_and_their_replay_are_told() {
     assert_eq!(report["seeds"], 1, "{report:#}");
     assert!(report["cuts"].as_u64() > Some(0) && report["events"].as_u64() > Some(100));
     assert!(folder.join("kept/data.img").exists());
+    let says = "kept/data.img: it is there already, and is left as it is";
+    check(folder, "--replay 3:lives=2 --keep kept", 2, says);
     check(folder, "--seconds 1 --jobs 1 --seed 5", 0, "restarts judged");
 }
 

@@ -4,7 +4,7 @@ use crate::address::{Addresses, BlockImage};
 use crate::mix::Mix;
 use crate::pace::Schedule;
 use crate::recorder::{LoadRecord, Recorder};
-use crate::spec::LoadSpec;
+use crate::spec::{LoadSpec, UNDER_WAY_MAX};
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::Target;
 use loadline_osd::ClientId;
@@ -22,7 +22,7 @@ pub struct Load {
     client: ClientId,
     mix: Mix,
     addresses: Addresses,
-    depth: Option<u32>,
+    depth: u32,
     schedule: Option<Schedule>,
     /// For addresses and mixes; arrivals have a stream of their own, so that neither shifts the other.
     rng: Rng,
@@ -42,7 +42,7 @@ impl Load {
             client,
             mix: Mix::new(spec),
             addresses: Addresses::new(image, spec.pattern),
-            depth: spec.depth,
+            depth: spec.depth.unwrap_or(UNDER_WAY_MAX),
             schedule: spec
                 .rate
                 .map(|rate| Schedule::new(rate, spec.arrivals, Rng::for_purpose(seed, 2))),
@@ -90,7 +90,7 @@ impl Load {
     }
 
     fn has_room(&self) -> bool {
-        self.depth.is_none_or(|depth| self.in_flight < depth)
+        self.in_flight < self.depth
     }
 
     fn issue(&mut self, intended: Time, out: &mut Vec<Issue>) {

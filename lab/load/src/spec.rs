@@ -79,6 +79,13 @@ fn blocks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Block
 /// Each op in flight has a place in memory, and no machine under test would have so many.
 pub(crate) const DEPTHS: std::ops::RangeInclusive<u32> = 1..=100_000;
 
+/// Ops that an open loop without a depth has under way at most: each has a place in memory, some hundred bytes. The others wait at the client, and their latency
+/// counts from when they should have begun all the same.
+pub(crate) const UNDER_WAY_MAX: u32 = 1_000_000;
+
+/// Objects of an image: a simulated one takes some 16 bytes for each, a quarter of a GiB in all.
+const OBJECTS_MAX: u64 = 1 << 24;
+
 impl LoadSpec {
     /// Bytes of an op, by expectation over the sizes.
     pub fn mean_block_bytes(&self) -> f64 {
@@ -117,6 +124,10 @@ impl LoadSpec {
         }
         if self.image < object_bytes || !self.image.get().is_multiple_of(object_bytes.get()) {
             let wanted = format!("a whole number of objects of {object_bytes}");
+            return Err(SpecProblem { field: "image", wanted });
+        }
+        if self.image.get() / object_bytes.get() > OBJECTS_MAX {
+            let wanted = format!("at most {OBJECTS_MAX} objects of {object_bytes}");
             return Err(SpecProblem { field: "image", wanted });
         }
         Ok(())
@@ -192,6 +203,7 @@ mod tests {
         check("depth = 1\nblock = []\nimage = '1 GiB'", "block");
         check("depth = 1\nblock = '4 KiB'\nimage = '6 MiB'", "image");
         check("depth = 1\nblock = '4 KiB'\nimage = '0'", "image");
+        check("depth = 1\nblock = '4 KiB'\nimage = '1000 TiB'", "image");
     }
 
     /// Three of four ops have 4 KiB and one has 64 KiB: 19 KiB.

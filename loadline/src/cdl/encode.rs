@@ -2,11 +2,10 @@
 
 use super::descriptors::Descriptors;
 use crate::failure::Failure;
-use crate::show;
+use crate::{show, writable};
 use clap::{Args, ValueEnum};
 use loadline_base::Span;
 use loadline_device::cdl::{AtaLimits, DescriptorPage, DriveBounds, ModePage};
-use loadline_study::write_whole;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +18,7 @@ pub(crate) struct EncodeArgs {
     /// The form
     #[arg(long = "as", value_enum, value_name = "FORM")]
     form: DescriptorForm,
-    /// Where the bytes go; without it they are printed in hexadecimal
+    /// The new file where the bytes go; without it they are printed in hexadecimal
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Print the bytes in hexadecimal, beside writing them
@@ -57,7 +56,7 @@ pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
     let pages: Vec<DescriptorPage> = inputs.iter().map(|input| input.page).collect();
     let bytes = encode(args, &pages)?;
     if let Some(output) = &args.output {
-        write_whole(output, &bytes).map_err(|error| Failure::unwritable(output, &error))?;
+        writable::write(output, &bytes)?;
     }
     let mut text = String::new();
     if args.hex || args.output.is_none() {

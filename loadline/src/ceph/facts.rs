@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::{show, writable};
 use loadline_base::Bytes;
 use loadline_ceph::{DescribedCluster, DescribedPool, describe, look};
-use loadline_study::write_whole;
 
 pub(super) fn carry_out(args: &CephFactsArgs) -> Result<(), Failure> {
     writable::file(&args.out)?;
@@ -13,7 +12,7 @@ pub(super) fn carry_out(args: &CephFactsArgs) -> Result<(), Failure> {
     let found = look(&*connection, 1)?;
     let described = describe(&*connection, &found)?;
     let text = serde_json::to_string_pretty(&described).expect("a description prints") + "\n";
-    write_whole(&args.out, text).map_err(|error| Failure::unwritable(&args.out, &error))?;
+    writable::write(&args.out, text)?;
     for missing in &found.missing {
         show::note(&format!("note: {missing}"));
     }

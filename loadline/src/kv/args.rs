@@ -47,7 +47,7 @@ pub(crate) enum KvCommand {
     Verify(DbArgs),
     /// Write a backup
     Backup {
-        /// Where it goes; - is the standard output. A device, a pipe or a link is written as it is
+        /// Where it goes: a new file, or an earlier backup, which it replaces; - is the standard output. A device, a pipe or a link is written as it is
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
         #[command(flatten)]

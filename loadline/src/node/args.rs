@@ -298,6 +298,9 @@ pub(crate) enum ImageSubcommand {
         /// It is to go for good
         #[arg(long)]
         yes: bool,
+        /// Also where clients have it open: what they ask for fails from then on
+        #[arg(long)]
+        force: bool,
     },
     /// Give an image another name
     Rename {
@@ -456,7 +459,7 @@ pub(crate) struct WhyArgs {
     /// Watch it for so long, `1s` to `1h`, rounded up to whole seconds
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     pub(crate) watch: WatchArg,
-    /// Also write each stage of the first ops into this file, for Perfetto and Chrome
+    /// Also write each stage of the first ops into this new file, for Perfetto and Chrome
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// How many ops --trace shows, 1 to 1000

@@ -50,9 +50,13 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
             };
             order(Command::ImageQos { image: name, to }, says)
         }
-        ImageSubcommand::Remove { name, yes } => {
+        ImageSubcommand::Remove { name, yes, force } => {
             let says = format!("image {name} is removed");
-            node.order_if(yes, Command::ImageRemove { image: name }, &says)
+            let command = match force {
+                true => Command::ImageRemoveOpen { image: name },
+                false => Command::ImageRemove { image: name },
+            };
+            node.order_if(yes, command, &says)
         }
         ImageSubcommand::Rename { name, new_name } => {
             let says = format!("image {name} is now {new_name}");

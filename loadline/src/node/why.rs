@@ -5,7 +5,7 @@ use super::milliseconds;
 use crate::failure::Failure;
 use crate::{show, writable};
 use loadline_host::admin::api::{Command, ImageWaits, ReasonShare, StageShare, TracedOps};
-use loadline_study::{chrome_trace_of, write_whole};
+use loadline_study::chrome_trace_of;
 use std::path::Path;
 
 pub(crate) fn carry_out(args: WhyArgs) -> Result<(), Failure> {
@@ -29,7 +29,7 @@ pub(crate) fn carry_out(args: WhyArgs) -> Result<(), Failure> {
 
 fn write_trace(path: &Path, waits: &ImageWaits) -> Result<(), Failure> {
     let trace = chrome_trace_of(&waits.image, &waits.traced).to_string();
-    write_whole(path, &trace).map_err(|error| Failure::unwritable(path, &error))
+    writable::write(path, &trace)
 }
 
 fn in_words(waits: &ImageWaits) -> String {

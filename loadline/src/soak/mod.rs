@@ -6,13 +6,13 @@ mod search;
 use crate::cli::SoakArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
-use crate::{show, writable};
+use crate::show;
 use loadline_sim::soak::{
     FaultKind, SeedOutcome, SeedReplay, SoakCounts, SoakRow, run, shrink, tell,
 };
 use loadline_store::paged::LogMode;
 use loadline_study::Stopwatch;
-use search::{LINE_EVERY, jobs, keep_in, name_the_command_of_a_bug, named};
+use search::{LINE_EVERY, jobs, keep_in, may_keep_in, name_the_command_of_a_bug, named};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ struct SoakState {
 }
 
 pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
-    args.keep.as_deref().map_or(Ok(()), writable::folder)?;
+    args.keep.as_deref().map_or(Ok(()), may_keep_in)?;
     name_the_command_of_a_bug();
     if args.rot.rot.is_some() || args.rot.rot_self {
         return rot::carry_out(args);

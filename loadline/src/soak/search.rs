@@ -2,7 +2,7 @@
 
 use crate::cli::SoakArgs;
 use crate::failure::Failure;
-use crate::show;
+use crate::{show, writable};
 use loadline_sim::StoreDisks;
 use std::cell::RefCell;
 use std::fs;
@@ -42,13 +42,25 @@ pub(super) fn named<T>(command: String, f: impl FnOnce() -> T) -> T {
     result
 }
 
+/// The images of kept disks.
+const IMAGES: [&str; 2] = ["data.img", "log.img"];
+
+/// Whether disks could be kept in this folder: it has none yet.
+pub(super) fn may_keep_in(folder: &Path) -> Result<(), Failure> {
+    writable::folder(folder)?;
+    match folder.is_dir() {
+        true => IMAGES.iter().try_for_each(|name| writable::file(&folder.join(name))),
+        false => Ok(()),
+    }
+}
+
 /// Keeps disks as images that `loadline inspect` reads.
 pub(super) fn keep_in(folder: &Path, StoreDisks { data, log }: &StoreDisks) -> Result<(), Failure> {
     let write = |name: &str, bytes: &[u8]| {
-        let path = Path::new(folder).join(name);
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes));
-        written.map_err(|error| Failure::unwritable(&path, &error))
+        let path = folder.join(name);
+        fs::create_dir_all(folder).map_err(|error| Failure::unwritable(&path, &error))?;
+        writable::write(&path, bytes)
     };
-    write("data.img", &data.image())?;
-    log.as_ref().map_or(Ok(()), |log| write("log.img", &log.image()))
+    write(IMAGES[0], &data.image())?;
+    log.as_ref().map_or(Ok(()), |log| write(IMAGES[1], &log.image()))
 }

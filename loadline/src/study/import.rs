@@ -1,9 +1,8 @@
 //! `loadline study import`: a study file of a test of the Ceph Benchmarking Tool.
 
-use super::new::write_new;
 use crate::cli::ImportArgs;
 use crate::failure::Failure;
-use crate::show;
+use crate::{show, writable};
 use loadline_study::{CbtImport, ImportNote, ImportedStudy, InputError, Library, NoteKind};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -20,7 +19,7 @@ pub(super) fn carry_out(args: &ImportArgs, library: &Library) -> Result<(), Fail
     };
     let made = import.study(library)?;
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.toml", test.name)));
-    write_new(&path, made.text.as_bytes())?;
+    writable::write(&path, &made.text)?;
     let file = path.display().to_string();
     match args.json.json {
         true => show::json(&in_json(&file, &made)),

@@ -2,11 +2,9 @@
 
 use crate::cli::NewArgs;
 use crate::failure::Failure;
-use crate::show;
+use crate::{show, writable};
 use loadline_study::{InputError, Library, Shelf};
 use serde_json::json;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 pub(super) fn carry_out(args: &NewArgs) -> Result<(), Failure> {
@@ -26,7 +24,7 @@ pub(super) fn carry_out(args: &NewArgs) -> Result<(), Failure> {
     let file = format!("{name}.toml");
     let path = Path::new(&file);
     let text = args.kind.kind().new_file(name);
-    write_new(path, text.as_bytes())?;
+    writable::write(path, &text)?;
     if args.json.json {
         return show::json(&json!({ "file": file }));
     }
@@ -34,18 +32,4 @@ pub(super) fn carry_out(args: &NewArgs) -> Result<(), Failure> {
         "{file} is written: a study as it stands, with a comment on every field (docs/study-file.md tells all of them).\n\n  \
          loadline study run {file} --quick\n"
     ))
-}
-
-/// Writes a study file that is not there yet.
-pub(super) fn write_new(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    let made = OpenOptions::new().write(true).create_new(true).open(path);
-    let written = made.and_then(|mut made| made.write_all(text));
-    written.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => InputError::new(
-            path.display().to_string(),
-            "is there already, and is left as it is: take another name",
-        )
-        .into(),
-        _ => Failure::unwritable(path, &error),
-    })
 }

@@ -218,7 +218,7 @@ fn an_image_that_is_shorter_or_gone_by_the_next_step_ends_the_request() {
     check(&all(28, 22), &["image", "resize", "many", "64MiB", "--yes"]);
     node.tell(&["image", "resize", "many", "128MiB"]);
     fill(&node);
-    check(&all(108, 108), &["image", "remove", "many", "--yes"]);
+    check(&all(108, 108), &["image", "remove", "many", "--yes", "--force"]);
     node.stop();
 }
 

@@ -45,6 +45,8 @@ fn what_is_done_is_said_in_one_line() {
     done(&cut, size, "image vol0 has 3 GiB");
     let yes = ["image", "remove", "vol 0", "--yes"];
     done(&yes, "DELETE /image/vol%200?yes=true", "image vol 0 is removed");
+    let force = ["image", "remove", "vol0", "--yes", "--force"];
+    done(&force, "DELETE /image/vol0/open?yes=true", "image vol0 is removed");
     let clone = r#"POST /image/vol0/snapshot/monday/clone {"name":"vol1"}"#;
     done(&["image", "clone", "vol0@monday", "vol1"], clone, "image vol1 begins as vol0@monday");
     let snapshot = "/image/vol0/snapshot/monday";

@@ -67,4 +67,12 @@ fn what_cannot_be_meant_is_refused_before_anybody_is_asked() {
     // The image was watched first, for up to an hour.
     let says = "cannot write none/trace.json: there is no such file or folder";
     check(&node, &["why", "v", "--trace", "none/trace.json"], 1, says);
+    let disk = node.folder().join("disk");
+    fs::write(&disk, "a store").unwrap();
+    std::os::unix::fs::symlink("disk", node.folder().join("link")).unwrap();
+    for name in ["disk", "link"] {
+        let says = format!("{name}: it is there already, and is left as it is");
+        check(&node, &["why", "v", "--trace", name], 2, &says);
+    }
+    assert_eq!(fs::read(&disk).unwrap(), b"a store");
 }

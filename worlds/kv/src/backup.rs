@@ -12,7 +12,10 @@
 use crate::error::{DbError, DbOpenError};
 use crate::record::{self, StoredPairs};
 use loadline_host::why;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"LOADLKVB";
 const VERSION: u32 = 1;
@@ -38,9 +41,35 @@ pub enum BackupError {
     /// The database could not be opened or made.
     #[error(transparent)]
     Open(#[from] DbOpenError),
+    /// What has the name is no earlier backup, and is left as it is.
+    #[error("{}: it is there already, is no backup, and is left as it is: name another file", path.display())]
+    NotReplaced {
+        /// The file or the device.
+        path: PathBuf,
+    },
     /// What was written is not what it should be.
     #[error("the copy was checked and is damaged")]
     CopyDamaged,
+}
+
+/// Whether a backup may take the place of what has this name, or of what a link leads to: of an earlier backup, or of nothing. What keeps nothing, as a pipe, is written
+/// as it is; so is a device, once its beginning has been wiped. A file without contents may be held by somebody as a lock.
+///
+/// # Errors
+/// [`BackupError::NotReplaced`], or the system's.
+pub(crate) fn may_replace(path: &Path) -> Result<(), BackupError> {
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let is_device = found.file_type().is_block_device();
+    if !found.is_file() && !is_device {
+        return Ok(());
+    }
+    let mut head = [0u8; MAGIC.len()];
+    let is_known = match File::open(path)?.read_exact(&mut head) {
+        Ok(()) => head == MAGIC || (is_device && head == [0u8; MAGIC.len()]),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
+        Err(error) => return Err(error.into()),
+    };
+    if is_known { Ok(()) } else { Err(BackupError::NotReplaced { path: path.to_owned() }) }
 }
 
 /// What is wrong with a stream.

@@ -1,6 +1,6 @@
 //! The front door: a database that many threads share.
 
-use crate::backup::{BackupError, BackupWriter};
+use crate::backup::{BackupError, BackupWriter, may_replace};
 use crate::batch::WriteBatch;
 use crate::error::{DbError, DbOpenError};
 use crate::handle::DbHandle;
@@ -369,30 +369,35 @@ impl Db {
         Ok(writer.finish()?)
     }
 
-    /// The same into a file, which is there when it is whole and durable and not before. What is there and no file, as a device or a pipe, is written as it is, and so is
-    /// what a link leads to, which stays one.
+    /// The same into a file, which is there when it is whole and durable and not before. It takes the place of an earlier backup, and of nothing else. What is there and no
+    /// file, as a device or a pipe, is written as it is, and so is what a link leads to, which stays one.
     ///
     /// # Errors
-    /// As [`backup`](Self::backup).
+    /// As [`backup`](Self::backup), and [`BackupError::NotReplaced`].
     pub fn backup_to(&self, file: impl AsRef<Path>) -> Result<u64, BackupError> {
         let file = file.as_ref();
+        may_replace(file)?;
         if fs::symlink_metadata(file).is_ok_and(|found| !found.is_file()) {
             return self.backup_into(File::create(file)?);
         }
         let part = file.with_added_extension("part");
         // Whoever makes another one of this name waits.
         let held = hold_part(&part)?;
-        match self.backup_into(held.try_clone()?) {
-            Ok(pairs) => {
-                rename_durably(&part, file)?;
-                Ok(pairs)
-            }
-            Err(error) => {
-                // What is left of it is of no use, and the error says why there is nothing.
-                drop(fs::remove_file(&part));
-                Err(error)
-            }
+        // One that died before it wrote anything has left it empty.
+        if held.metadata()?.len() > 0 {
+            may_replace(&part)?;
+            held.set_len(0)?;
         }
+        let made = self.backup_into(held.try_clone()?).and_then(|pairs| {
+            // Something may have come there meanwhile.
+            may_replace(file)?;
+            rename_durably(&part, file)?;
+            Ok(pairs)
+        });
+        made.inspect_err(|_| {
+            // What is left of it is of no use, and the error says why there is nothing.
+            drop(fs::remove_file(&part));
+        })
     }
 
     /// Writes a backup into what is there, or into a new file, and has it durable where something is kept.

@@ -43,7 +43,7 @@ pub(crate) fn hold_folder(file: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// An empty file of this name, which is nobody else's until this is dropped: they wait. What has died is in nobody's way.
+/// A file of this name, which is nobody else's until this is dropped: they wait. It is empty, or has what stood there before.
 pub(crate) fn hold_part(part: &Path) -> io::Result<File> {
     loop {
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(part)?;
@@ -53,7 +53,6 @@ pub(crate) fn hold_part(part: &Path) -> io::Result<File> {
             file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (named.dev(), named.ino()))
         });
         if is_of_name {
-            file.set_len(0)?;
             return Ok(file);
         }
     }

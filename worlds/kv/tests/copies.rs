@@ -93,7 +93,8 @@ fn a_backup_goes_into_what_is_no_file_and_leaves_it_what_it_is() {
     let keyspace = db.keyspace("pairs").expect("a name");
     put_pair(&db, &keyspace, 1, 1);
 
-    std::fs::write(place("target"), vec![7; 1 << 20]).expect("it can be written");
+    std::fs::write(place("target"), [&b"LOADLKVB"[..], &[7u8; 1 << 20][..]].concat())
+        .expect("written");
     std::os::unix::fs::symlink("target", place("link")).expect("a link");
     assert_eq!(db.backup_to(place("link")).expect("it is written"), 2);
     assert!(place("link").is_symlink());
@@ -109,6 +110,33 @@ fn a_backup_goes_into_what_is_no_file_and_leaves_it_what_it_is() {
         assert_eq!(reader.join().expect("it ends").expect("it is whole"), 2);
     });
     assert!(!place("pipe.part").exists());
+}
+
+/// A backup took the place of the database that it was made of, of a lock, and of a running node's disk.
+#[test]
+fn a_backup_replaces_a_backup_and_nothing_else() {
+    let folder = folder();
+    let place = |name: &str| folder.path().join(name);
+    let db = Db::open(place("db"), DbOptions::small()).expect("it opens");
+    let keyspace = db.keyspace("pairs").expect("a name");
+    put_pair(&db, &keyspace, 1, 1);
+    std::fs::write(place("osd.1"), vec![7; 1 << 20]).expect("it can be written");
+    std::fs::write(place("lock"), "").expect("it can be written");
+    std::fs::write(place("b.part"), "somebody's notes").expect("it can be written");
+    std::os::unix::fs::symlink("osd.1", place("link")).expect("a link");
+    let kept = |name: &str| std::fs::read(place(name)).expect("it can be read");
+    for name in ["db/data", "osd.1", "lock", "link", "b"] {
+        let refused = db.backup_to(place(name));
+        assert!(matches!(refused, Err(BackupError::NotReplaced { .. })), "{name}: {refused:?}");
+    }
+    assert_eq!(kept("osd.1"), vec![7; 1 << 20]);
+    assert_eq!((kept("lock"), kept("b.part")), (Vec::new(), b"somebody's notes".to_vec()));
+    assert!(!place("b").exists());
+    for _ in 0..2 {
+        assert_eq!(db.backup_to(place("own")).expect("it is written"), 2);
+    }
+    put_pair(&db, &keyspace, 2, 2);
+    assert!(db.verify().expect("it can be read").is_clean());
 }
 
 /// Does something when a stream has come to it, and adds nothing to that.

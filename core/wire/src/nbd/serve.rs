@@ -60,6 +60,10 @@ impl ExportService {
         ExportService { agreed, stage, in_flight, held: 0, room, parts: None }
     }
 
+    pub(super) fn export(&self) -> ExportId {
+        self.agreed.export
+    }
+
     /// The export, unless it is only read.
     pub(super) fn writes_to(&self) -> Option<ExportId> {
         (!self.agreed.read_only).then_some(self.agreed.export)

@@ -134,6 +134,14 @@ impl NbdSession {
         }
     }
 
+    /// The export that the client has chosen.
+    pub fn export(&self) -> Option<ExportId> {
+        match &self.phase {
+            SessionPhase::Serving(service) => Some(service.export()),
+            _ => None,
+        }
+    }
+
     /// The export that the client has chosen, if it may write there.
     pub fn writes_to(&self) -> Option<ExportId> {
         match &self.phase {

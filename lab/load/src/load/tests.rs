@@ -98,6 +98,20 @@ fn a_bound_on_what_is_in_flight_does_not_hide_the_wait() {
     }
 }
 
+/// A second at 10^9 ops per second took minutes and gigabytes before anybody was asked whether to go on. What has no room waits, and counts from when it should
+/// have begun: the first op that waited, after 1 ms and an interval, is answered with the others at 100 ms.
+#[test]
+fn an_open_loop_that_nobody_serves_stays_within_its_bound() {
+    let mut load = load("rate = 1e9\narrivals = 'fixed'\nblock = '4 KiB'\nimage = '4 MiB'");
+    let mut out = Vec::new();
+    load.start(Time::ZERO, &mut out);
+    let mut issued = run_until(&mut load, at(100));
+    assert_eq!((issued.len(), load.next_wake()), (1_000_000, None));
+    let first = issued.remove(0);
+    reply(&mut load, at(100), first, &mut out);
+    assert_eq!((out.len(), out[0].token), (1, MS + 1));
+}
+
 /// 20,000 ops per second for 10 s: 200,000 arrivals with a standard deviation of sqrt(200000) = 447; five of
 /// them are 2236.
 #[test]

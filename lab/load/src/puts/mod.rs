@@ -14,6 +14,7 @@ pub use spec::PutSpec;
 pub use values::{UnknownForm, ValueForm};
 
 use crate::pace::Schedule;
+use crate::spec::UNDER_WAY_MAX;
 use keys::DrawnKeys;
 use kind::TransactionStates;
 use loadline_base::{Rng, Span, Time};
@@ -77,7 +78,7 @@ impl PutLoad {
 
     /// Next, what `spec` says over random keys below `range`, without end.
     pub fn overwrite(&mut self, spec: &PutSpec, range: u64, kind: PutKind) {
-        (self.depth, self.kind) = (spec.depth, kind);
+        (self.depth, self.kind) = (spec.depth.or(Some(UNDER_WAY_MAX)), kind);
         self.schedule = spec
             .rate
             .map(|rate| Schedule::new(rate, spec.arrivals, Rng::for_purpose(self.seed, 2)));

@@ -95,6 +95,11 @@ fn pools_go_and_leave_nothing() {
     assert_eq!(client.read(0, 1 << 20), vec![0; 1 << 20]);
     client.write(0, &[6; 4096]);
     assert_eq!(client.read(0, 4096), [6; 4096]);
+    let says =
+        "image vol0 stays: 1 NBD client has it open, expected them to close it first, or --force";
+    node.refuses(&["image", "remove", image, "--yes"], 2, says);
+    assert_eq!(client.read(0, 4096), [6; 4096], "who has it open keeps it");
+    drop(client);
     node.says(&["image", "remove", image, "--yes"]);
     node.done(&remove("cold"), "pool cold is removed");
     node.says(&["image", "create", image, "--size", "8MiB"]);

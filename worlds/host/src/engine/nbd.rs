@@ -45,6 +45,14 @@ const RECEIVE: usize = 256 << 10;
 const RECEIVE_IDLE: usize = 16 << 10;
 
 impl Engine {
+    /// The connections whose clients have an image open, or a snapshot of it.
+    pub(super) fn nbd_open_at(&self, image: ImageId) -> Vec<ConnId> {
+        let cluster = self.host.node.cluster();
+        let is_of =
+            |export: ExportId| view_of(cluster, export).is_some_and(|view| view.image == image);
+        self.nbd.open_at(is_of)
+    }
+
     pub(super) fn nbd_accepted(&mut self, listener: ListenerId, conn: ConnId) {
         let mut out = SessionOutbox::default();
         let limits = ConnectionLimits::default();

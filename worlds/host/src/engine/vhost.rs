@@ -20,7 +20,7 @@ use crate::{ConnId, ListenAt, ListenerId, ReadinessId};
 use faces::{
     GuestPart, GuestRequest, GuestSession, RINGS, RingTurns, SessionWakes, VhostFace, Wake,
 };
-use loadline_cluster::images::View;
+use loadline_cluster::images::{ImageId, View};
 use loadline_osd::OpKind;
 use loadline_vhost::{
     ControlSocket, DeviceOffer, DeviceTalk, MachineMemory, ReceivedMessage, RingRequest,
@@ -110,6 +110,11 @@ impl Engine {
             self.vhost.faces.push(VhostFace::new(spec.image));
         }
         Ok(())
+    }
+
+    /// The connections of the guests that have an image, or a snapshot of it.
+    pub(super) fn vhost_open_at(&self, image: ImageId) -> Vec<ConnId> {
+        self.vhost.open_at(image)
     }
 
     pub(super) fn vhost_accepted(&mut self, listener: ListenerId, conn: ConnId) {

@@ -91,8 +91,10 @@ verbs! {
     /// Gives an image another name.
     ImageRename { image: String, to: NameAsked }: Put ["image" image "name"] <= to "`name`"
         -> Done, "`{}`", "image rename";
-    /// Removes an image without snapshots and clones.
+    /// Removes an image without snapshots and clones, which nobody has open.
     ImageRemove { image: String }: Delete ["image" image] -> Done, "`{}`", "image remove";
+    /// The same of one that clients have open: what they ask for fails from then on.
+    ImageRemoveOpen { image: String }: Delete ["image" image "open"] -> Done, "`{}`", "image remove --force";
     /// The snapshots of an image.
     SnapshotList { image: String }: Get ["image" image "snapshot"]
         -> Snapshots, "`snapshots`", "image snapshot list";

@@ -89,6 +89,7 @@ fn image_commands(name: &str, other: &str) -> Vec<Command> {
         Command::ImageQos { image: image(), to: qos },
         Command::ImageRename { image: image(), to: to() },
         Command::ImageRemove { image: image() },
+        Command::ImageRemoveOpen { image: image() },
         Command::ImageClone { image: image(), snapshot: snapshot(), to: to() },
         Command::SnapshotList { image: image() },
         Command::SnapshotCreate { image: image(), snapshot: snapshot() },

@@ -102,6 +102,7 @@ impl Engine {
             Command::ImageQos { image, .. } => self.host.qos_state(image),
             Command::ImageResize { image, .. }
             | Command::ImageRemove { image }
+            | Command::ImageRemoveOpen { image }
             | Command::SnapshotCreate { image, .. }
             | Command::SnapshotRemove { image, .. } => self.host.image_state(image),
             Command::ImageRename { image, to } => [image, &to.name]

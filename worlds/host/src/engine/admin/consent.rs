@@ -32,7 +32,9 @@ impl HostNode {
     pub(super) fn cost(&mut self, command: &Command) -> Option<AdminRefusal> {
         let (error, flag) = match command {
             Command::PoolRemove { pool } => (self.cost_of_pool(pool)?, "--yes"),
-            Command::ImageRemove { image } => (self.cost_of_image(image)?, "--yes"),
+            Command::ImageRemove { image } | Command::ImageRemoveOpen { image } => {
+                (self.cost_of_image(image)?, "--yes")
+            }
             Command::ImageResize { image, to } => {
                 (self.cost_of_cut(image, to.size_bytes)?, "--yes")
             }

@@ -1,6 +1,7 @@
 //! Which command is carried out where.
 
 use super::desk::{CommandOutcome, DONE, Executed, Ticket, now};
+use crate::ConnId;
 use crate::admin::api::{AdminRefusal, Command, SnapshotName};
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
@@ -77,6 +78,33 @@ impl Engine {
         }
     }
 
+    /// Refuses to take an image from under those who have it open. Who has gone has it no longer, whether or not that has been read.
+    fn nobody_has_open(&self, name: &str) -> Result<(), AdminRefusal> {
+        let Ok(image) = self.host.node.cluster().images().image(name) else { return Ok(()) };
+        if !image.snapshots.is_empty() {
+            // It stays anyway, and that is said.
+            return Ok(());
+        }
+        let told = |conns: Vec<ConnId>, who: &str| {
+            let gone = self.host.world.hung_up(&conns).len();
+            match conns.len() - gone {
+                0 => None,
+                1 => Some(format!("1 {who} has it open")),
+                count => Some(format!("{count} {who}s have it open")),
+            }
+        };
+        let nbd = told(self.nbd_open_at(image.id), "NBD client");
+        let guests = told(self.vhost_open_at(image.id), "guest");
+        let all: Vec<String> = nbd.into_iter().chain(guests).collect();
+        match all.is_empty() {
+            true => Ok(()),
+            false => {
+                let error = format!("image {name} stays: {}", all.join(", "));
+                Err(AdminRefusal::conflict(error).wants("them to close it first, or --force"))
+            }
+        }
+    }
+
     fn carry_command_out(&mut self, ticket: Ticket, command: Command) -> Executed {
         match command {
             Command::Status => now(self.status()),
@@ -120,6 +148,10 @@ impl Engine {
                 self.host.image_change(|images| images.rename(&image, &to.name))
             }
             Command::ImageRemove { image } => {
+                self.nobody_has_open(&image)?;
+                self.host.image_change(|images| images.remove(&image).map(drop))
+            }
+            Command::ImageRemoveOpen { image } => {
                 self.host.image_change(|images| images.remove(&image).map(drop))
             }
             Command::SnapshotList { image } => now(self.host.snapshot_list(&image)?),

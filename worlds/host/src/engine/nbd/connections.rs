@@ -124,6 +124,16 @@ impl NbdConnections {
         !self.held.is_empty()
     }
 
+    /// Those that have chosen such an export, and whose clients have not closed.
+    pub(super) fn open_at(&self, is_of: impl Fn(ExportId) -> bool) -> Vec<ConnId> {
+        let has_it = |connection: &NbdConnection| {
+            let is_over = connection.ended || connection.closing;
+            !is_over && connection.session.export().is_some_and(&is_of)
+        };
+        let all = self.connections.iter();
+        all.filter(|(_, connection)| has_it(connection)).map(|(conn, _)| *conn).collect()
+    }
+
     /// The command of this place among those that wait at an image: whose, and for which closes it waits.
     pub(super) fn held_at(&self, image: ImageId, at: usize) -> Option<(ConnId, u64)> {
         let held = self.held.get(&image)?.get(at)?;

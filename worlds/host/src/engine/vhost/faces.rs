@@ -174,6 +174,12 @@ impl VhostFaces {
         self.faces.iter().any(|face| face.is_behind_others && face.shows(image))
     }
 
+    /// The connections of its guests.
+    pub(super) fn open_at(&self, image: ImageId) -> Vec<ConnId> {
+        let showing = self.faces.iter().filter(|face| face.shows(image));
+        showing.filter_map(|face| Some(face.session.as_ref()?.conn)).collect()
+    }
+
     pub(super) fn next_touched(&mut self) -> Option<usize> {
         self.touched.pop()
     }
