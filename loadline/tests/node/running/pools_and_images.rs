@@ -16,6 +16,11 @@ fn pools_are_made_and_stay() {
     node.await_clean();
     node.refuses(&["pool", "create", "cold"], 2, "pool cold exists already");
     node.refuses(&["pool", "create", "a/b"], 2, "`a/b` is not a name");
+    // `scrub start osd.1` compared the copies of an OSD, and could never mean the pool.
+    for other in ["osd.1", "0.1", "0.1f"] {
+        let says = format!("`{other}` is what an OSD or a PG is called");
+        node.refuses(&["pool", "create", other], 2, &says);
+    }
     node.refuses(&["pool", "create", "p", "--copies", "4"], 2, "4 copies have no place on 3 OSDs");
     node.refuses(&["pool", "create", "p", "--pgs", "0"], 2, "0 PGs cannot be made");
     node.refuses(&["pool", "create", "p", "--pgs", "9999"], 2, "expected 1 to 756");

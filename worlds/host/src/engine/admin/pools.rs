@@ -53,6 +53,11 @@ impl HostNode {
         if !may_be_named(name) {
             return Err(AdminRefusal::bad(ImageError::BadName(name.to_owned()).to_string()));
         }
+        if names_another(name) {
+            let error =
+                format!("`{name}` is what an OSD or a PG is called, and no name for a pool");
+            return Err(AdminRefusal::bad(error));
+        }
         match self.pool_of(name) {
             Ok(_) => Err(AdminRefusal::conflict(format!("pool {name} exists already"))),
             Err(_) => Ok(()),
@@ -83,5 +88,16 @@ impl HostNode {
             AdminRefusal::not_found(format!("there is no pool `{}`", name.escape_debug()))
                 .wants(names.join(" or "))
         })
+    }
+}
+
+/// Whether a name has the form of an OSD's (`osd.2`) or of a PG's (`0.1f`): where one of the three may stand, it would not say which.
+fn names_another(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+    match name.split_once('.') {
+        Some(("osd", number)) => is_number(number),
+        Some((pool, pg)) => is_number(pool) && is_hex(pg),
+        None => false,
     }
 }
