@@ -114,12 +114,18 @@ fn is_log(head: &[u8]) -> bool {
 }
 
 fn read_log(collector: &mut Collector, path: &Path, log: impl Read) -> Result<(), Failure> {
-    let cut = collector.read(log).map_err(|error| match error {
+    let doubts = collector.read(log).map_err(|error| match error {
         LogError::Read(error) => Failure::unreadable(path, &error),
         _ => Failure::Input(format!("{}: {error}", path.display())),
     })?;
-    if cut {
-        show::note(&format!("note: {} ends within a line, which is left out", path.display()));
+    let shown = path.display();
+    if doubts.is_cut {
+        show::note(&format!("note: {shown} ends within a line, which is left out"));
+    }
+    if let Some(line) = doubts.goes_back_in {
+        show::note(&format!(
+            "note: {shown}: line {line} is of an earlier time than the line above it, and rates are by the time of the last line: of several jobs, name a log for each"
+        ));
     }
     Ok(())
 }
