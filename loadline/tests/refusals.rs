@@ -343,13 +343,28 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     for size in ["0", "1KiB", "5000000001"] {
-        let says = "a new disk of ";
+        let says = "--size: a new disk of ";
         refused(folder, &format!("kv put k v --dir none/below --size {size}"), 2, says);
         assert!(!folder.join("none").exists(), "a folder was left of what was refused");
     }
+    refused(
+        folder,
+        "kv put k v --dir none/below --size 256KiB",
+        2,
+        "--size 256 KiB: leaves no room for a database",
+    );
+    refused(folder, "kv put k v --dir none --ttl 0s", 2, "--ttl 0s: takes a time that passes");
+    assert!(!folder.join("none").exists(), "nothing was made for what could not be kept");
     refused(folder, "kv grow --dir none --size 1GiB", 2, "none/data: there is no database");
     refused(folder, "kv put k v --dir /dev/null", 1, "/dev/null: something of this name is there");
     check(folder, "kv put k v --dir db --size 32MiB", 0, "");
+    check(folder, "kv put k v --dir db --size 32MiB", 0, "");
+    let says = "--size 64 MiB: the database has a file of 32 MiB already";
+    refused(folder, "kv put k w --dir db --size 64MiB", 2, says);
+    check(folder, "kv get k --dir db", 0, "v\n");
+    // For programs, what is not there was there with no value.
+    refused(folder, "kv get zzz --dir db", 1, "keyspace default has no key zzz");
+    check(folder, "kv get zzz --dir db --json", 1, "\"value\": null");
     let long = "k".repeat(600);
     refused(
         folder,
@@ -448,6 +463,14 @@ fn a_node_is_refused_before_its_disks_are_made() {
         2,
         "--size: 5000000001 bytes are not whole pages; give a multiple of 4096",
     );
+    // Each of the file's other flags was named, nineteen of them.
+    for (beside, named) in [("--dir x", "'--dir <DIR>'"), ("--nbd-tcp 127.0.0.1:0", "'--nbd-tcp <")]
+    {
+        let output = loadline(folder, &format!("serve --config node.toml {beside}"));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(named) && said.matches("'--").count() == 2, "{said}");
+    }
     let file = |text: &str, says: &str| {
         fs::write(folder.join("node.toml"), text).unwrap();
         refused(folder, "serve --config node.toml", 2, says);
