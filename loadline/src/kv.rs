@@ -16,6 +16,7 @@ use loadline_kv::{
     BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
     verify_backup,
 };
+use loadline_store::paged::{Fault, RestartFault};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -332,6 +333,14 @@ impl From<DbOpenError> for Failure {
             DbOpenError::Missing { .. }
             | DbOpenError::Exists { .. }
             | DbOpenError::NotLarger { .. } => Failure::Input(error.to_string()),
+            // A file stands where the folder would be.
+            DbOpenError::Folder { path, error } if error.kind() == io::ErrorKind::AlreadyExists => {
+                Failure::unwritable(&path, &error)
+            }
+            DbOpenError::Store {
+                fault: fault @ Fault::Restart(RestartFault::CacheTooSmall { .. }),
+                ..
+            } => Failure::Input(format!("--cache: {fault}")),
             DbOpenError::Store { .. } => Failure::Damaged(error.to_string()),
             _ => Failure::Environment(error.to_string()),
         }

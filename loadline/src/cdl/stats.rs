@@ -81,7 +81,7 @@ pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
 /// A log without priorities: people hear it as the script says it, programs get their form with nothing in it.
 fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Result<(), Failure> {
     if args.from > Span::ZERO && statistics.ios == 0 {
-        return Err(Failure::Environment(format!("nothing ended from {} on", args.from)));
+        return Err(Failure::Input(format!("--from {}: nothing ended from then on", args.from)));
     }
     if !args.json && !args.csv {
         show::text(&format!("{NO_PRIORITIES}\n"))?;
