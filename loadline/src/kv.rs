@@ -10,7 +10,7 @@ use crate::inspect::show_findings;
 use crate::interrupt::interruptible;
 use crate::show;
 use args::{DbArgs, KeyspaceArgs, ScanArgs};
-use loadline_base::{Bytes, Span};
+use loadline_base::{Bytes, Span, in_short};
 use loadline_host::{DiskOpenError, DiskProblem, NewStoreError};
 use loadline_kv::{
     BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
@@ -82,7 +82,10 @@ fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
     match value {
         Some(_) if of.db.json => Ok(()),
         Some(value) => show::is_read(&[&value[..], b"\n"].concat()).map(drop),
-        None => Err(Failure::Environment(format!("keyspace {} has no key {key}", of.keyspace))),
+        None => {
+            let (keyspace, key) = (&of.keyspace, in_short(key));
+            Err(Failure::Environment(format!("keyspace {keyspace} has no key {key}")))
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use loadline_host::admin::api::{
     Command, ImageAsked, ImageRow, ImageRows, ImageUse, NameAsked, QosAsked, QosRow, SizeAsked,
     SnapshotName, SnapshotRow, Snapshots,
 };
+use loadline_study::nearest;
 
 pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
     let node = &args.node;
@@ -19,7 +20,10 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
         ImageSubcommand::List => {
             node.show(&Command::ImageList, |images: &ImageRows| table(&images.images))
         }
-        ImageSubcommand::Info(one) => node.show(&Command::ImageInfo { image: one.name }, in_words),
+        ImageSubcommand::Info(one) => {
+            let asked = Command::ImageInfo { image: one.name.clone() };
+            with_nearest(node, &one.name, node.show(&asked, in_words))
+        }
         ImageSubcommand::Create { name, size, pool, object_size } => {
             let says = format!("image {name} of {size} is made");
             let object_bytes = object_size.map(|size| size.get());
@@ -29,7 +33,8 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
         ImageSubcommand::Resize { name, size, yes } => {
             let says = format!("image {name} has {size}");
             let to = SizeAsked { size_bytes: size.get() };
-            node.order_if(yes, Command::ImageResize { image: name, to }, &says)
+            let asked = Command::ImageResize { image: name.clone(), to };
+            with_nearest(node, &name, node.order_if(yes, asked, &says))
         }
         ImageSubcommand::Qos {
             name,
@@ -48,11 +53,13 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
                 burst_ns: burst.map(Span::nanos),
                 weight,
             };
-            order(Command::ImageQos { image: name, to }, says)
+            let asked = Command::ImageQos { image: name.clone(), to };
+            with_nearest(node, &name, order(asked, says))
         }
         ImageSubcommand::Remove { name, yes } => {
             let says = format!("image {name} is removed");
-            node.order_if(yes, Command::ImageRemove { image: name }, &says)
+            let asked = Command::ImageRemove { image: name.clone() };
+            with_nearest(node, &name, node.order_if(yes, asked, &says))
         }
         ImageSubcommand::Rename { name, new_name } => {
             let says = format!("image {name} is now {new_name}");
@@ -69,6 +76,19 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
         }
         ImageSubcommand::Snapshot(command) => snapshot(node, command),
     }
+}
+
+/// What was refused of an image that is not there, with the name that was probably meant.
+fn with_nearest(node: &NodeArgs, name: &str, outcome: Result<(), Failure>) -> Result<(), Failure> {
+    let Err(Failure::Input(says)) = outcome else { return outcome };
+    let there: Option<ImageRows> =
+        node.connect().ok().and_then(|mut client| client.ask(&Command::ImageList).ok());
+    let images = there.map_or_else(Vec::new, |there| there.images);
+    let names = images.iter().map(|image| image.name.as_str());
+    // Of one that is there something else was refused.
+    let near = nearest(name, names).filter(|near| *near != name);
+    let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    Err(Failure::Input(says + &hint))
 }
 
 fn snapshot(node: &NodeArgs, command: SnapshotSubcommand) -> Result<(), Failure> {

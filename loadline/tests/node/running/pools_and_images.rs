@@ -122,7 +122,8 @@ fn images_and_snapshots_are_made_changed_and_removed() {
     let taken = json!([{ "name": "monday", "id": 1, "size_bytes": 12 << 20, "clones": ["vol2"] }]);
     let told = node.json(&["image", "snapshot", "list", "vol1"]);
     assert_eq!((&told["image_id"], &told["snapshots"]), (&json!("1.0"), &taken));
-    node.refuses(&["image", "info", "vol0"], 2, "there is no image `vol0`");
+    node.refuses(&["image", "info", "vol0"], 2, "there is no image `vol0`; did you mean `vol1`?");
+    node.refuses(&["image", "info", "other"], 2, "there is no image `other`\n");
     node.refuses(&["image", "create", "vol1", "--size", "1MiB"], 2, "image vol1 exists already");
     node.refuses(&["image", "create", "v@x", "--size", "1MiB"], 2, "`v@x` is not a name");
     node.refuses(&["image", "create", "v", "--size", "0"], 2, "cannot have 0 bytes");

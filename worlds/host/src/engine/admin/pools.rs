@@ -4,6 +4,7 @@ use super::desk::CommandOutcome;
 use super::desk::{DONE, Executed};
 use crate::admin::api::{AdminAnswer, AdminRefusal, PoolAsked, PoolRow, Pools};
 use crate::engine::host_node::HostNode;
+use loadline_base::in_short;
 use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::{PGS_PER_OSD_MAX, PoolId, PoolInUse, PoolSpec};
 
@@ -85,7 +86,8 @@ impl HostNode {
         let found = pools.iter().find(|(_, pool)| pool.spec.name == name);
         found.map(|(id, _)| *id).ok_or_else(|| {
             let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();
-            AdminRefusal::not_found(format!("there is no pool `{}`", name.escape_debug()))
+            let shown = in_short(name);
+            AdminRefusal::not_found(format!("there is no pool `{}`", shown.escape_debug()))
                 .wants(names.join(" or "))
         })
     }
