@@ -2,7 +2,7 @@
 
 use super::args::{ImageArgs, ImageSubcommand, Iops, SnapshotSubcommand};
 use super::backup;
-use super::reach::NodeArgs;
+use super::reach::{NodeArgs, meant};
 use super::size;
 use crate::failure::Failure;
 use crate::show;
@@ -11,7 +11,6 @@ use loadline_host::admin::api::{
     Command, ImageAsked, ImageRow, ImageRows, ImageUse, NameAsked, QosAsked, QosRow, SizeAsked,
     SnapshotName, SnapshotRow, Snapshots,
 };
-use loadline_study::nearest;
 
 pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
     let node = &args.node;
@@ -80,15 +79,16 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
 
 /// What was refused of an image that is not there, with the name that was probably meant.
 fn with_nearest(node: &NodeArgs, name: &str, outcome: Result<(), Failure>) -> Result<(), Failure> {
-    let Err(Failure::Input(says)) = outcome else { return outcome };
-    let there: Option<ImageRows> =
-        node.connect().ok().and_then(|mut client| client.ask(&Command::ImageList).ok());
-    let images = there.map_or_else(Vec::new, |there| there.images);
-    let names = images.iter().map(|image| image.name.as_str());
-    // Of one that is there something else was refused.
-    let near = nearest(name, names).filter(|near| *near != name);
-    let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-    Err(Failure::Input(says + &hint))
+    outcome.map_err(|failure| {
+        // Whoever does not answer is not asked again.
+        if !matches!(failure, Failure::Input(_)) {
+            return failure;
+        }
+        let there: Option<ImageRows> =
+            node.connect().ok().and_then(|mut client| client.ask(&Command::ImageList).ok());
+        let images = there.map_or_else(Vec::new, |there| there.images);
+        meant(failure, name, images.iter().map(|image| image.name.as_str()))
+    })
 }
 
 fn snapshot(node: &NodeArgs, command: SnapshotSubcommand) -> Result<(), Failure> {
