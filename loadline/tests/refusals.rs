@@ -358,16 +358,16 @@ fn a_benchmark_with_no_sense_is_refused_whole() {
 fn databases_are_refused_in_the_words_of_who_typed() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    for size in ["0", "1KiB", "5000000001"] {
+    for size in ["0", "1KiB", "256KiB", "5000000001"] {
         let says = "--size: a new disk of ";
         refused(folder, &format!("kv put k v --dir none/below --size {size}"), 2, says);
         assert!(!folder.join("none").exists(), "a folder was left of what was refused");
     }
     refused(
         folder,
-        "kv put k v --dir none/below --size 256KiB",
+        "kv put k v --dir none/below --size 1MiB",
         2,
-        "--size 256 KiB: leaves no room for a database",
+        "--size 1 MiB: leaves no room for a database",
     );
     refused(folder, "kv put k v --dir none --ttl 0s", 2, "--ttl 0s: takes a time that passes");
     assert!(!folder.join("none").exists(), "nothing was made for what could not be kept");
