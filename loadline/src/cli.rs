@@ -515,9 +515,9 @@ pub(crate) struct FormatArgs {
     /// Size of a page, 1 KiB to 16 KiB
     #[arg(long, default_value = "4 KiB", value_name = "SIZE")]
     pub(crate) page: Bytes,
-    /// What the log is written in multiples of: the physical sector, 512 B to 4 KiB
-    #[arg(long, default_value = "4 KiB", value_name = "SIZE")]
-    pub(crate) block: Bytes,
+    /// What the log is written in multiples of: the physical sector, 512 B to 4 KiB; by default 4 KiB, or a smaller page
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) block: Option<Bytes>,
     /// Where images go that make a torn checkpoint whole
     #[arg(long, default_value = "checkpoint")]
     pub(crate) protection: ProtectionArg,

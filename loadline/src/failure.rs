@@ -45,9 +45,15 @@ impl Failure {
         }
     }
 
-    /// A file or folder could not be written.
+    /// A file or folder could not be written: the machine does not let it, or what stands there already is no place for it.
     pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
-        Failure::Environment(format!("cannot write {}: {}", path.display(), why(error)))
+        let text = format!("cannot write {}: {}", path.display(), why(error));
+        match error.kind() {
+            io::ErrorKind::AlreadyExists
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory => Failure::Input(text),
+            _ => Failure::Environment(text),
+        }
     }
 
     /// Says why in one sentence, or in an object for programs, and gives the exit code.
@@ -86,8 +92,11 @@ impl From<InputError> for Failure {
 impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Failure {
         match error {
-            FolderError::Foreign { .. } => Failure::Input(error.to_string()),
+            FolderError::Foreign { .. } | FolderError::OtherForm { .. } => {
+                Failure::Input(error.to_string())
+            }
             FolderError::Unreadable { path, source } => Failure::unreadable(&path, &source),
+            FolderError::Unwritable { path, source } => Failure::unwritable(&path, &source),
             _ => Failure::Environment(error.to_string()),
         }
     }
@@ -124,5 +133,20 @@ mod tests {
         let limit = loadline_base::Span::from_secs(1);
         let by_limit = failed(RunError::NeverEnded { setup, limit, left: 3 });
         assert!(matches!(by_limit, Failure::Input(_)), "{by_limit:?}");
+    }
+
+    /// A manifest of another version ended with 1, and one that was cut with 2.
+    #[test]
+    fn a_folder_that_cannot_be_used_was_typed() {
+        let path = std::path::PathBuf::from("s");
+        let other = Failure::from(FolderError::OtherForm { path: path.clone() });
+        assert!(matches!(other, Failure::Input(_)), "{other:?}");
+        let unwritable = |kind: io::ErrorKind| {
+            Failure::from(FolderError::Unwritable { path: path.clone(), source: kind.into() })
+        };
+        let taken = unwritable(io::ErrorKind::AlreadyExists);
+        assert!(matches!(taken, Failure::Input(_)), "{taken:?}");
+        let full = unwritable(io::ErrorKind::StorageFull);
+        assert!(matches!(full, Failure::Environment(_)), "{full:?}");
     }
 }

@@ -10,14 +10,14 @@ use crate::inspect::show_findings;
 use crate::interrupt::interruptible;
 use crate::show;
 use args::{DbArgs, KeyspaceArgs, ScanArgs};
-use loadline_base::{Bytes, Span};
+use loadline_base::{Bytes, Span, in_short};
 use loadline_host::{DiskOpenError, DiskProblem, NewStoreError};
 use loadline_kv::{
     BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
     verify_backup,
 };
-use loadline_store::paged::Format;
 use loadline_store::paged::bounds::{self, StoreLimits};
+use loadline_store::paged::{Fault, Format, RestartFault};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -52,10 +52,25 @@ fn open(args: &DbArgs) -> Result<Db, Failure> {
 }
 
 fn open_keyspace(of: &KeyspaceArgs, create: bool) -> Result<(Db, Keyspace), Failure> {
-    let (cache, size, log_mode) = (of.db.cache, of.size, of.log_mode);
+    let (cache, log_mode) = (of.db.cache, of.log_mode);
+    let size = of.size.unwrap_or(DbOptions::default().size);
     let options = DbOptions { create, cache, size, log_mode, ..DbOptions::default() };
     let keyspace = Keyspace::new(&of.keyspace)?;
-    Ok((Db::open(&of.db.dir, options)?, keyspace))
+    let db = Db::open(&of.db.dir, options)?;
+    check_size(&db, of.size)?;
+    Ok((db, keyspace))
+}
+
+/// Who asks for a size that a database has not would wait for room that never comes.
+fn check_size(db: &Db, asked: Option<Bytes>) -> Result<(), Failure> {
+    let Some(asked) = asked else { return Ok(()) };
+    let is = Bytes::new(db.statistics()?.file_bytes);
+    if asked == is {
+        return Ok(());
+    }
+    Err(Failure::Input(format!(
+        "--size {asked}: the database has a file of {is} already; leave --size out, or give it a larger one with `loadline kv grow`"
+    )))
 }
 
 fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
@@ -63,15 +78,23 @@ fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
     let value = db.get(&keyspace, key.as_bytes())?;
     if of.db.json {
         let value = value.as_deref().map(shown);
-        return show::json(&json!({ "key": key, "value": value }));
+        show::json(&json!({ "key": key, "value": value }))?;
     }
     match value {
+        Some(_) if of.db.json => Ok(()),
         Some(value) => show::is_read(&[&value[..], b"\n"].concat()).map(drop),
-        None => Err(Failure::Environment(format!("keyspace {} has no key {key}", of.keyspace))),
+        None => {
+            let (keyspace, key) = (&of.keyspace, in_short(key));
+            Err(Failure::Environment(format!("keyspace {keyspace} has no key {key}")))
+        }
     }
 }
 
 fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(), Failure> {
+    if ttl == Some(Span::ZERO) {
+        let why = "--ttl 0s: takes a time that passes; `loadline kv remove` removes a key";
+        return Err(Failure::Input(why.to_owned()));
+    }
     let mut given = Vec::new();
     match value {
         "-" => {
@@ -323,11 +346,25 @@ impl From<DbError> for Failure {
 impl From<DbOpenError> for Failure {
     fn from(error: DbOpenError) -> Failure {
         match error {
-            DbOpenError::Disk(DiskOpenError { problem: DiskProblem::NewSize { .. }, .. })
-            | DbOpenError::Format(NewStoreError::TooSmall(..))
-            | DbOpenError::Missing { .. }
+            // The file that it was to be is gone again, and what was typed is a size.
+            DbOpenError::Format(NewStoreError::TooSmall(_, size)) => Failure::Input(format!(
+                "--size {size}: leaves no room for a database; it takes some 16 MiB at least"
+            )),
+            DbOpenError::Disk(DiskOpenError {
+                problem: problem @ DiskProblem::NewSize { .. },
+                ..
+            }) => Failure::Input(format!("--size: {problem}")),
+            DbOpenError::Missing { .. }
             | DbOpenError::Exists { .. }
             | DbOpenError::NotLarger { .. } => Failure::Input(error.to_string()),
+            // A file stands where the folder would be.
+            DbOpenError::Folder { path, error } if error.kind() == io::ErrorKind::AlreadyExists => {
+                Failure::unwritable(&path, &error)
+            }
+            DbOpenError::Store {
+                fault: fault @ Fault::Restart(RestartFault::CacheTooSmall { .. }),
+                ..
+            } => Failure::Input(format!("--cache: {fault}")),
             DbOpenError::Store { .. } => Failure::Damaged(error.to_string()),
             _ => Failure::Environment(error.to_string()),
         }

@@ -122,7 +122,11 @@ fn wanted(args: &FormatArgs, data: Bytes, log_device: Option<Bytes>) -> Result<F
     let page = page.ok_or_else(|| {
         Failure::Input("--page: takes a power of two from 1 KiB to 16 KiB".to_owned())
     })?;
-    let block_bytes = u32::try_from(args.block.get()).unwrap_or(u32::MAX).min(page.bytes() as u32);
+    // What is none of the sizes that a block has is refused with the others, when the store is laid out.
+    let block_bytes = match args.block {
+        Some(asked) => u32::try_from(asked.get()).unwrap_or(u32::MAX),
+        None => page.bytes().min(4096) as u32,
+    };
     // An eighth of the device for the log and for images, a sixteenth of the log for a segment: of the order that
     // checkpoint.md 4.1 has for its defaults.
     let eighth = Bytes::new((data.get() / 8).clamp(1 << 20, 4 << 30));

@@ -58,6 +58,7 @@ fn json_last(mut line: Vec<OsString>) -> Vec<OsString> {
 fn refuse(error: &clap::Error) -> ExitCode {
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
     let own = negative(error)
+        .or_else(|| beside(error))
         .or_else(|| left_out(error))
         .or_else(|| not_for_programs(error))
         .or_else(|| no_text(error))
@@ -84,12 +85,46 @@ fn negative(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
+    let line: Vec<String> = words().collect();
     // The parser takes a line's letters one by one.
-    let whole = words().find(|argument| argument.starts_with(typed.as_str()));
-    let typed = whole.as_ref().unwrap_or(typed);
+    let place = line.iter().position(|argument| argument.starts_with(typed.as_str()));
+    let typed = place.map_or(typed, |place| &line[place]);
+    let before = place.and_then(|place| line.get(place.checked_sub(1)?));
+    let flag = before.filter(|flag| takes_value(&Cli::command(), flag));
+    let named = flag.map_or(String::new(), |flag| format!("{flag}: "));
     is_negative(typed).then(|| {
-        format!("`{typed}` is negative, and no number or size here can be: give one of at least 0")
+        format!(
+            "{named}`{typed}` is negative, and no number or size here can be: give one of at least 0"
+        )
     })
+}
+
+/// Whether a word is a flag that a value stands behind, in this command or below it.
+fn takes_value(command: &clap::Command, word: &str) -> bool {
+    let Some(long) = word.strip_prefix("--") else { return false };
+    let is_it = |flag: &clap::Arg| flag.get_long() == Some(long);
+    command.get_arguments().any(|flag| is_it(flag) && flag.get_action().takes_values())
+        || command.get_subcommands().any(|below| takes_value(below, word))
+}
+
+/// Flags that cannot stand beside another one: of those that exclude each other as a group, the parser names all.
+fn beside(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::ArgumentConflict {
+        return None;
+    }
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    let Some(ContextValue::Strings(others)) = error.get(ContextKind::PriorArg) else { return None };
+    let typed: Vec<String> =
+        others.iter().filter(|other| was_typed(other)).map(|other| format!("'{other}'")).collect();
+    (!typed.is_empty())
+        .then(|| format!("the argument '{flag}' cannot be used with {}", typed.join(", ")))
+}
+
+/// Whether a flag, as the parser shows it with its value, is a word of the line.
+fn was_typed(shown: &str) -> bool {
+    let flag = shown.split([' ', '[', '=']).next().unwrap_or(shown);
+    let value = format!("{flag}=");
+    flag.starts_with("--") && words().any(|word| word == flag || word.starts_with(&value))
 }
 
 /// Whether what stands behind the `-` is a number, a size or a time.

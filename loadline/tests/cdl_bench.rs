@@ -32,6 +32,19 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
+/// An empty HOME is none: results were written into the folder that the command was typed in.
+#[test]
+fn an_empty_home_is_no_place_for_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    command.args(["cdl", "bench", "--dev", "sim:hdd-22tb-cdl", "--baseline", "--runtime", "1"]);
+    let output = command.current_dir(folder.path()).env("HOME", "").output().expect("it starts");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--outdir: name a folder, since HOME is not set"), "{said}");
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
+}
+
 #[test]
 fn a_modelled_drive_is_benchmarked_in_the_words_of_the_script() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -109,8 +109,8 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&["study", "frobnicate"], "unrecognized subcommand");
     let quincy = ["profile", "show", "balanced", "--preset", "quincy", "--bandwidth", "9 MiB"];
     check(&quincy, "preset quincy reckons with IOPS alone");
-    check(&["study", "run", "recovery-nvme", "--repeat", "-3"], "`-3` is negative");
-    check(&["image", "create", "vol", "--size", "-5GiB"], "`-5GiB` is negative");
+    check(&["study", "run", "recovery-nvme", "--repeat", "-3"], "--repeat: `-3` is negative");
+    check(&["image", "create", "vol", "--size", "-5GiB"], "--size: `-5GiB` is negative");
     check(&[], "loadline study run recovery-nvme --quick");
     check(&["study", "run"], "error: name a study, or the path of a study file");
     check(&["study", "run"], "noisy-neighbour");

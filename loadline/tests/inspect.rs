@@ -66,7 +66,13 @@ fn what_is_no_store_or_a_damaged_one_is_told_in_one_sentence() {
     with_log("none/l", 1, "cannot write none/l: there is no such file or folder");
     with_log(".", 1, "cannot write .: it is a folder");
     with_log("./b", 2, "--log-device ./b: store and log cannot be the same file");
+    // A larger block than a page was made as small as that, without a word.
+    let block = "--block: takes 512 B, 1 KiB, 2 KiB or 4 KiB, at most a page";
+    for wrong in ["8KiB", "1MiB", "5GiB", "2KiB --page 1KiB"] {
+        check(folder, &format!("store format b --size 64MiB --block {wrong}"), 2, block);
+    }
     assert!(!folder.join("b").exists(), "nothing was made");
+    check(folder, "store format b --size 64MiB --page 1KiB", 0, "pages of 1 KiB");
 
     let mut bytes = fs::read(folder.join("a")).expect("it can be read");
     bytes[4099 * 4096 + 50] ^= 1;

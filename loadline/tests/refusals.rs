@@ -136,20 +136,20 @@ fn what_cannot_be_written_is_known_before_the_work() {
     refused(
         folder,
         "drive measure m --out file/x.toml",
-        1,
+        2,
         "cannot write file: a part of the path is a file",
     );
     assert!(!folder.join("m").exists(), "nothing was measured");
     refused(
         folder,
         "soak --keep file --seconds 1",
-        1,
+        2,
         "cannot write file: a part of the path is a file",
     );
     refused(
         folder,
         "soak --rot-self --keep file/x",
-        1,
+        2,
         "cannot write file/x: a part of the path is a file",
     );
     // The map of 4000 TiB's pages was made in memory, for as long as there was some.
@@ -161,6 +161,22 @@ fn what_cannot_be_written_is_known_before_the_work() {
     );
     assert!(!folder.join("s").exists());
     refused(folder, "soak --seconds 0", 2, "it takes a whole number of at least 1");
+}
+
+/// What somebody has typed that cannot be used ended some commands with the code of a machine that does not let them.
+#[test]
+fn what_stands_there_already_was_typed() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("file"), "mine").unwrap();
+    refused(folder, "man file", 2, "cannot write file: something of this name is there already");
+    let run = "study run recovery-nvme --set scale=0.0005 --setups baseline --out file";
+    refused(folder, run, 2, "file");
+    refused(folder, "drive measure .", 2, "this is a folder");
+    refused(folder, "drive measure /dev/null", 2, "a disk is a regular file or a block device");
+    fs::write(folder.join("log"), "5, 7000000, 0, 4096, 0x4008\n").unwrap();
+    refused(folder, "cdl stats log --from 1h", 2, "nothing ended from then on");
+    assert_eq!(fs::read_to_string(folder.join("file")).unwrap(), "mine");
 }
 
 /// A file without an end took all of the machine's memory.
@@ -413,14 +429,35 @@ fn a_benchmark_with_no_sense_is_refused_whole() {
 fn databases_are_refused_in_the_words_of_who_typed() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    for size in ["0", "1KiB", "5000000001"] {
-        let says = "a new disk of ";
+    for size in ["0", "1KiB", "256KiB", "5000000001"] {
+        let says = "--size: a new disk of ";
         refused(folder, &format!("kv put k v --dir none/below --size {size}"), 2, says);
         assert!(!folder.join("none").exists(), "a folder was left of what was refused");
     }
+    refused(
+        folder,
+        "kv put k v --dir none/below --size 1MiB",
+        2,
+        "--size 1 MiB: leaves no room for a database",
+    );
+    refused(folder, "kv put k v --dir none --ttl 0s", 2, "--ttl 0s: takes a time that passes");
+    assert!(!folder.join("none").exists(), "nothing was made for what could not be kept");
     refused(folder, "kv grow --dir none --size 1GiB", 2, "none/data: there is no database");
-    refused(folder, "kv put k v --dir /dev/null", 1, "/dev/null: something of this name is there");
+    refused(folder, "kv put k v --dir /dev/null", 2, "/dev/null: something of this name is there");
     check(folder, "kv put k v --dir db --size 32MiB", 0, "");
+    refused(
+        folder,
+        "kv get k --dir db --cache 4KiB",
+        2,
+        "--cache: the cache is 4 KiB and this store",
+    );
+    check(folder, "kv put k v --dir db --size 32MiB", 0, "");
+    let says = "--size 64 MiB: the database has a file of 32 MiB already";
+    refused(folder, "kv put k w --dir db --size 64MiB", 2, says);
+    check(folder, "kv get k --dir db", 0, "v\n");
+    // For programs, what is not there was there with no value.
+    refused(folder, "kv get zzz --dir db", 1, "keyspace default has no key zzz");
+    check(folder, "kv get zzz --dir db --json", 1, "\"value\": null");
     let long = "k".repeat(600);
     refused(
         folder,
@@ -558,6 +595,14 @@ fn a_node_is_refused_before_its_disks_are_made() {
         2,
         "--size: 5000000001 bytes are not whole pages; give a multiple of 4096",
     );
+    // Each of the file's other flags was named, nineteen of them.
+    for (beside, named) in [("--dir x", "'--dir <DIR>'"), ("--nbd-tcp 127.0.0.1:0", "'--nbd-tcp <")]
+    {
+        let output = loadline(folder, &format!("serve --config node.toml {beside}"));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(named) && said.matches("'--").count() == 2, "{said}");
+    }
     let file = |text: &str, says: &str| {
         fs::write(folder.join("node.toml"), text).unwrap();
         refused(folder, "serve --config node.toml", 2, says);

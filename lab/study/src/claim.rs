@@ -77,12 +77,23 @@ impl Claim {
                 "one bound at each end: `at_least` or `above`, `at_most` or `below`".to_owned()
             );
         }
+        if self.allows_nothing() {
+            return Err(
+                "no value is within both bounds: the lower one lies above the upper".to_owned()
+            );
+        }
         match self.is_tested() || self.published.is_some() {
             true => Ok(()),
             false => {
                 Err("a claim has a bound: `at_least` or `above`, `at_most` or `below`".to_owned())
             }
         }
+    }
+
+    fn allows_nothing(&self) -> bool {
+        let bounds = self.at_least.or(self.above).zip(self.at_most.or(self.below));
+        let has_open_end = self.above.or(self.below).is_some();
+        bounds.is_some_and(|(low, high)| low > high || (has_open_end && low >= high))
     }
 
     fn check_setups(&self) -> Result<(), String> {
@@ -576,6 +587,12 @@ mod tests {
         wrong(Claim { of: chain(&["a"]), ..claim.clone() }, "in place of `of`");
         wrong(Claim { at_least: Some(2.0), ..claim.clone() }, "one bound at each end");
         wrong(Claim { above: None, ..claim.clone() }, "a claim has a bound");
+        wrong(Claim { at_most: Some(1.0), ..claim.clone() }, "no value is within both bounds");
+        let (above, at_least, at_most) = (None, Some(5.0), Some(0.0));
+        wrong(Claim { above, at_least, at_most, ..claim.clone() }, "no value is within both");
+        let (above, at_least, at_most) = (None, Some(1.0), Some(1.0));
+        let one = Claim { above, at_least, at_most, ..claim.clone() };
+        assert_eq!(one.check(StudyKind::Recovery), Ok(()));
         wrong(Claim { chain: Vec::new(), ..claim }, "an order in `chain`");
     }
 

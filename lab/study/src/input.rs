@@ -1,5 +1,6 @@
 //! Texts that a study is built from, and what is said when one of them cannot be used.
 
+use loadline_base::in_short;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -103,6 +104,7 @@ pub fn unknown<'a>(
     let listed: Vec<&str> = known.clone().collect();
     let hint =
         nearest(typed, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+    let typed = in_short(typed);
     match listed.len() {
         0 => format!("there is no {what} `{typed}`"),
         1..=KNOWN_MOST => {

@@ -19,6 +19,10 @@ pub(crate) fn read_sets(
             return Err(source.error_at(name.span().start, reason));
         }
     }
+    if let Some(empty) = sets.iter().find_map(|(set, names)| names.is_empty().then_some(set)) {
+        let reason = format!("the set `{empty}` names no setup: nothing would run");
+        return Err(source.error_under("sets", empty, reason));
+    }
     if !sets.contains_key("default") {
         let reason = "`[sets]` must have a `default`: the setups that run if nothing else is said";
         return Err(source.error_in("default", reason));

@@ -68,6 +68,11 @@ impl Study {
         script: impl Script + 'static,
     ) -> Result<Study, InputError> {
         let (kind, source) = (inputs.kind()?, &inputs.study);
+        // It stands in lines of a terminal, which control characters would end or change.
+        if asked.title.chars().any(char::is_control) {
+            let reason = "`title` must be one line of text without control characters";
+            return Err(source.error_in("title", reason));
+        }
         let names: Vec<&str> = asked.setups.iter().map(|setup| setup.name.as_str()).collect();
         let published = match &inputs.published {
             // What somebody wrote into the file is refused all the same.

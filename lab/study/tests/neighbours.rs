@@ -113,5 +113,7 @@ fn what_names_no_image_is_refused_with_what_would() {
         wanted,
     );
     check("{ limit = 5000 }", "{ limit = 5000, reservation = 6000 }", "below the reservation");
+    let much = "its images are promised 99999999 IOPS together, and the disks keep ";
+    check("{ reservation = 2000 }", "{ reservation = 99999999 }", much);
     check("{ limit = 5000 }", "{ limits = 5000 }", "unknown field");
 }

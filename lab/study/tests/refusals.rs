@@ -85,6 +85,8 @@ fn wrong_study_files() {
     );
     check("recovery = false", "recovery = false\nprofile = 'balanced'", "`profile` is mClock's");
     check("name = \"WPQ(BST)\"", "name = \"WPQ(Def)\"", "the setup `WPQ(Def)` stands here twice");
+    check("title = \"", "title = \"a\\nb\\u0007", "s.toml:LINE: `title` must be one line of text");
+    check("[sets]", "[sets]\nnobody = []", "the set `nobody` names no setup: nothing would run");
     check("\"baseline\", \"WPQ(Def)\"", "\"base line\", \"WPQ(Def)\"", "did you mean `baseline`?");
 }
 

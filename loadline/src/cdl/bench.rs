@@ -244,7 +244,7 @@ impl BenchArgs {
                 real.file_name().unwrap_or_default().to_owned()
             }
         };
-        let home = std::env::var_os("HOME").ok_or_else(|| {
+        let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).ok_or_else(|| {
             Failure::Input("--outdir: name a folder, since HOME is not set".to_owned())
         })?;
         Ok(Path::new(&home).join(format!("{}_cdl_bench", name.to_string_lossy())))

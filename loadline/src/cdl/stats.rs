@@ -81,7 +81,7 @@ pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
 /// A log without priorities: people hear it as the script says it, programs get their form with nothing in it.
 fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Result<(), Failure> {
     if args.from > Span::ZERO && statistics.ios == 0 {
-        return Err(Failure::Environment(format!("nothing ended from {} on", args.from)));
+        return Err(Failure::Input(format!("--from {}: nothing ended from then on", args.from)));
     }
     if !args.json && !args.csv {
         show::text(&format!("{NO_PRIORITIES}\n"))?;
@@ -114,12 +114,18 @@ fn is_log(head: &[u8]) -> bool {
 }
 
 fn read_log(collector: &mut Collector, path: &Path, log: impl Read) -> Result<(), Failure> {
-    let cut = collector.read(log).map_err(|error| match error {
+    let doubts = collector.read(log).map_err(|error| match error {
         LogError::Read(error) => Failure::unreadable(path, &error),
         _ => Failure::Input(format!("{}: {error}", path.display())),
     })?;
-    if cut {
-        show::note(&format!("note: {} ends within a line, which is left out", path.display()));
+    let shown = path.display();
+    if doubts.is_cut {
+        show::note(&format!("note: {shown} ends within a line, which is left out"));
+    }
+    if let Some(line) = doubts.goes_back_in {
+        show::note(&format!(
+            "note: {shown}: line {line} is of an earlier time than the line above it, and rates are by the time of the last line: of several jobs, name a log for each"
+        ));
     }
     Ok(())
 }

@@ -160,7 +160,8 @@ fn default_root() -> Result<PathBuf, Failure> {
 
 /// Where what is made once is kept.
 fn cache() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let named = |name: &str| std::env::var_os(name).filter(|folder| !folder.is_empty());
+    let folder = |name: &str| named(name).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
     Some(cache?.join("loadline"))
 }

@@ -137,9 +137,9 @@ pub(crate) struct KeyspaceArgs {
     /// When a change is answered: fsync, log-only, background or none. The command ends with a sync in any case
     #[arg(long, value_name = "MODE", default_value = "log-only")]
     pub(crate) log_mode: LogMode,
-    /// Size of the file of a database that is made
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    pub(crate) size: Bytes,
+    /// Size of the file of a database that is made, by default 1 GiB; one that is there has it already
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
     #[command(flatten)]
     pub(crate) db: DbArgs,
 }

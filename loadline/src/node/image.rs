@@ -2,7 +2,7 @@
 
 use super::args::{ImageArgs, ImageSubcommand, Iops, SnapshotSubcommand};
 use super::backup;
-use super::reach::NodeArgs;
+use super::reach::{NodeArgs, meant};
 use super::size;
 use crate::failure::Failure;
 use crate::show;
@@ -19,7 +19,10 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
         ImageSubcommand::List => {
             node.show(&Command::ImageList, |images: &ImageRows| table(&images.images))
         }
-        ImageSubcommand::Info(one) => node.show(&Command::ImageInfo { image: one.name }, in_words),
+        ImageSubcommand::Info(one) => {
+            let asked = Command::ImageInfo { image: one.name.clone() };
+            with_nearest(node, &one.name, node.show(&asked, in_words))
+        }
         ImageSubcommand::Create { name, size, pool, object_size } => {
             let says = format!("image {name} of {size} is made");
             let object_bytes = object_size.map(|size| size.get());
@@ -29,7 +32,8 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
         ImageSubcommand::Resize { name, size, yes } => {
             let says = format!("image {name} has {size}");
             let to = SizeAsked { size_bytes: size.get() };
-            node.order_if(yes, Command::ImageResize { image: name, to }, &says)
+            let asked = Command::ImageResize { image: name.clone(), to };
+            with_nearest(node, &name, node.order_if(yes, asked, &says))
         }
         ImageSubcommand::Qos {
             name,
@@ -48,15 +52,16 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
                 burst_ns: burst.map(Span::nanos),
                 weight,
             };
-            order(Command::ImageQos { image: name, to }, says)
+            let asked = Command::ImageQos { image: name.clone(), to };
+            with_nearest(node, &name, order(asked, says))
         }
         ImageSubcommand::Remove { name, yes, force } => {
             let says = format!("image {name} is removed");
-            let command = match force {
-                true => Command::ImageRemoveOpen { image: name },
-                false => Command::ImageRemove { image: name },
+            let asked = match force {
+                true => Command::ImageRemoveOpen { image: name.clone() },
+                false => Command::ImageRemove { image: name.clone() },
             };
-            node.order_if(yes, command, &says)
+            with_nearest(node, &name, node.order_if(yes, asked, &says))
         }
         ImageSubcommand::Rename { name, new_name } => {
             let says = format!("image {name} is now {new_name}");
@@ -73,6 +78,20 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
         }
         ImageSubcommand::Snapshot(command) => snapshot(node, command),
     }
+}
+
+/// What was refused of an image that is not there, with the name that was probably meant.
+fn with_nearest(node: &NodeArgs, name: &str, outcome: Result<(), Failure>) -> Result<(), Failure> {
+    outcome.map_err(|failure| {
+        // Whoever does not answer is not asked again.
+        if !matches!(failure, Failure::Input(_)) {
+            return failure;
+        }
+        let there: Option<ImageRows> =
+            node.connect().ok().and_then(|mut client| client.ask(&Command::ImageList).ok());
+        let images = there.map_or_else(Vec::new, |there| there.images);
+        meant(failure, name, images.iter().map(|image| image.name.as_str()))
+    })
 }
 
 fn snapshot(node: &NodeArgs, command: SnapshotSubcommand) -> Result<(), Failure> {

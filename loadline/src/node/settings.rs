@@ -1,13 +1,15 @@
 //! `loadline config` and `loadline profile switch`
 
 use super::args::{ConfigArgs, ConfigSubcommand, SwitchArgs};
-use super::reach::NodeArgs;
+use super::reach::{NodeArgs, meant};
 use crate::failure::Failure;
 use crate::show;
+use loadline_cluster::settings::OptionTable;
 use loadline_host::admin::api::{
     AlteredValue, Command, ConfigChanged, ConfigRow, ConfigRows, Explained, ExplainedLevel,
     ValueAsked, ValueLevel,
 };
+use loadline_qos::LOADLINE_PRESET;
 
 /// The option that names an OSD's profile.
 const PROFILE: &str = "osd_mclock_profile";
@@ -21,16 +23,29 @@ pub(crate) fn carry_out(args: ConfigArgs) -> Result<(), Failure> {
             node.show(&command, |rows: &ConfigRows| table(&rows.rows))
         }
         ConfigSubcommand::Get { who, option } => {
-            node.show(&Command::ConfigGet { who, option }, explanation)
+            let asked = Command::ConfigGet { who, option: option.clone() };
+            with_nearest(&option, node.show(&asked, explanation))
         }
         ConfigSubcommand::Set { who, option, value, runtime } => {
             let to = ValueAsked { value, level: level(runtime) };
-            change(node, &Command::ConfigSet { who, option, to })
+            let asked = Command::ConfigSet { who, option: option.clone(), to };
+            with_nearest(&option, change(node, &asked))
         }
         ConfigSubcommand::Rm { who, option, runtime } => {
-            change(node, &Command::ConfigRemove { who, option, level: level(runtime) })
+            let level = level(runtime);
+            let asked = Command::ConfigRemove { who, option: option.clone(), level };
+            with_nearest(&option, change(node, &asked))
         }
     }
+}
+
+/// What was refused of an option that does not exist, with the one that was probably meant. Of one that would have no effect a node says why.
+fn with_nearest(option: &str, outcome: Result<(), Failure>) -> Result<(), Failure> {
+    let table = OptionTable::new(&LOADLINE_PRESET);
+    outcome.map_err(|failure| match table.absent(option) {
+        None => meant(failure, option, table.names()),
+        Some(_) => failure,
+    })
 }
 
 /// A profile is an option like others; all shards of an OSD take it in one step.

@@ -1,7 +1,7 @@
 //! Why something was not done to an image, in one sentence.
 
 use super::image::{NAME_CHARS_MAX, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, SNAPSHOTS_MAX};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, in_short};
 use std::fmt;
 
 /// What was refused. Nothing has changed then.
@@ -72,7 +72,7 @@ impl fmt::Display for ImageError {
             ImageError::BadName(name) => write!(
                 f,
                 "`{}` is not a name: it takes 1 to {NAME_CHARS_MAX} characters without `@`, `/` and control characters, no space at its ends, and neither `.` nor `..`",
-                name.escape_debug()
+                in_short(name).escape_debug()
             ),
             ImageError::BadObjectBytes(bytes) => write!(
                 f,
@@ -85,12 +85,12 @@ impl fmt::Display for ImageError {
                 "an image of this object size cannot have {size} bytes: it takes 1 B to {}",
                 Bytes::new(*most)
             ),
-            ImageError::NoImage(name) => write!(f, "there is no image `{}`", name.escape_debug()),
+            ImageError::NoImage(name) => write!(f, "there is no image `{}`", in_short(name).escape_debug()),
             ImageError::NoSnapshot { image, snapshot } => {
-                write!(f, "image {image} has no snapshot `{}`", snapshot.escape_debug())
+                write!(f, "image {image} has no snapshot `{}`", in_short(snapshot).escape_debug())
             }
             ImageError::NotASnapshot(name) => {
-                write!(f, "`{}` is not a snapshot: write image@snapshot", name.escape_debug())
+                write!(f, "`{}` is not a snapshot: write image@snapshot", in_short(name).escape_debug())
             }
             ImageError::Exists(name) => write!(f, "{name} exists already"),
             ImageError::HasSnapshots { image, snapshots } => write!(

@@ -106,12 +106,17 @@ pub enum OrderError {
     /// A part of the split has a percentage out of range.
     #[error("--dldsplit: \"{0}\": Invalid DLD index percentage specified; it is 1 to 100")]
     SplitPercentage(String),
+    /// A part of the split names a descriptor that another one names.
+    #[error(
+        "--dldsplit: \"{0}\": a part before it names the same descriptor; each stands there once"
+    )]
+    SplitTwice(String),
     /// The split gives away more reads than there are.
     #[error("--dldsplit: the percentages add up to {0}, and 100 are there")]
     SplitSum(u32),
     /// The block size is none.
     #[error(
-        "--bs {0}: a block size is a number of bytes, or of KiB or MiB with k or m behind it, and at least 512"
+        "--bs {0}: a block size is a multiple of 512 bytes, as a number of bytes, or of KiB, MiB or GiB with k, m or g behind it"
     )]
     Block(String),
     /// The list of depths is none.
@@ -274,7 +279,7 @@ fn descriptor(found: i64) -> Result<u8, OrderError> {
 }
 
 fn split(text: &str) -> Result<Vec<ReadPart>, OrderError> {
-    let mut parts = Vec::new();
+    let mut parts: Vec<ReadPart> = Vec::new();
     for part in text.split(',') {
         let numbers = part.split_once('/').and_then(|(descriptor, percentage)| {
             Some((descriptor.parse::<u64>().ok()?, percentage.parse::<u64>().ok()?))
@@ -285,6 +290,9 @@ fn split(text: &str) -> Result<Vec<ReadPart>, OrderError> {
         }
         if !(1..=100).contains(&percentage) {
             return Err(OrderError::SplitPercentage(part.to_owned()));
+        }
+        if parts.iter().any(|before| u64::from(before.descriptor) == index) {
+            return Err(OrderError::SplitTwice(part.to_owned()));
         }
         parts.push(ReadPart { descriptor: index as u8, percentage: percentage as u32 });
     }

@@ -15,6 +15,15 @@ pub struct LogScope {
     pub fine: bool,
 }
 
+/// What of a log is not as its figures take it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogDoubts {
+    /// It ends within a line, which is left out.
+    pub is_cut: bool,
+    /// The first line whose time is before that of the line above it: the last line's is not the length of the run then.
+    pub goes_back_in: Option<u64>,
+}
+
 /// Takes logs that ran side by side.
 pub struct Collector {
     scope: LogScope,
@@ -27,16 +36,20 @@ impl Collector {
         Collector { scope, total: LogStatistics::default() }
     }
 
-    /// Reads one log to its end. Returns whether that is within a line, which is left out.
+    /// Reads one log to its end. Returns what of it is not as it should be.
     ///
     /// # Errors
     /// [`LogError`] if it is no log of latencies, or cannot be read.
-    pub fn read(&mut self, source: impl Read) -> Result<bool, LogError> {
+    pub fn read(&mut self, source: impl Read) -> Result<LogDoubts, LogError> {
         let mut tally = Tally::new(self.scope);
         let mut reader = LatencyLogReader::new(source);
         let mut last_ms = 0;
         let mut skipped = 0;
+        let mut goes_back_in = None;
         while let Some(line) = reader.next_line()? {
+            if line.time_ms < last_ms && goes_back_in.is_none() {
+                goes_back_in = Some(reader.lines());
+            }
             last_ms = line.time_ms;
             if line.time_ms < self.scope.from_ms {
                 skipped += 1;
@@ -49,7 +62,7 @@ impl Collector {
             runtime_ms: last_ms.saturating_sub(self.scope.from_ms),
             priorities: tally.finish(),
         });
-        Ok(reader.is_cut())
+        Ok(LogDoubts { is_cut: reader.is_cut(), goes_back_in })
     }
 
     /// Adds what ran at the same time.

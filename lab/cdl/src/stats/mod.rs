@@ -9,7 +9,7 @@ mod fine;
 mod report;
 mod script;
 
-pub use collect::{Collector, LogScope, parts_of_log};
+pub use collect::{Collector, LogDoubts, LogScope, parts_of_log};
 pub use counts::MillisecondCounts;
 pub use fine::{FinePercentile, fine_percentiles};
 pub use report::{NoLatencies, ReportDoubt};

@@ -30,6 +30,18 @@ fn a_sum_of_bytes_does_not_begin_anew() {
     assert_eq!(collector.finish().priorities[&0].bytes, u64::MAX);
 }
 
+/// Of a log whose times go back the last line's time says little: 180,750 reads were told for each second.
+#[test]
+fn a_log_that_goes_back_in_time_is_told_with_its_line() {
+    let read = |times: &[u64]| {
+        let lines = times.iter().map(|time| format!("{time}, 1000000, 0, 4096, 0x0000\n"));
+        let text: String = lines.collect();
+        Collector::new(LogScope::default()).read(text.as_bytes()).unwrap().goes_back_in
+    };
+    assert_eq!(read(&[10, 10, 20, 5000]), None);
+    assert_eq!(read(&[10, 5000, 3, 2]), Some(3));
+}
+
 #[test]
 fn a_later_begin_leaves_out_what_ended_before() {
     let text = "10, 1000000, 0, 4096, 0x0000\n500, 5000000, 0, 4096, 0x0000\n1500, 9000000, 0, 4096, 0x0000\n";

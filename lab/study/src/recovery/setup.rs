@@ -81,7 +81,10 @@ pub(super) fn read_setups(
             let clients = section.get_ref().clients.or(file.recovery.clients);
             let options: Vec<&TypedOptions> =
                 of_place.into_iter().chain([&section.get_ref().settings]).collect();
-            read(&ground, section.get_ref(), &options, (images, clients))
+            let setup = read(&ground, section.get_ref(), &options, (images, clients))?;
+            let at = section.get_ref().name.span().start;
+            check_promises(&setup, shape).map_err(|reason| source.error_at(at, reason))?;
+            Ok(setup)
         })
         .collect()
 }
@@ -139,6 +142,22 @@ fn images_of(
         return Err(source.error_at(section.name.span().start, reason));
     }
     Ok(images)
+}
+
+/// A node promises images no more than its disks keep for clients, where it knows those; each write is one on every copy.
+fn check_promises(setup: &RecoverySetup, shape: &ClusterShape) -> Result<(), String> {
+    let promised: f64 = setup.images.iter().map(|image| f64::from(image.qos.reservation)).sum();
+    let osds = &setup.osds;
+    let Some((share, each)) = osds.reserved_for_clients().zip(osds.stored_capacity_iops()) else {
+        return Ok(());
+    };
+    let most = share * each * f64::from(shape.osds) / f64::from(shape.copies);
+    match promised > most {
+        true => Err(format!(
+            "its images are promised {promised:.0} IOPS together, and the disks keep {most:.0} for clients: promise at most that"
+        )),
+        false => Ok(()),
+    }
 }
 
 fn read(

@@ -20,7 +20,7 @@ use loadline_host::{
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
-use loadline_study::unknown;
+use loadline_study::{nearest, unknown};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -275,7 +275,15 @@ impl NodeFile {
         }
         match settings.apply(&change) {
             Ok(_) => Ok(change),
-            Err(refused) => Err(self.blame(&refused)),
+            Err(refused) => {
+                let mut fault = self.blame(&refused);
+                if let Refused::UnknownOption(name) = &refused
+                    && let Some(near) = nearest(name, settings.table().names())
+                {
+                    fault.reason += &format!("; did you mean `{near}`?");
+                }
+                Err(fault)
+            }
         }
     }
 
@@ -310,6 +318,14 @@ impl NodeFile {
             };
             let names = Settings::device_options_of(class).expect("a shared class has options");
             let level = typed.level.as_ref().map(FileValue::text);
+            let mut set = self.settings.values();
+            if level.is_some()
+                && typed.priority.is_none()
+                && !set.any(|options| options.contains_key(names[0]))
+            {
+                let reason = "a level is one of a `priority`, and there is none: add `priority = \"rt\"` or `\"be\"`, or leave it out";
+                return Err(FieldFault::at("level", &format!("[class.{name}]"), reason));
+            }
             let limit = typed.limit.as_ref().map(FileValue::text);
             let values = [typed.priority.clone(), level, limit];
             options.extend(

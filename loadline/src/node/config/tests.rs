@@ -332,6 +332,10 @@ fn classes_are_short_for_options_and_limits_are_judged_by_the_drives() {
         "[class.client]\npriority = \"high\"",
         "node.toml:3: priority: osd_device_client_prioclass cannot be `high`: it takes one of none, rt, be, idle",
     );
+    // It had no effect, without a word.
+    check("[class.client]\nlevel = 3", "node.toml:3: level: a level is one of a `priority`");
+    let apart = "[class.client]\nlevel = 3\n[settings.osd]\nosd_device_client_prioclass = \"be\"";
+    assert!(parse(apart).is_ok(), "the option says the same");
     check("[class.clients]", "node.toml:3: class: there is no class `clients`");
     check("[class.client]\nlimits = 3", "node.toml:4: unknown field `limits`");
     let error = NodeConfig::parse(
@@ -383,7 +387,10 @@ fn bad_flags_are_refused_by_name() {
     check(&["--image=vol0=1GiB", "--image=vol0=2GiB"], "--image: `vol0` stands there twice");
     check(&["--nbd-tcp=0.0.0.0:10809"], "--nbd-tcp: 0.0.0.0:10809 can be reached from outside");
     check(&["--log-mode=sync"], "expected one of `fsync`, `log-only`, `background`, `none`");
-    check(&["--set=osd_max_backfils=1"], "--set: there is no option osd_max_backfils");
+    check(
+        &["--set=osd_max_backfils=1"],
+        "--set: there is no option osd_max_backfils; did you mean `osd_max_backfills`?",
+    );
     check(&["--config=node.toml"], "cannot be used with");
 }
 

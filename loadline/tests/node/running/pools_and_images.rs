@@ -16,6 +16,11 @@ fn pools_are_made_and_stay() {
     node.await_clean();
     node.refuses(&["pool", "create", "cold"], 2, "pool cold exists already");
     node.refuses(&["pool", "create", "a/b"], 2, "`a/b` is not a name");
+    // `scrub start osd.1` compared the copies of an OSD, and could never mean the pool.
+    for other in ["osd.1", "0.1", "0.1f"] {
+        let says = format!("`{other}` is what an OSD or a PG is called");
+        node.refuses(&["pool", "create", other], 2, &says);
+    }
     node.refuses(&["pool", "create", "p", "--copies", "4"], 2, "4 copies have no place on 3 OSDs");
     node.refuses(&["pool", "create", "p", "--pgs", "0"], 2, "0 PGs cannot be made");
     node.refuses(&["pool", "create", "p", "--pgs", "9999"], 2, "expected 1 to 756");
@@ -122,7 +127,8 @@ fn images_and_snapshots_are_made_changed_and_removed() {
     let taken = json!([{ "name": "monday", "id": 1, "size_bytes": 12 << 20, "clones": ["vol2"] }]);
     let told = node.json(&["image", "snapshot", "list", "vol1"]);
     assert_eq!((&told["image_id"], &told["snapshots"]), (&json!("1.0"), &taken));
-    node.refuses(&["image", "info", "vol0"], 2, "there is no image `vol0`");
+    node.refuses(&["image", "info", "vol0"], 2, "there is no image `vol0`; did you mean `vol1`?");
+    node.refuses(&["image", "info", "other"], 2, "there is no image `other`\n");
     node.refuses(&["image", "create", "vol1", "--size", "1MiB"], 2, "image vol1 exists already");
     node.refuses(&["image", "create", "v@x", "--size", "1MiB"], 2, "`v@x` is not a name");
     node.refuses(&["image", "create", "v", "--size", "0"], 2, "cannot have 0 bytes");

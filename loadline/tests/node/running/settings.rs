@@ -85,7 +85,10 @@ fn options_read_at_start_wait_for_a_restart() {
 fn what_cannot_be_set_is_refused() {
     let node = Node::with_osds(1);
     let set = |option, value| ["config", "set", "osd", option, value];
-    node.refuses(&set("osd_x", "1"), 2, "there is no option osd_x");
+    node.refuses(&set("osd_x", "1"), 2, "there is no option osd_x\n");
+    let says = "there is no option osd_op_queu; did you mean `osd_op_queue`?";
+    node.refuses(&set("osd_op_queu", "wpq"), 2, says);
+    node.refuses(&["config", "get", "osd.0", "osd_op_queu"], 2, says);
     node.refuses(&set("osd_min_recovery_priority", "much"), 2, "cannot be `much`: it takes");
     node.refuses(&set("osd_min_recovery_priority", "256"), 2, "it takes values from 0 to 255");
     node.refuses(&set("osd_min_recovery_priority", "-1"), 2, "cannot be `-1`: it takes");

@@ -96,6 +96,11 @@ fn names_of_64_characters_are_taken() {
     assert!(images.create(&longest, pool(), MIB, 4 * MIB).is_ok());
     let longer = "x".repeat(65);
     assert_eq!(images.rename(&longest, &longer), Err(ImageError::BadName(longer)));
+    let endless = "x".repeat(90_000);
+    for refused in [ImageError::BadName(endless.clone()), ImageError::NoImage(endless)] {
+        let says = refused.to_string();
+        assert!(says.len() < 300 && says.contains("x…`"), "{says}");
+    }
 }
 
 #[test]

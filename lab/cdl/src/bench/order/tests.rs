@@ -72,7 +72,12 @@ fn what_is_wrong_is_said_in_the_words_of_the_script() {
     check(split("2/0"), "Invalid DLD index percentage specified");
     check(split("2"), "is not a descriptor and its percentage");
     check(split("2/60,4/50"), "add up to 110");
+    check(split("1/60,2/10,1/20"), "--dldsplit: \"1/20\": a part before it names the same");
     check(BenchOptions { bs: "1000".into(), ..asked() }, "--bs 1000");
+    check(
+        BenchOptions { bs: "513".into(), ..asked() },
+        "--bs 513: a block size is a multiple of 512",
+    );
     check(BenchOptions { bs: "128x".into(), ..asked() }, "--bs 128x");
     check(BenchOptions { qds: "1 2 2".into(), ..asked() }, "--qds \"1 2 2\"");
     check(BenchOptions { qds: " ".into(), ..asked() }, "--qds");

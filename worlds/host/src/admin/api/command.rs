@@ -58,7 +58,7 @@ verbs! {
 
     /// All pools.
     PoolList: Get ["pool"] -> Pools, "`pools`", "pool list";
-    /// Makes one.
+    /// Makes one, by no name of the form of an OSD's or a PG's (`osd.1`, `0.1`).
     PoolCreate { pool: PoolAsked }: Post ["pool"] <= pool "`name` [`pgs` `copies`]" -> Done, "`{}`", "pool create";
     /// Removes one that has no images.
     PoolRemove { pool: String }: Delete ["pool" pool] -> Done, "`{}`", "pool remove";

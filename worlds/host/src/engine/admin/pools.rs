@@ -4,6 +4,7 @@ use super::desk::CommandOutcome;
 use super::desk::{DONE, Executed};
 use crate::admin::api::{AdminAnswer, AdminRefusal, PoolAsked, PoolRow, Pools};
 use crate::engine::host_node::HostNode;
+use loadline_base::in_short;
 use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::{PGS_PER_OSD_MAX, PoolId, PoolInUse, PoolSpec};
 
@@ -53,6 +54,11 @@ impl HostNode {
         if !may_be_named(name) {
             return Err(AdminRefusal::bad(ImageError::BadName(name.to_owned()).to_string()));
         }
+        if names_another(name) {
+            let error =
+                format!("`{name}` is what an OSD or a PG is called, and no name for a pool");
+            return Err(AdminRefusal::bad(error));
+        }
         match self.pool_of(name) {
             Ok(_) => Err(AdminRefusal::conflict(format!("pool {name} exists already"))),
             Err(_) => Ok(()),
@@ -80,8 +86,20 @@ impl HostNode {
         let found = pools.iter().find(|(_, pool)| pool.spec.name == name);
         found.map(|(id, _)| *id).ok_or_else(|| {
             let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();
-            AdminRefusal::not_found(format!("there is no pool `{}`", name.escape_debug()))
+            let shown = in_short(name);
+            AdminRefusal::not_found(format!("there is no pool `{}`", shown.escape_debug()))
                 .wants(names.join(" or "))
         })
+    }
+}
+
+/// Whether a name has the form of an OSD's (`osd.2`) or of a PG's (`0.1f`): where one of the three may stand, it would not say which.
+fn names_another(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+    match name.split_once('.') {
+        Some(("osd", number)) => is_number(number),
+        Some((pool, pg)) => is_number(pool) && is_hex(pg),
+        None => false,
     }
 }

@@ -6,7 +6,7 @@ use crate::admin::api::{
     Scrubbing, Scrubs, UnfoundObject, Who,
 };
 use crate::engine::host_node::HostNode;
-use loadline_base::WallTime;
+use loadline_base::{WallTime, in_short};
 use loadline_node::ScrubReport;
 use loadline_osd::{
     InconsistentState, PgId, ScrubError, ScrubKind, ScrubRecord, ScrubRequest, SnapshotNo,
@@ -47,8 +47,8 @@ impl HostNode {
             (Ok(pg), _) => Ok(vec![pg]),
             (_, Some((pool, _))) => Ok(map.pgs_of(*pool).collect()),
             _ => {
-                let what = what.escape_debug();
-                let error = format!("`{what}` is no PG, no OSD and no pool");
+                let shown = in_short(what);
+                let error = format!("`{}` is no PG, no OSD and no pool", shown.escape_debug());
                 Err(AdminRefusal::not_found(error).wants("such as `0.1f`, `osd.2` or `data`"))
             }
         }
