@@ -6,7 +6,9 @@ use crate::{ConnId, ListenerId};
 use loadline_base::{SlotId, Time};
 use loadline_cluster::images::ImageId;
 use loadline_osd::ClientId;
-use loadline_wire::nbd::{ExportCommand, NbdError, NbdFailure, NbdSession, SessionOutbox};
+use loadline_wire::nbd::{
+    ExportCommand, ExportId, NbdError, NbdFailure, NbdSession, SessionOutbox,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A command of a connection, as its ops remember it.
