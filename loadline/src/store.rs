@@ -56,8 +56,8 @@ fn check_places(args: &FormatArgs) -> Result<(), Failure> {
         )));
     }
     for path in iter::once(&args.file).chain(&args.log_device) {
-        // One that is there is written as it is, whatever may be made beside it.
-        if !path.is_file() {
+        // A file or device that is there is asked whether it holds something before it is written, whatever may be made beside it.
+        if path.is_dir() || !path.exists() {
             writable::file(path)?;
         }
     }

@@ -75,7 +75,7 @@ fn descriptors_are_written_whole_or_not_at_all() {
     fs::write(folder.join("T2A.cdl"), descriptors("T2A")).expect("a file");
     check(folder, "encode T2A.cdl --as t2 -o page", 0);
     let page = fs::read(folder.join("page")).expect("written");
-    let (_, error) = check(folder, "encode T2A.cdl --as ab -o page", 2);
+    let (_, error) = check(folder, "encode T2A.cdl --as t2 -o page", 2);
     assert!(error.contains("page: it is there already, and is left as it is"), "{error}");
     let mut command = Command::new("prlimit");
     command.args(["--fsize=100", env!("CARGO_BIN_EXE_loadline"), "cdl", "encode", "T2A.cdl"]);

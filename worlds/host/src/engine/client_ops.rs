@@ -198,9 +198,13 @@ impl ClientOps {
 
     fn changes_no_more(&mut self, image: ImageId, command: SlotId) {
         let Some(left) = self.left.get_mut(&image) else { return };
-        if left.remove(&command).is_some() && left.is_empty() {
-            self.left.remove(&image);
+        let Some(close) = left.remove(&command) else { return };
+        // Whoever waits for it may not wait for those of later closes.
+        if left.values().all(|other| *other > close) {
             self.freed.push(image);
+        }
+        if left.is_empty() {
+            self.left.remove(&image);
         }
     }
 

@@ -119,7 +119,7 @@ impl Engine {
     /// if it has gone; others wait for what it writes.
     pub(super) fn nbd_ended(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        (connection.asked, connection.ended) = (0, true);
+        (connection.asked, connection.ended, connection.moved) = (0, true, self.host.now);
         self.nbd.touched.push(conn);
         if self.host.world.hung_up(&[conn]).is_empty() {
             return self.leave_behind(conn);
