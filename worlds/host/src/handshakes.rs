@@ -81,10 +81,6 @@ impl<T> HandshakeLine<T> {
         for _ in 0..self.turns.len() {
             let Some(peer) = self.turns.pop_front() else { break };
             let line = self.peers.get_mut(&peer).expect("who has a turn waits");
-            if line.waiting.is_empty() {
-                // All of them have left.
-                continue;
-            }
             let is_early = line.paid > now + SAVED;
             if line.under_way >= free || is_early {
                 if line.under_way < free {
@@ -115,8 +111,11 @@ impl<T> HandshakeLine<T> {
 
     /// Those of a peer that wait and are gone need no turn.
     pub fn leave(&mut self, peer: Peer, is_gone: impl Fn(&T) -> bool) {
-        if let Some(line) = self.peers.get_mut(&peer.network()) {
-            line.waiting.retain(|who| !is_gone(who));
+        let peer = peer.network();
+        let Some(line) = self.peers.get_mut(&peer) else { return };
+        line.waiting.retain(|who| !is_gone(who));
+        if line.waiting.is_empty() {
+            self.turns.retain(|turn| *turn != peer);
         }
     }
 
@@ -178,6 +177,24 @@ mod tests {
         }
         line.end(peers[0]);
         assert_eq!(line.next(now), NextHandshake::Begins(UNDER_WAY / 8), "whose turn it is");
+    }
+
+    /// A client came and went before anybody was asked for a second: its peer was forgotten and had its turn still, which ended the node. One that came back had two.
+    #[test]
+    fn a_peer_whose_clients_have_all_gone_has_no_turn() {
+        let mut line = HandshakeLine::default();
+        let (own, other) = (peer("10.0.0.1"), peer("10.0.0.2"));
+        line.enter(own, 0);
+        line.leave(own, |_| true);
+        assert_eq!(line.next(Time::from_secs(1)), NextHandshake::None);
+        (1..3).for_each(|who| {
+            line.enter(own, who);
+            line.leave(own, |_| who == 1);
+        });
+        line.enter(own, 3);
+        line.enter(other, 4);
+        let now = Time::from_secs(2);
+        assert_eq!([2, 4, 3].map(NextHandshake::Begins), [(); 3].map(|()| line.next(now)));
     }
 
     #[test]
