@@ -62,6 +62,13 @@ pub struct SpecProblem {
     pub wanted: String,
 }
 
+/// The sentence after the place: "`depth` must be from 1 to 100000".
+impl fmt::Display for SpecProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` must be {}", self.field, self.wanted)
+    }
+}
+
 /// One size as text, or a list of weighted ones.
 fn blocks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
     #[derive(Deserialize)]
@@ -77,7 +84,7 @@ fn blocks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Block
 }
 
 /// Each op in flight has a place in memory, and no machine under test would have so many.
-pub(crate) const DEPTHS: std::ops::RangeInclusive<u32> = 1..=100_000;
+const DEPTHS: std::ops::RangeInclusive<u32> = 1..=100_000;
 
 /// Ops that an open loop without a depth has under way at most: each has a place in memory, some hundred bytes. The others wait at the client, and their latency
 /// counts from when they should have begun all the same.
@@ -85,6 +92,18 @@ pub(crate) const UNDER_WAY_MAX: u32 = 1_000_000;
 
 /// Objects of an image: a simulated one takes some 16 bytes for each, a quarter of a GiB in all.
 const OBJECTS_MAX: u64 = 1 << 24;
+
+/// Whether a load of this rate, closed without one, may have this depth.
+pub(crate) fn check_depth(rate: Option<f64>, depth: Option<u32>) -> Result<(), SpecProblem> {
+    let problem = |wanted: &str| Err(SpecProblem { field: "depth", wanted: wanted.to_owned() });
+    if rate.is_none() && depth.is_none() {
+        return problem("set for a closed loop, unless `rate` asks for an open one");
+    }
+    match depth.is_some_and(|depth| !DEPTHS.contains(&depth)) {
+        true => problem("from 1 to 100000"),
+        false => Ok(()),
+    }
+}
 
 impl LoadSpec {
     /// Bytes of an op, by expectation over the sizes.
@@ -103,12 +122,7 @@ impl LoadSpec {
         let fits = |block: &Block| {
             block.size > Bytes::ZERO && object_bytes.get().is_multiple_of(block.size.get())
         };
-        if self.rate.is_none() && self.depth.is_none() {
-            return problem("depth", "set for a closed loop, unless `rate` asks for an open one");
-        }
-        if self.depth.is_some_and(|depth| !DEPTHS.contains(&depth)) {
-            return problem("depth", "from 1 to 100000");
-        }
+        check_depth(self.rate, self.depth)?;
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
             return problem("rate", "more than 0 and at most 1e9 ops per second");
         }

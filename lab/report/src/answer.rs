@@ -11,8 +11,7 @@ use crate::named::{explained, legend, names};
 use crate::repeats;
 use crate::sheet::{MARGIN, Sheet, Trade};
 use crate::terminal::{print, told};
-use crate::wrap::listed;
-use crate::wrap::wrapped;
+use crate::wrap::{listed, wrapped};
 use loadline_draw::number::{duration, percent, times};
 use loadline_stats::{CompareVerdict, compare, mean};
 use loadline_study::{
@@ -97,11 +96,12 @@ fn only(result: &StudyResult) -> Option<Vec<String>> {
     let sheet = Sheet::of(result.kind);
     let mut all = result.setups.iter().filter(|setup| sheet.has_background(setup));
     let setup = all.next()?;
-    let (key, _) = sheet.trades.first()?.clients;
+    let first = sheet.trades.first()?;
+    let (key, _) = first.clients;
     let clients = result.kind.figure(key).filter(|_| all.next().is_none())?;
     let trades = sheet.trades.iter().filter(|trade| trade.clients.0 == key);
-    let comes: Vec<String> = trades.clone().filter_map(|of| of.comes_of(result, setup)).collect();
-    let over = trades.map(|trade| trade.over).next().unwrap_or_default();
+    let comes: Vec<String> = trades.filter_map(|of| of.comes_of(result, setup)).collect();
+    let over = first.over;
     let value = with_unit(clients, setup.figure(key)?);
     let alone = beside_alone(result, clients);
     let costs = format!(
@@ -611,9 +611,8 @@ impl Trade {
         if let Some(value) = setup.figure(beside.key) {
             return Some(format!("{} {}", self.tells, self.beside_value(beside, value)));
         }
-        let is_unended = self.unended(result).any(|of| of.name() == setup.name());
         let what = self.tells.trim_end_matches(" takes");
-        is_unended.then(|| format!("{what} does not end in the run's time"))
+        self.is_unended(setup).then(|| format!("{what} does not end in the run's time"))
     }
 
     /// By how much the other figure is more than something that it is a multiple of.

@@ -108,15 +108,15 @@ pub(crate) fn named(service: &ServiceResult) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use loadline_study::{Configuration, PromiseResult};
 
-    fn service(service: &str, seconds: Option<f64>, ops: u64) -> ServiceResult {
+    pub(crate) fn service(service: &str, seconds: Option<f64>, ops: u64) -> ServiceResult {
         ServiceResult { service: service.to_owned(), seconds, p99_ms: 2.0, ops }
     }
 
-    fn good() -> BesideResult {
+    pub(crate) fn good() -> BesideResult {
         BesideResult {
             judged: true,
             alone_p99_ms: 0.5,

@@ -91,41 +91,20 @@ fn end(of: &BesideResult, service: &ServiceResult) -> BesideCell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beside::tests::{good, service};
     use loadline_study::{Configuration, PromiseResult};
 
     #[test]
     fn those_that_are_judged_come_first_and_each_cell_says_what_became_of_it() {
-        let asked = PromiseResult {
-            share: 1.0,
-            owed_iops: 1000.0,
-            seconds: 40,
-            worst_iops: 900.0,
-            ..Default::default()
-        };
-        let good = BesideResult {
-            judged: true,
-            alone_p99_ms: 0.5,
-            alone_ops: 5000,
-            p99_ms: 2.0,
-            bar_ms: 2.5,
-            repeats_within: 1,
-            repeats: 1,
-            deadline_s: 60.0,
-            asked: Some(asked),
-            services: vec![ServiceResult {
-                service: "scrub".to_owned(),
-                seconds: Some(42.0),
-                ops: 42_000,
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
+        let scrub = |seconds, ops| vec![service("scrub", seconds, ops)];
+        let good = BesideResult { services: scrub(Some(42.0), 42_000), ..good() };
+        let asked = good.asked.unwrap();
         let worse = BesideResult {
             judged: false,
             alone_ops: 999,
             p99_ms: 31.0,
             asked: Some(PromiseResult { seconds_short: 3, worst_iops: 12.0, ..asked }),
-            services: vec![ServiceResult { service: "scrub".to_owned(), ..Default::default() }],
+            services: scrub(None, 0),
             ..good.clone()
         };
         let setup = |name: &str, beside| SetupResult {

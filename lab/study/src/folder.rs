@@ -191,19 +191,17 @@ impl RunFolder {
         struct Head {
             version: u32,
         }
-        match self.read_json::<Head>(name)? {
-            Some(head) if head.version != VERSION => {
-                Err(FolderError::OtherForm { path: self.path.clone() })
-            }
-            _ => self.read_json(name),
-        }
-    }
-
-    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FolderError> {
         let path = self.path.join(name);
         let Some(text) = read_if_there(&path)? else { return Ok(None) };
-        let read = serde_json::from_str(&text);
-        read.map(Some).map_err(|error| FolderError::Foreign { path, reason: error.to_string() })
+        let foreign = |error: serde_json::Error| FolderError::Foreign {
+            path: path.clone(),
+            reason: error.to_string(),
+        };
+        let head: Head = serde_json::from_str(&text).map_err(foreign)?;
+        if head.version != VERSION {
+            return Err(FolderError::OtherForm { path: self.path.clone() });
+        }
+        serde_json::from_str(&text).map(Some).map_err(foreign)
     }
 
     fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<(), FolderError> {

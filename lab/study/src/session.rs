@@ -6,14 +6,14 @@ use crate::facts::RunFacts;
 use crate::folder::{FolderError, Manifest, RecordsClaim, RunFolder};
 use crate::input::InputError;
 use crate::inputs::Inputs;
-use crate::job::{Job, RunPurpose};
+use crate::job::Job;
 use crate::plan::{StudyRequest, plan};
 use crate::record::RunRecord;
 use crate::result::{StudyResult, VERSION};
 use crate::script::RunError;
 use crate::stopwatch::Stopwatch;
 use crate::study::Study;
-use crate::trace::chrome_trace;
+use crate::trace::{chrome_trace, traced};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -233,19 +233,14 @@ impl Session {
                 self.left_out.join(", ")
             ));
         }
-        if let Some(first) = self.request.trace.filter(|_| !self.has_traced()) {
+        if let Some(first) =
+            self.request.trace.filter(|_| traced(&self.recorded()).next().is_none())
+        {
             result.warnings.push(format!(
                 "No op was traced: every run ended before its op {first}; name an earlier one with --trace-op."
             ));
         }
         Ok(result)
-    }
-
-    /// Whether a run whose result counts has stages of ops.
-    fn has_traced(&self) -> bool {
-        let answers =
-            self.recorded().into_iter().filter(|(job, _)| job.purpose == RunPurpose::Answer);
-        answers.into_iter().any(|(_, record)| !record.trace.is_empty())
     }
 
     /// The runs of the plan with their records.

@@ -17,12 +17,19 @@ const PROCESSES_PER_SETUP: u32 = 100;
 /// the run's clock.
 pub fn chrome_trace(runs: &[(Job, &RunRecord)]) -> Value {
     let mut events = Vec::new();
-    let answers = runs.iter().filter(|(job, _)| job.purpose == RunPurpose::Answer);
-    for (job, record) in answers.filter(|(_, record)| !record.trace.is_empty()) {
+    for (job, record) in traced(runs) {
         let base = job.setup as u32 * PROCESSES_PER_SETUP;
         stage_events(base, &record.setup, &record.trace, &mut events);
     }
     trace_of(&events)
+}
+
+/// The runs whose result counts and that have stages of ops.
+pub(crate) fn traced<'a, 'b>(
+    runs: &'a [(Job, &'b RunRecord)],
+) -> impl Iterator<Item = &'a (Job, &'b RunRecord)> {
+    runs.iter()
+        .filter(|(job, record)| job.purpose == RunPurpose::Answer && !record.trace.is_empty())
 }
 
 /// The same of ops that were traced on a running node, such as those of an image of this name.

@@ -92,19 +92,16 @@ fn needs(
     let mut needs = Vec::new();
     let why = sysfs.as_ref().err().map(why_not);
     // What every workload needs is worth a line only where it is missing.
-    let fio = FioVersion::installed();
     let has_limits = workload.has_limits();
-    match &fio {
-        Ok(version) if has_limits && *version < HINT_SINCE => {
-            needs
-                .push(Need { what: HINTS, found: Presence::No(format!("{version} is installed")) });
+    let found = match FioVersion::installed() {
+        Ok(version) if has_limits && version < HINT_SINCE => {
+            Presence::No(format!("{version} is installed"))
         }
-        Ok(_) if has_limits => needs.push(Need { what: HINTS, found: Presence::Yes }),
-        Ok(_) => {}
-        Err(_) => {
-            let what = if has_limits { HINTS } else { FIO };
-            needs.push(Need { what, found: Presence::No("it is not installed".to_owned()) });
-        }
+        Ok(_) => Presence::Yes,
+        Err(_) => Presence::No("it is not installed".to_owned()),
+    };
+    if has_limits || found != Presence::Yes {
+        needs.push(Need { what: if has_limits { HINTS } else { FIO }, found });
     }
     let what = match workload {
         ReadWorkload::Baseline => {

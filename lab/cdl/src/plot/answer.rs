@@ -36,10 +36,9 @@ struct MarkedReads<'a> {
 
 /// What the figures allow to say.
 pub(super) fn answer(results: &Results) -> BenchAnswer {
-    let depths = results.workloads.iter().flat_map(|workload| &workload.depths);
-    let depth = depths.map(|found| found.depth).max().unwrap_or(0);
+    let depth = results.depth_max();
     let baseline = results.workloads.iter().find(|workload| workload.is_baseline());
-    let alone = baseline.and_then(|workload| at(workload, depth));
+    let alone = baseline.and_then(|workload| workload.at(depth));
     let marked = || results.workloads.iter().filter(|workload| !workload.is_baseline());
     if marked().next().is_none() {
         return none(
@@ -75,13 +74,9 @@ fn is_shorter(ms: u64, than: u64) -> bool {
     (ms as f64) < than as f64 * (1.0 - MARGIN)
 }
 
-fn at(workload: &WorkloadResult, depth: u32) -> Option<&DepthResult> {
-    workload.depths.iter().find(|found| found.depth == depth)
-}
-
 /// The marked reads of a workload with the shortest tail.
 fn shortest(workload: &WorkloadResult, depth: u32) -> Option<MarkedReads<'_>> {
-    let depth = at(workload, depth)?;
+    let depth = workload.at(depth)?;
     let marked = workload.groups.iter().filter(|group| matches!(group.ink, Ink::Marked(_)));
     let candidates = marked.filter_map(|group| {
         let figures = depth.of(group).filter(|figures| figures.reads >= READS_MIN)?;

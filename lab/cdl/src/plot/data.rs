@@ -45,7 +45,20 @@ pub(super) struct DepthResult {
     pub(super) figures: Vec<ReadFigures>,
 }
 
+impl Results {
+    /// The greatest queue depth of any workload.
+    pub(super) fn depth_max(&self) -> u32 {
+        let depths = self.workloads.iter().flat_map(|workload| &workload.depths);
+        depths.map(|found| found.depth).max().unwrap_or(0)
+    }
+}
+
 impl WorkloadResult {
+    /// What was found at this queue depth, if it was run.
+    pub(super) fn at(&self, depth: u32) -> Option<&DepthResult> {
+        self.depths.iter().find(|found| found.depth == depth)
+    }
+
     pub(super) fn is_baseline(&self) -> bool {
         self.folder == FOLDERS[0]
     }

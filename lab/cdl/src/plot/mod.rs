@@ -139,8 +139,8 @@ pub fn plot(
         }
     }
     let page = root.join(PAGE);
-    write(&page, page::page(&results, &charts)?)?;
     let answer = answer::answer(&results);
+    write(&page, page::page(&results, &charts, &answer)?)?;
     Ok(Plotted { page, files, notes: results.notes, answer })
 }
 

@@ -1,6 +1,6 @@
 //! The page: summary, charts and tables in one file that refers to nothing outside itself.
 
-use super::answer::{QUESTION, answer};
+use super::answer::{BenchAnswer, QUESTION};
 use super::chart::{Across, CurveChart, SHAPES, Size};
 use super::charts::{WorkloadCharts, total_title};
 use super::data::{DepthResult, Results, WorkloadResult};
@@ -26,7 +26,7 @@ struct PlotPage<'a> {
     shapes: &'static str,
     rules: String,
     question: &'static str,
-    answer: Vec<String>,
+    answer: &'a [String],
     sentences: Vec<String>,
     summary: DepthSummary,
     notes: &'a [String],
@@ -75,6 +75,7 @@ struct CurveView {
 pub(super) fn page(
     results: &Results,
     charts: &[WorkloadCharts<'_>],
+    answer: &BenchAnswer,
 ) -> Result<String, askama::Error> {
     let page = PlotPage {
         device: &results.facts.device,
@@ -84,7 +85,7 @@ pub(super) fn page(
         shapes: SHAPES,
         rules: ink::variable_rules(),
         question: QUESTION,
-        answer: answer(results).sentences,
+        answer: &answer.sentences,
         sentences: sentences(results),
         summary: summary(results),
         notes: &results.notes,
@@ -109,10 +110,9 @@ fn how(results: &Results) -> String {
 }
 
 fn summary(results: &Results) -> DepthSummary {
-    let depths = results.workloads.iter().flat_map(|workload| &workload.depths);
-    let depth = depths.map(|found| found.depth).max().unwrap_or(0);
+    let depth = results.depth_max();
     let part = |workload: &WorkloadResult| {
-        let found = workload.depths.iter().find(|found| found.depth == depth)?;
+        let found = workload.at(depth)?;
         Some(RowGroup { name: workload.heading(), rows: rows(workload, found) })
     };
     DepthSummary { depth, parts: results.workloads.iter().filter_map(part).collect() }

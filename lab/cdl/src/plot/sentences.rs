@@ -32,7 +32,7 @@ fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Opt
             found.percentile(0.99)
         ));
     }
-    let beside = baseline.and_then(|it| it.depths.iter().find(|found| found.depth == depth));
+    let beside = baseline.and_then(|it| it.at(depth));
     let told = |group: &ReadGroup| told(group, last.of(group)?, beside);
     let marked = workload.groups.iter().filter(|group| matches!(group.ink, Ink::Marked(_)));
     let parts: Vec<String> = marked.filter_map(told).collect();
@@ -63,7 +63,7 @@ fn cost(
 ) -> String {
     let mut text = format!("All reads together come to {} IOPS", plain(last.rate));
     let lost = |found: &DepthResult| {
-        let beside = baseline?.depths.iter().find(|it| it.depth == found.depth)?;
+        let beside = baseline?.at(found.depth)?;
         difference(found.rate, beside.rate)
     };
     if let Some(lost) = lost(last) {

@@ -121,11 +121,15 @@ impl ReportedOptions<'_> {
         let number = |name: &str| self.get(name)?.trim().parse::<u16>().ok();
         let [named, level, hint] = names.map(number);
         named.or(level).or(hint)?;
-        let class = Priority::new(class, 0).word();
-        let class = named.filter(|named| *named > 0).map_or(class, |named| (named & 7) << 13);
-        let rest = (hint.unwrap_or(0) & 0x3ff) << 3 | level.unwrap_or(0) & 7;
-        Some(Priority::from_word(class | rest))
+        let class =
+            named.filter(|named| *named > 0).unwrap_or(Priority::new(class, 0).word() >> 13);
+        Some(Priority::from_word(word(class, level.unwrap_or(0), hint.unwrap_or(0))))
     }
+}
+
+/// The kernel's word of a priority.
+fn word(class: u16, level: u16, hint: u16) -> u16 {
+    (class & 7) << 13 | (hint & 0x3ff) << 3 | level & 7
 }
 
 /// What one job did in one direction.
@@ -147,8 +151,7 @@ impl Counted<'_> {
         }
         let mut priorities = BTreeMap::new();
         for of in &direction.prios {
-            let rest = (of.priohint as u16 & 0x3ff) << 3 | of.prio as u16 & 7;
-            let word = (of.prioclass as u16 & 7) << 13 | rest;
+            let word = word(of.prioclass as u16, of.prio as u16, of.priohint as u16);
             priorities.insert(word, self.latencies(&of.clat_ns)?);
         }
         if priorities.is_empty() {

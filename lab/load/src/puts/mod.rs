@@ -29,7 +29,8 @@ use under_way::PutsUnderWay;
 /// sent in an open one.
 #[derive(Clone, Debug)]
 pub struct PutLoad {
-    depth: Option<u32>,
+    /// Puts in flight at most.
+    depth: u32,
     schedule: Option<Schedule>,
     keys: DrawnKeys,
     values: ValueForm,
@@ -55,7 +56,7 @@ impl PutLoad {
     /// Clients that have nothing to do before [`fill`](PutLoad::fill) or [`overwrite`](PutLoad::overwrite) says what.
     pub fn new(values: ValueForm, seed: u64) -> PutLoad {
         PutLoad {
-            depth: Some(FILL_DEPTH),
+            depth: FILL_DEPTH,
             schedule: None,
             keys: DrawnKeys::none(),
             values,
@@ -72,13 +73,13 @@ impl PutLoad {
 
     /// Next, these keys once each, in a closed loop.
     pub fn fill(&mut self, order: KeyOrder) {
-        (self.depth, self.schedule) = (Some(FILL_DEPTH), None);
+        (self.depth, self.schedule) = (FILL_DEPTH, None);
         (self.keys, self.kind) = (DrawnKeys::new(order), PutKind::Atomic);
     }
 
     /// Next, what `spec` says over random keys below `range`, without end.
     pub fn overwrite(&mut self, spec: &PutSpec, range: u64, kind: PutKind) {
-        (self.depth, self.kind) = (spec.depth.or(Some(UNDER_WAY_MAX)), kind);
+        (self.depth, self.kind) = (spec.depth.unwrap_or(UNDER_WAY_MAX), kind);
         self.schedule = spec
             .rate
             .map(|rate| Schedule::new(rate, spec.arrivals, Rng::for_purpose(self.seed, 2)));
@@ -116,9 +117,7 @@ impl PutLoad {
     }
 
     fn has_work(&self) -> bool {
-        self.running
-            && !self.keys.is_at_end()
-            && self.depth.is_none_or(|depth| self.under_way() < depth)
+        self.running && !self.keys.is_at_end() && self.under_way() < self.depth
     }
 
     fn issue(&mut self, intended: Time) {

@@ -2,7 +2,7 @@
 
 use super::values::ValueForm;
 use crate::pace::Arrivals;
-use crate::spec::{DEPTHS, SpecProblem};
+use crate::spec::{SpecProblem, check_depth};
 use serde::Deserialize;
 use std::fmt;
 
@@ -29,12 +29,7 @@ impl PutSpec {
     /// [`SpecProblem`] with the first field that makes no sense.
     pub fn check(&self) -> Result<(), SpecProblem> {
         let problem = |field, wanted: &str| Err(SpecProblem { field, wanted: wanted.to_owned() });
-        if self.rate.is_none() && self.depth.is_none() {
-            return problem("depth", "set for a closed loop, unless `rate` asks for an open one");
-        }
-        if self.depth.is_some_and(|depth| !DEPTHS.contains(&depth)) {
-            return problem("depth", "from 1 to 100000");
-        }
+        check_depth(self.rate, self.depth)?;
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e7)) {
             return problem("rate", "more than 0 and at most 1e7 puts per second");
         }

@@ -67,17 +67,19 @@ impl Trade {
 
     /// The setups that had not seen the end when their time was over, of which the other figure is the time.
     pub(crate) fn unended<'a>(
-        &self,
+        &'a self,
         result: &'a StudyResult,
     ) -> impl Iterator<Item = &'a SetupResult> {
+        result.setups.iter().filter(|setup| self.is_unended(setup))
+    }
+
+    /// Whether a setup is one of them.
+    pub(crate) fn is_unended(&self, setup: &SetupResult) -> bool {
         let (clients, beside) = (self.clients.0, self.beside.0);
         // What has begun has a rate, whether it ends or not.
         let rate = beside.rsplit_once('/').map(|(group, _)| format!("{group}/objects_per_s"));
-        let is_so = move |setup: &&SetupResult| {
-            let has = |key: &str| setup.figure(key).is_some();
-            has(clients) && !has(beside) && rate.as_ref().is_some_and(|rate| has(rate))
-        };
-        result.setups.iter().filter(is_so)
+        let has = |key: &str| setup.figure(key).is_some();
+        has(clients) && !has(beside) && rate.is_some_and(|rate| has(&rate))
     }
 
     /// Whether some setups saw the end and some did not.

@@ -5,7 +5,7 @@ use super::labels::{Area, dense, name_size};
 use loadline_draw::Anchor;
 
 /// A straight piece of a line, from a place of the drawing to another.
-type Leg = ((f64, f64), (f64, f64));
+pub(super) type Leg = ((f64, f64), (f64, f64));
 
 /// Rings of places tried around each dot, from the nearest, and how far apart they lie: a little more than a name is high.
 const RINGS: usize = 16;

@@ -1,7 +1,7 @@
 //! Setups by two figures at once, and the frontier through some of them.
 
 use super::NARROW;
-use super::dot_names::{NamedDot, place_beside_dots};
+use super::dot_names::{Leg, NamedDot, place_beside_dots};
 use super::frame::{LegendEntry, Plot, legend, time_axes};
 use crate::palette::Look;
 use loadline_draw::number::plain;
@@ -59,9 +59,6 @@ const DOT: f64 = 5.5;
 const RING: f64 = 11.0;
 const CROSS: f64 = 8.0;
 
-/// A line of the drawing.
-type DrawnLine = ((f64, f64), (f64, f64));
-
 impl FrontierChart {
     pub(crate) fn svg(&self, width: f64) -> String {
         let is_narrow = width < NARROW;
@@ -102,7 +99,7 @@ impl FrontierChart {
     }
 
     /// Level from the worse edge to its first point, and upright from its last to the worse edge.
-    fn frontier_lines(&self, plot: &Plot, (x, y): (&Scale, &Scale)) -> Vec<DrawnLine> {
+    fn frontier_lines(&self, plot: &Plot, (x, y): (&Scale, &Scale)) -> Vec<Leg> {
         let inside: Vec<_> = self.frontier.iter().map(|(a, b)| (x.at(*a), y.at(*b))).collect();
         let (Some(first), Some(last)) = (inside.first(), inside.last()) else { return Vec::new() };
         let (of_x, of_y) = &self.axes;
@@ -115,7 +112,7 @@ impl FrontierChart {
     }
 
     /// Names beside the dots. That of the recommended one has the first choice.
-    fn draw_names(&self, canvas: &mut Canvas, plot: &Plot, dots: &[NamedDot], lines: &[DrawnLine]) {
+    fn draw_names(&self, canvas: &mut Canvas, plot: &Plot, dots: &[NamedDot], lines: &[Leg]) {
         let mut order: Vec<usize> = (0..dots.len()).collect();
         order.sort_by_key(|place| !self.points[*place].is_chosen);
         let in_order: Vec<NamedDot> = order.iter().map(|place| dots[*place].clone()).collect();
@@ -153,12 +150,7 @@ impl FrontierPoint {
     }
 
     /// Its intervals, as far as they lie on the plot.
-    fn whiskers(
-        &self,
-        (left, up): (f64, f64),
-        plot: &Plot,
-        (x, y): (&Scale, &Scale),
-    ) -> Vec<DrawnLine> {
+    fn whiskers(&self, (left, up): (f64, f64), plot: &Plot, (x, y): (&Scale, &Scale)) -> Vec<Leg> {
         let within = |value: f64, low: f64, high: f64| value.clamp(low.min(high), low.max(high));
         let across = self.intervals.0.map(|(low, high)| {
             let end = |value| (within(x.at(value), plot.left, plot.right), up);

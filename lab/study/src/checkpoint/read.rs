@@ -139,9 +139,7 @@ fn check(file: &CheckpointFile) -> Result<(), (&'static str, String)> {
     if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
         return Err((field, format!("`{field}` must be {wanted}")));
     }
-    file.load.check().map_err(|problem| {
-        (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
-    })
+    file.load.check().map_err(|problem| (problem.field, problem.to_string()))
 }
 
 /// The one OSD: one queue with one worker, which is the processor, and all of the drive.

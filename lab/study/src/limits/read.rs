@@ -13,7 +13,6 @@ use loadline_cluster::settings::DriveLimits;
 use loadline_device::cdl::{
     AllowedLoss, DESCRIPTORS, Descriptor, Limit, Limits, TimeoutPolicy, Unit,
 };
-use loadline_load::SpecProblem;
 use loadline_sim::AnyDrive;
 use loadline_sim::hdd::HddSpec;
 use toml::Spanned;
@@ -49,11 +48,7 @@ fn check(file: &LimitsFile, drive: &HddSpec) -> Result<(), (&'static str, String
     if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
         return Err((field, format!("`{field}` must be {wanted}")));
     }
-    client.check(OBJECT).map_err(|problem| (problem.field, says(&problem)))
-}
-
-fn says(problem: &SpecProblem) -> String {
-    format!("`{}` must be {}", problem.field, problem.wanted)
+    client.check(OBJECT).map_err(|problem| (problem.field, problem.to_string()))
 }
 
 /// The study's window, and those of setups that have their own.
@@ -143,9 +138,9 @@ impl LimitsStudy {
         }
         check(&file, &drive).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         // The client has fields of the same names.
-        file.background
-            .check(OBJECT)
-            .map_err(|problem| inputs.refuse_in("background", problem.field, says(&problem)))?;
+        file.background.check(OBJECT).map_err(|problem| {
+            inputs.refuse_in("background", problem.field, problem.to_string())
+        })?;
         let limits = limits(&file.limits, source, &drive)?;
         let of_drive = DriveLimits { reads: limits, writes: Limits::default() };
         let setups = read_setups(&file, source, of_drive, &inputs.overrides)?;

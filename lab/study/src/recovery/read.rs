@@ -74,9 +74,7 @@ fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
     }
     let neighbours = file.neighbours.iter().map(|neighbour| &neighbour.get_ref().load);
     [&file.load].into_iter().chain(neighbours).try_for_each(|load| {
-        load.check(recovery.object_size).map_err(|problem| {
-            (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
-        })
+        load.check(recovery.object_size).map_err(|problem| (problem.field, problem.to_string()))
     })
 }
 

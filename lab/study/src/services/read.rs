@@ -107,9 +107,7 @@ fn check(file: &ServicesFile) -> Result<(), (&'static str, String)> {
     if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
         return Err((field, format!("`{field}` must be {wanted}")));
     }
-    file.load.check(OBJECT).map_err(|problem| {
-        (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
-    })
+    file.load.check(OBJECT).map_err(|problem| (problem.field, problem.to_string()))
 }
 
 /// The times that shrink with the work on real disks, as a run has them; the error names the field.

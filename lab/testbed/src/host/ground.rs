@@ -4,6 +4,7 @@
 use crate::place::{HostPlace, RealDisks};
 use loadline_base::Bytes;
 use loadline_host::{DiskClaim, Holding, why, wipe_ends};
+use loadline_osd::OsdSet;
 use rustix::fs::{FlockOperation, flock, statvfs};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
@@ -19,9 +20,6 @@ const MARK: &str = "made-by-loadline-study";
 /// By this name an NBD client that stands in the run's folder finds the node.
 pub(super) const NBD_SOCKET: &str = "nbd.sock";
 const ADMIN_SOCKET: &str = "admin.sock";
-
-/// OSDs of a study at most.
-const OSDS_MAX: usize = 64;
 
 /// Room that stays free for the system, and for what the file system itself needs.
 const SPARE: Bytes = Bytes::from_mib(256);
@@ -189,7 +187,7 @@ fn bytes_in(folder: &Path) -> u64 {
 fn check_devices(devices: &[PathBuf], ground: &RunGround<'_>) -> Result<(), String> {
     let named = devices.len();
     // With fewer OSDs its copies may have no place: of that the study itself judges.
-    let fits = match named > ground.disks as usize && named <= OSDS_MAX {
+    let fits = match named > ground.disks as usize && named <= OsdSet::OSDS_MAX as usize {
         true => format!(", or --set osds={named}"),
         false => String::new(),
     };
