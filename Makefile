@@ -10,7 +10,7 @@ DISK ?= runs/disk
 
 .PHONY: study study-full study-real test test-ceph test-drive soak bench bench-qos bench-ceph bench-kv setup setup-tests setup-dist fuzz bare mutate install dist test-dist
 
-# A first report in two and a half minutes from the clone: the profile `study` is built sooner than a release and simulates more
+# A first report in three minutes from the clone on two cores: the profile `study` is built sooner than a release and simulates more
 # slowly, and a tenth of the published amount of work gives the same rates and latencies. What no study needs is left out.
 study: setup
 	$(CARGO) build --profile study --locked --package loadline --no-default-features
