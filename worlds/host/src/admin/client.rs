@@ -3,6 +3,7 @@
 use super::api::{AdminRefusal, Command};
 use super::patience::{DEED_LIMIT, QUESTION_LIMIT};
 use super::route;
+use crate::folder::folder_of;
 use crate::why;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -223,8 +224,7 @@ impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClientError::NobodyAnswers { socket } => {
-                let folder = socket.parent().filter(|folder| *folder != Path::new(""));
-                let folder = folder.unwrap_or(Path::new("."));
+                let folder = folder_of(socket);
                 if folder.exists() && !folder.is_dir() {
                     let shown = folder.display();
                     return write!(

@@ -4,7 +4,7 @@ use super::{
     CallPurpose, Connections, ListenAt, ListenError, ListenerId, LoopEvent, LoopOptions, Peer,
 };
 use crate::backend::{Backend, Call};
-use crate::folder::plain_path;
+use crate::folder::{folder_of, plain_path};
 use loadline_base::{Span, Time};
 use rustix::fs::{Mode, chmod, fchmod};
 use rustix::io::Errno;
@@ -207,8 +207,7 @@ pub fn check_socket_path(path: &Path, made: Option<&Path>) -> Result<(), ListenE
     if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
         return Err(ListenError::NotASocket(ListenAt::Unix(path.into())));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let error: io::Error = match fs::metadata(folder) {
         Ok(found) if found.is_dir() => return Ok(()),
         Ok(_) => io::ErrorKind::NotADirectory.into(),
