@@ -26,8 +26,6 @@ pub struct Client {
     pub(super) limit: Duration,
     /// The same for what is to be done.
     pub(super) deed_limit: Duration,
-    /// The one of the last request.
-    waits: Option<Duration>,
 }
 
 /// Why there is no answer.
@@ -83,7 +81,7 @@ impl Client {
             Ok(stream) => {
                 let (socket, received) = (socket.into(), Vec::new());
                 let (limit, deed_limit) = (QUESTION_LIMIT, DEED_LIMIT);
-                Ok(Client { socket, stream, received, limit, deed_limit, waits: None })
+                Ok(Client { socket, stream, received, limit, deed_limit })
             }
             Err(error) if is_nobody(&error) => {
                 Err(ClientError::NobodyAnswers { socket: socket.into() })
@@ -114,11 +112,11 @@ impl Client {
 
     fn ask_for(&mut self, accept: &str, command: &Command) -> Result<Vec<u8>, ClientError> {
         let request = command.request();
-        self.waits = match command.is_question() {
+        let limit = match command.is_question() {
             true => Some(self.limit),
             false => Some(self.deed_limit).filter(|_| !command.is_watch()),
         };
-        let timed = self.stream.set_read_timeout(self.waits);
+        let timed = self.stream.set_read_timeout(limit);
         let sent = timed.and_then(|()| self.stream.write_all(&encode(accept, &request)));
         sent.map_err(|error| self.broken(error))?;
         let (code, body) = self.receive()?;
@@ -171,7 +169,8 @@ impl Client {
         match error.kind() {
             // What a read that has waited for its time ends with.
             io::ErrorKind::WouldBlock => {
-                ClientError::Silent { socket, limit: self.waits.unwrap_or_default() }
+                let limit = self.stream.read_timeout().ok().flatten();
+                ClientError::Silent { socket, limit: limit.unwrap_or_default() }
             }
             _ => ClientError::Io { socket, error },
         }
