@@ -232,17 +232,11 @@ pub fn listen_at(
     at: &ListenAt,
     socket_mode: u32,
 ) -> Result<(OwnedFd, Option<SocketAddr>), ListenError> {
-    let refused = |error: io::Error| match error.kind() {
-        io::ErrorKind::AddrInUse => ListenError::InUse(at.clone()),
-        _ => ListenError::System { at: at.clone(), error },
-    };
+    let refused = |error| refused(at, error);
     match at {
         ListenAt::Unix(path) => {
-            check_socket_path(path, None)?;
+            check_free(at)?;
             if fs::symlink_metadata(path).is_ok() {
-                if is_alive(path).map_err(refused)? {
-                    return Err(ListenError::InUse(at.clone()));
-                }
                 fs::remove_file(path).map_err(refused)?;
             }
             Ok((bind_unix(path, socket_mode).map_err(refused)?, None))
@@ -252,6 +246,29 @@ pub fn listen_at(
             let address = listener.local_addr().map_err(refused)?;
             Ok((listener.into(), Some(address)))
         }
+    }
+}
+
+/// Whether one could listen there now: for whoever makes something before that a refusal would leave behind.
+///
+/// # Errors
+/// [`ListenError`], as of [`listen_at`].
+pub(crate) fn check_free(at: &ListenAt) -> Result<(), ListenError> {
+    let refused = |error| refused(at, error);
+    match at {
+        ListenAt::Unix(path) => {
+            check_socket_path(path, None)?;
+            let is_used = fs::symlink_metadata(path).is_ok() && is_alive(path).map_err(refused)?;
+            if is_used { Err(ListenError::InUse(at.clone())) } else { Ok(()) }
+        }
+        ListenAt::Tcp(address) => TcpListener::bind(address).map(drop).map_err(refused),
+    }
+}
+
+fn refused(at: &ListenAt, error: io::Error) -> ListenError {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => ListenError::InUse(at.clone()),
+        _ => ListenError::System { at: at.clone(), error },
     }
 }
 
