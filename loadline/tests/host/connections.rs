@@ -174,12 +174,11 @@ fn a_client_that_closes_before_it_has_chosen_has_its_options_answered() {
     const CHOSEN: usize = 10;
     let folder = tempfile::tempdir().unwrap();
     let node = Node::start(&folder.path().join("node"), &SMALL);
-    let mut option = [&[0, 0, 0, 3][..], b"IHAVEOPT", &1u32.to_be_bytes()].concat();
-    option.extend([&4u32.to_be_bytes()[..], b"vol0"].concat());
+    let hello = Connection::hello("vol0");
     for turn in 0..20 {
         let mut stream = UnixStream::connect(node.socket()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(&[&option[..], &request_head(3, 1, 0, 0)].concat()).unwrap();
+        stream.write_all(&[&hello[..], &request_head(3, 1, 0, 0)].concat()).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut answers = Vec::new();
         stream.read_to_end(&mut answers).unwrap();

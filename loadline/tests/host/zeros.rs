@@ -54,12 +54,11 @@ fn many_long_trims_hold_what_they_are_charged_for() {
     limit(&node, "1");
     let trims: Vec<u8> =
         (0..TRIMS).flat_map(|cookie| request_head(4, cookie, 0, BYTES as u32)).collect();
-    let mut option = [&[0, 0, 0, 3][..], b"IHAVEOPT", &1u32.to_be_bytes()].concat();
-    option.extend([&4u32.to_be_bytes()[..], b"many"].concat());
+    let hello = Connection::hello("many");
     let crowd: Vec<_> = (0..CLIENTS)
         .map(|_| {
             let mut stream = std::os::unix::net::UnixStream::connect(node.socket()).unwrap();
-            stream.write_all(&[&option[..], &trims].concat()).unwrap();
+            stream.write_all(&[&hello[..], &trims].concat()).unwrap();
             stream
         })
         .collect();
@@ -104,8 +103,7 @@ fn a_client_that_has_closed_its_end_has_all_steps_of_its_zeros_and_trims() {
 fn what_a_client_asked_for_that_has_gone_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let node = start(&folder.path().join("node"), &[]);
-    let mut option = [&[0, 0, 0, 3][..], b"IHAVEOPT", &1u32.to_be_bytes()].concat();
-    option.extend([&4u32.to_be_bytes()[..], b"many"].concat());
+    let hello = Connection::hello("many");
     let write = |cookie| [request_head(1, cookie, 0, 4096), vec![9; 4096]].concat();
     // The last one breaks the protocol, so that its connection is closed while the flush is under way.
     for end in [vec![], vec![0; 28]] {
@@ -113,7 +111,7 @@ fn what_a_client_asked_for_that_has_gone_does_no_harm() {
             let mut stream = std::os::unix::net::UnixStream::connect(node.socket()).unwrap();
             let asked = [write(cookie), request_head(3, cookie + 100, 0, 0)].concat();
             let trim = request_head(4, cookie + 200, 0, BYTES as u32);
-            stream.write_all(&[&option[..], &asked, &trim, &end].concat()).unwrap();
+            stream.write_all(&[&hello[..], &asked, &trim, &end].concat()).unwrap();
         }
     }
     let write = Request::Write { offset: BYTES - 4096, data: vec![5; 4096] };
