@@ -278,9 +278,7 @@ impl Engine {
         }
         let shown = self.vhost.session(face).map(|session| session.image);
         // What others have left behind would come behind what is taken now.
-        let is_behind_others = shown.is_some_and(|shown| self.is_left_at(shown));
-        self.vhost.faces[face].is_behind_others = is_behind_others;
-        if is_behind_others {
+        if shown.is_some_and(|shown| self.is_left_at(shown)) {
             return Ok(());
         }
         let limits = ConnectionLimits::default();
