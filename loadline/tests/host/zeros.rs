@@ -97,6 +97,26 @@ fn a_client_that_has_closed_its_end_has_all_steps_of_its_zeros_and_trims() {
     node.stop();
 }
 
+/// One of whose writes no answer came for 30 s was ended where others waited, though its OSDs had them all and were slow: its answers were lost, and
+/// the others waited on.
+#[test]
+fn a_client_that_has_closed_its_end_is_not_ended_for_what_osds_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(&folder.path().join("node"), &[]);
+    limit(&node, "1");
+    let (mut half, mut other) = (open(&node), open(&node));
+    // One command of 64 ops, a second each.
+    half.send(&Request::Write { offset: 0, data: vec![8; 64 * OBJECT as usize] }).unwrap();
+    half.say_no_more().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    other.send(&Request::Read { offset: 0, length: 512 }).unwrap();
+    std::thread::sleep(Duration::from_secs(35));
+    limit(&node, "0");
+    half.receive().expect("it has its answer");
+    assert_eq!(other.receive().unwrap().data, [8; 512]);
+    node.stop();
+}
+
 /// Whoever comes after a client that has gone may write where that one had asked for zeros; the steps of its trim would have zeroed it.
 /// A flush that it left behind ended the node.
 #[test]

@@ -582,7 +582,7 @@ impl Engine {
     /// Ends a session. Its requests under way end for nobody, and give back what they hold when they do.
     fn vhost_end(&mut self, face: usize) {
         let Some(session) = self.vhost.faces[face].let_go() else { return };
-        self.leave_guest_behind(face);
+        self.give_up_guest(face);
         let kicks = session.wakes.kicks.values().map(|(wake, _)| *wake);
         for wake in kicks.chain(session.wakes.socket) {
             self.vhost.by_wake.remove(&wake);
