@@ -11,7 +11,7 @@ use crate::interrupt::interruptible;
 use crate::show;
 use args::{DbArgs, KeyspaceArgs, ScanArgs};
 use loadline_base::{Bytes, Span, in_short};
-use loadline_host::{DiskOpenError, DiskProblem, NewStoreError};
+use loadline_host::{DiskOpenError, DiskProblem, NewStoreError, folder_of};
 use loadline_kv::{
     BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
     verify_backup,
@@ -241,8 +241,7 @@ fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
 
 /// Whether a file is, or would be, in this folder. What has a name there that the database gives its own drafts is removed when it makes one.
 fn is_in(file: &Path, folder: &Path) -> bool {
-    let above = file.parent().filter(|above| !above.as_os_str().is_empty());
-    let real = [above.unwrap_or(Path::new(".")), folder].map(fs::canonicalize);
+    let real = [folder_of(file), folder].map(fs::canonicalize);
     matches!(&real, [Ok(above), Ok(folder)] if above == folder)
 }
 

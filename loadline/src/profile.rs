@@ -77,11 +77,10 @@ impl Question {
             )));
         }
         let refused = |flag: &str, why: &str| Err(Failure::Input(format!("--{flag}: takes {why}")));
-        if args.iops.is_some_and(|iops| !(1.0..=1e9).contains(&iops)) {
+        if args.iops.is_some_and(|iops| !Drive::IOPS.contains(&iops)) {
             return refused("iops", "a number from 1 to 1000000000");
         }
-        let bandwidths = Bytes::new(1)..=Bytes::from_mib(1000 << 10);
-        if args.bandwidth.is_some_and(|bandwidth| !bandwidths.contains(&bandwidth)) {
+        if args.bandwidth.is_some_and(|bandwidth| !Drive::BANDWIDTH.contains(&bandwidth)) {
             return refused("bandwidth", "a size from 1 B to 1000 GiB");
         }
         let medium = args.medium.map_or(Medium::Ssd, Medium::from);

@@ -124,8 +124,8 @@ impl Cluster {
         self.router.open_changes()
     }
 
-    /// Those of them that no OSD has.
-    pub(crate) fn changes_that_wait(&self) -> impl Iterator<Item = &ClientOp> {
+    /// The writes and zeros without a reply that no OSD has: they wait for room, or for somebody who serves their placement group.
+    pub fn changes_that_wait(&self) -> impl Iterator<Item = &ClientOp> {
         self.router.changes_that_wait()
     }
 

@@ -87,15 +87,20 @@ impl Connection {
         assert_eq!(&greeting[..8], b"NBDMAGIC");
         assert_eq!(&greeting[8..16], OPTION_MAGIC);
         assert_eq!(greeting[16..], HANDSHAKE_FLAGS.to_be_bytes());
+        stream.write_all(&Connection::hello(export))?;
+        let bytes = u64::from_be_bytes(receive(&mut stream)?);
+        let _transmission_flags: [u8; 2] = receive(&mut stream)?;
+        Ok(Connection { stream, bytes, expected: BTreeMap::new(), cookie_next: 1 })
+    }
+
+    /// What a client says first: that it chooses this export, by which transmission begins.
+    pub(crate) fn hello(export: &str) -> Vec<u8> {
         let mut hello = u32::from(HANDSHAKE_FLAGS).to_be_bytes().to_vec();
         hello.extend_from_slice(OPTION_MAGIC);
         hello.extend_from_slice(&EXPORT_NAME.to_be_bytes());
         hello.extend_from_slice(&u32::try_from(export.len()).unwrap().to_be_bytes());
         hello.extend_from_slice(export.as_bytes());
-        stream.write_all(&hello)?;
-        let bytes = u64::from_be_bytes(receive(&mut stream)?);
-        let _transmission_flags: [u8; 2] = receive(&mut stream)?;
-        Ok(Connection { stream, bytes, expected: BTreeMap::new(), cookie_next: 1 })
+        hello
     }
 
     /// Requests that have not been answered yet.

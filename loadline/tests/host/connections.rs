@@ -3,13 +3,43 @@
 
 use crate::busy;
 use crate::client::{Connection, Request, request_head};
+use crate::guest::Guest;
 use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PIECE: u64 = 40 << 10;
+
+/// The ops under way: how many there are, and how many of them no OSD has.
+fn under_way(node: &Node) -> (usize, usize) {
+    let open = node.tell(&["dump", "ops", "--json"]);
+    let open: serde_json::Value = serde_json::from_str(&open).unwrap();
+    let open = open["ops"].as_array().unwrap();
+    (open.len(), open.iter().filter(|op| op["osd"].is_null()).count())
+}
+
+fn is_idle(node: &Node) -> bool {
+    under_way(node).0 == 0
+}
+
+/// Objects of an image of [`IMAGE_BYTES`].
+const OBJECTS: u64 = 16;
+
+fn offset(object: u64) -> u64 {
+    object * (IMAGE_BYTES / OBJECTS)
+}
+
+/// A node of which some objects of its image are on an OSD that is down, and nowhere else.
+fn start_without_an_osd(dir: &Path, flags: &[&str]) -> Node {
+    let own = ["--osds", "3", "--copies", "1", "--size", "128MiB", "--image", "vol0=64MiB"];
+    let node = Node::start(dir, &[&own[..], flags].concat());
+    node.tell(&["osd", "down", "2", "--force"]);
+    std::thread::sleep(Duration::from_secs(3));
+    node
+}
 
 /// Writes on some connections, flushes on yet another, kills the node, and looks.
 fn check(log_mode: &str) {
@@ -90,7 +120,6 @@ fn nothing_of_a_connection_that_has_gone_comes_behind_what_others_write_after_it
     let node = Node::start(&folder.path().join("node"), &SMALL);
     let open = || Connection::open(&node.socket(), "vol0").unwrap();
     let write = |offset, byte| Request::Write { offset, data: vec![byte; 4096] };
-    let is_idle = |node: &Node| node.tell(&["dump", "ops"]) == "none\n";
     let mut sibling = open();
     for is_new in [true, false] {
         node.tell(&["image", "qos", "vol0", "--limit", "4"]);
@@ -174,12 +203,11 @@ fn a_client_that_closes_before_it_has_chosen_has_its_options_answered() {
     const CHOSEN: usize = 10;
     let folder = tempfile::tempdir().unwrap();
     let node = Node::start(&folder.path().join("node"), &SMALL);
-    let mut option = [&[0, 0, 0, 3][..], b"IHAVEOPT", &1u32.to_be_bytes()].concat();
-    option.extend([&4u32.to_be_bytes()[..], b"vol0"].concat());
+    let hello = Connection::hello("vol0");
     for turn in 0..20 {
         let mut stream = UnixStream::connect(node.socket()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(&[&option[..], &request_head(3, 1, 0, 0)].concat()).unwrap();
+        stream.write_all(&[&hello[..], &request_head(3, 1, 0, 0)].concat()).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut answers = Vec::new();
         stream.read_to_end(&mut answers).unwrap();
@@ -198,7 +226,7 @@ fn nobody_waits_for_who_closes_later() {
     let (mut gone, mut waits, mut later) = (open(), open(), open());
     node.tell(&["image", "qos", "vol0", "--limit", "4"]);
     (0..8).for_each(|at| gone.send(&write(at)).unwrap());
-    node.wait_until("they are under way", |node| node.tell(&["dump", "ops"]) != "none\n");
+    node.wait_until("they are under way", |node| !is_idle(node));
     drop(gone);
     // Each is behind what was sent before.
     std::thread::sleep(Duration::from_millis(300));
@@ -207,42 +235,42 @@ fn nobody_waits_for_who_closes_later() {
     (0..200).for_each(|at| later.send(&write(at)).unwrap());
     later.say_no_more().unwrap();
     waits.receive().unwrap();
-    assert!(node.tell(&["dump", "ops"]) != "none\n", "it waited for what came behind it");
+    assert!(!is_idle(&node), "it waited for what came behind it");
     node.tell(&["image", "qos", "vol0", "--limit", "0"]);
     (0..200).for_each(|_| drop(later.receive().unwrap()));
     node.stop();
+}
+
+fn write(offset: u64) -> Request {
+    Request::Write { offset, data: vec![1; 4096] }
+}
+
+/// Of the objects that a client writes to, one whose OSD serves it, and one whose OSD is down.
+fn served_and_lost(node: &Node, probe: &mut Connection) -> (u64, u64) {
+    // Cookies count from one. What is answered is served.
+    (0..OBJECTS).for_each(|object| probe.send(&write(offset(object))).unwrap());
+    std::thread::sleep(Duration::from_secs(1));
+    node.wait_until("no op that can end", |node| {
+        let (open, without_osd) = under_way(node);
+        open > 0 && open == without_osd
+    });
+    let answers = OBJECTS as usize - under_way(node).0;
+    let served: Vec<u64> = (0..answers).map(|_| probe.receive().unwrap().cookie - 1).collect();
+    let lost = (0..OBJECTS).find(|object| !served.contains(object)).expect("one is down");
+    (served[0], lost)
 }
 
 /// Nothing ended of what a client that was killed had asked for where nobody served the PG: others waited for it with all that they asked of
 /// the image. With as much under way as one may have, nor was it noticed that the client had gone.
 #[test]
 fn a_client_that_has_gone_keeps_nobody_waiting_for_what_no_osd_has() {
-    const OBJECTS: u64 = 16;
-    let flags = ["--osds", "3", "--copies", "1", "--size", "128MiB", "--image", "vol0=64MiB"];
     let folder = tempfile::tempdir().unwrap();
-    let node = Node::start(&folder.path().join("node"), &flags);
-    node.tell(&["osd", "down", "2", "--force"]);
+    let node = start_without_an_osd(&folder.path().join("node"), &[]);
     let open = || Connection::open(&node.socket(), "vol0").unwrap();
-    let write = |offset| Request::Write { offset, data: vec![1; 4096] };
-    let offset = |object: u64| object * (IMAGE_BYTES / OBJECTS);
-    let under_way = |node: &Node| {
-        let open = node.tell(&["dump", "ops", "--json"]);
-        let open: serde_json::Value = serde_json::from_str(&open).unwrap();
-        let open = open["ops"].as_array().unwrap();
-        (open.len(), !open.is_empty() && open.iter().all(|op| op["osd"].is_null()))
-    };
-    // Cookies count from one. What is answered is served.
-    let mut probe = open();
-    std::thread::sleep(Duration::from_secs(3));
-    (0..OBJECTS).for_each(|object| probe.send(&write(offset(object))).unwrap());
-    std::thread::sleep(Duration::from_secs(1));
-    node.wait_until("no op that can end", |node| under_way(node).1);
-    let answers = OBJECTS as usize - under_way(&node).0;
-    let served: Vec<u64> = (0..answers).map(|_| probe.receive().unwrap().cookie - 1).collect();
-    let lost = (0..OBJECTS).find(|object| !served.contains(object)).expect("one is down");
-    let mut other = open();
+    let (mut probe, mut other) = (open(), open());
+    let (served, lost) = served_and_lost(&node, &mut probe);
     drop(probe);
-    other.ask(&write(offset(served[0]))).unwrap();
+    other.ask(&write(offset(served))).unwrap();
     let mut full = open();
     for _ in 0..300 {
         full.send(&Request::Read { offset: offset(lost), length: 512 }).unwrap();
@@ -250,8 +278,83 @@ fn a_client_that_has_gone_keeps_nobody_waiting_for_what_no_osd_has() {
     node.wait_until("it has all that it may have", |node| under_way(node).0 >= 256);
     drop(full);
     let asked = Instant::now();
-    other.ask(&write(offset(served[0]))).unwrap();
+    other.ask(&write(offset(served))).unwrap();
     assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    node.kill();
+}
+
+/// A killed guest's writes where nobody served the PG never ended, and all others of its image waited for them, the next guest among them.
+#[test]
+fn a_guest_that_has_gone_keeps_nobody_waiting_for_what_no_osd_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("vol0.sock");
+    let face = format!("vol0={}", socket.display());
+    let node = start_without_an_osd(&folder.path().join("node"), &["--vhost", &face]);
+    let mut other = Connection::open(&node.socket(), "vol0").unwrap();
+    let (served, lost) = served_and_lost(&node, &mut other);
+    drop(other);
+    let mut other = Connection::open(&node.socket(), "vol0").unwrap();
+    let mut guest = Guest::connect(&socket);
+    guest.begin_request(0, (1, offset(lost) / 512), &[1; 4096], 0);
+    node.wait_until("it does not wait", |node| under_way(node) == (1, 1));
+    guest.hang_up();
+    let asked = Instant::now();
+    other.ask(&write(offset(served))).unwrap();
+    let mut next = Guest::connect(&socket);
+    next.write(offset(served) / 512, &[2; 4096]);
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    node.kill();
+}
+
+/// It was looked once, when a client went, for what no OSD had of its writes. Those that an OSD had then and was called back from, since there was no
+/// room where they were to go next, kept all others of the image waiting for as long as there was none.
+#[test]
+fn a_client_that_has_gone_keeps_nobody_waiting_for_what_osds_are_called_back_from() {
+    const WRITES: u64 = 100;
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["--osds", "3", "--size", "64MiB", "--image", "vol0=64MiB", "--cache", "8MiB"];
+    let node = Node::start(&folder.path().join("node"), &flags);
+    node.tell(&["image", "create", "filler", "--size", "256MiB"]);
+    node.tell(&["image", "qos", "vol0", "--limit", "1"]);
+    let open = |image| Connection::open(&node.socket(), image).unwrap();
+    let (mut gone, mut other, mut filler) = (open("vol0"), open("vol0"), open("filler"));
+    (0..WRITES).for_each(|at| gone.send(&write(offset(at % OBJECTS))).unwrap());
+    node.wait_until("OSDs do not have them", |node| under_way(node).0 > WRITES as usize / 2);
+    drop(gone);
+    for at in 0..64 {
+        filler.send(&Request::Write { offset: at << 20, data: vec![1; 1 << 20] }).unwrap();
+    }
+    node.wait_until("there is room", |node| node.tell(&["health"]).contains(" is full"));
+    node.tell(&["osd", "down", "2", "--force"]);
+    let asked = Instant::now();
+    other.ask(&Request::Read { offset: 0, length: 512 }).unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(40), "{:?}", asked.elapsed());
+    node.kill();
+}
+
+/// A client that had closed its end was ended for commands that did not wait for it: they had come before its close, and waited for an earlier one.
+#[test]
+fn a_client_that_has_closed_its_end_is_not_ended_for_who_came_before_its_close() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start_without_an_osd(&folder.path().join("node"), &[]);
+    let open = || Connection::open(&node.socket(), "vol0").unwrap();
+    let (mut first, mut probe, mut waits, mut half) = (open(), open(), open(), open());
+    let (served, lost) = served_and_lost(&node, &mut probe);
+    drop(probe);
+    node.wait_until("it has not gone", is_idle);
+    node.tell(&["image", "qos", "vol0", "--limit", "1"]);
+    (0..100).for_each(|_| first.send(&write(offset(served))).unwrap());
+    first.say_no_more().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    waits.send(&Request::Read { offset: offset(served), length: 512 }).unwrap();
+    half.send(&write(offset(lost))).unwrap();
+    half.say_no_more().unwrap();
+    std::thread::sleep(Duration::from_secs(35));
+    assert!(!is_idle(&node), "the first one has ended");
+    node.tell(&["image", "qos", "vol0", "--limit", "0"]);
+    waits.receive().unwrap();
+    node.tell(&["osd", "up", "2"]);
+    half.receive().expect("it has its answer");
     node.kill();
 }
 

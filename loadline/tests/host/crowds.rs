@@ -27,12 +27,6 @@ const FLAGS: [&str; 10] = [
 ];
 const MIB: u64 = 1 << 20;
 
-/// Ends an export's choice by its name, in transmission: fixed newstyle, no zeroes.
-fn handshake() -> Vec<u8> {
-    let option = [&b"IHAVEOPT"[..], &1u32.to_be_bytes(), &4u32.to_be_bytes(), b"vol0"].concat();
-    [&[0, 0, 0, 3][..], &option].concat()
-}
-
 /// A connection that sends what the node takes of `bytes`.
 fn saying(socket: &Path, bytes: &[u8]) -> Option<UnixStream> {
     let mut stream = UnixStream::connect(socket).ok()?;
@@ -172,7 +166,7 @@ fn descriptors_suffice_for_as_many_as_are_let_in() {
 fn silent_connections_end_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let node = Node::start(&folder.path().join("node"), &[&FLAGS[..], &["--idle", "2s"]].concat());
-    let mut silent = saying(&node.socket(), &handshake()).unwrap();
+    let mut silent = saying(&node.socket(), &Connection::hello("vol0")).unwrap();
     let mut busy = Connection::open(&node.socket(), "vol0").unwrap();
     silent.set_read_timeout(Some(PATIENCE)).unwrap();
     let ended = std::thread::spawn(move || silent.read_to_end(&mut Vec::new()));
@@ -195,8 +189,9 @@ fn memory_stays_within_its_budget_and_comes_back() {
     succeed("qemu-io", &["-f", "raw", "-c", "write -P 3 0 128M", "-c", "flush", &node.uri("vol0")]);
     let quiet = resident(&node);
     let reads = (0..64).flat_map(|cookie| request_head(0, cookie, cookie * MIB, 1 << 20));
-    let slow_reader = [handshake(), reads.collect()].concat();
-    let half = [handshake(), request_head(1, 1, 0, 4 << 20), vec![9; 256 << 10]].concat();
+    let slow_reader = [Connection::hello("vol0"), reads.collect()].concat();
+    let half =
+        [Connection::hello("vol0"), request_head(1, 1, 0, 4 << 20), vec![9; 256 << 10]].concat();
     let socket = node.socket();
     std::thread::scope(|scope| {
         let crowd = scope.spawn(|| {
@@ -250,7 +245,7 @@ fn whoever_asks_is_served_beside_those_that_ask_for_the_most_and_take_nothing() 
     let [modest, mut long] = [0, 1].map(|_| Connection::open(&node.socket(), "vol0").unwrap());
     let mut guest = Guest::connect(&disk);
     let reads = (0..2).flat_map(|cookie| request_head(0, cookie, 0, 32 << 20));
-    let says = [handshake(), reads.collect()].concat();
+    let says = [Connection::hello("vol0"), reads.collect()].concat();
     let crowd: Vec<_> = (0..CROWD).map(|_| saying(&node.socket(), &says).unwrap()).collect();
     node.wait_until("they have what there is", |node| {
         node.status()["memory"]["connections_waiting"].as_u64() >= Some(CROWD / 2)
@@ -288,7 +283,7 @@ fn what_commands_hold_is_charged_until_they_end_whoever_has_gone() {
     let limit = |limit| node.tell(&["image", "qos", "vol0", "--limit", limit]);
     succeed("qemu-io", &["-f", "raw", "-c", "write -P 3 0 16M", "-c", "flush", &node.uri("vol0")]);
     let reads = (0..READS).flat_map(|cookie| request_head(0, cookie, cookie * MIB, 1 << 20));
-    let goes = [handshake(), reads.collect()].concat();
+    let goes = [Connection::hello("vol0"), reads.collect()].concat();
     let errs = [&goes[..], &[0; 28]].concat();
     for says in [goes, errs] {
         limit("1");

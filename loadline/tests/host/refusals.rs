@@ -48,6 +48,23 @@ fn check_refused(dir: &Path, flags: &[&str], code: i32, names: &[&str]) {
     }
 }
 
+/// Its disks had been made when it was found that another process listened where it was to.
+#[test]
+fn a_new_node_that_cannot_listen_makes_no_disks() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("node");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = port.local_addr().unwrap().to_string();
+    let path = folder.path().join("taken");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let face = format!("vol0={}", path.display());
+    for taken in [["--nbd-tcp", &at], ["--page", &at], ["--vhost", &face]] {
+        let flags = [&SMALL[..], &taken].concat();
+        check_refused(&dir, &flags, 1, &["another process listens there"]);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "{taken:?}");
+    }
+}
+
 /// Served without osd.1: the log says so and why, and the image is whole.
 fn check_served_without(stopped: &Stopped, names: &[&str]) {
     let node = Node::start(&stopped.dir(), &SMALL);

@@ -81,12 +81,14 @@ impl<T> HandshakeLine<T> {
         for _ in 0..self.turns.len() {
             let Some(peer) = self.turns.pop_front() else { break };
             let line = self.peers.get_mut(&peer).expect("who has a turn waits");
-            let is_early = line.paid > now + SAVED;
-            if line.under_way >= free || is_early {
-                if line.under_way < free {
-                    let at = now + line.paid.since(now + SAVED);
-                    soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
-                }
+            if line.under_way >= free {
+                self.turns.push_back(peer);
+                continue;
+            }
+            let early = line.paid.since(now + SAVED);
+            if early > Span::ZERO {
+                let at = now + early;
+                soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
                 self.turns.push_back(peer);
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Names of files that last, and folders that do not where nothing comes of them.
 
-use loadline_host::make_folder;
+use loadline_host::{folder_of, make_folder};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -56,10 +56,4 @@ pub(crate) fn hold_part(part: &Path) -> io::Result<File> {
             return Ok(file);
         }
     }
-}
-
-/// The folder that a file is in.
-fn folder_of(file: &Path) -> &Path {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
 }

@@ -7,6 +7,7 @@ use loadline_device::Medium;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A calibrated drive as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,18 +55,11 @@ impl AnyDrive {
     /// # Errors
     /// [`DriveError`] with file, line and field for anything that cannot be used.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<AnyDrive, DriveError> {
-        refuse_study(file, text)?;
-        if is_mechanical(text) {
-            HddSpec::parse(name, file, text).map(AnyDrive::Mechanical)
-        } else {
-            Drive::parse(name, file, text).map(AnyDrive::Calibrated)
+        match is_mechanical(file, text)? {
+            true => HddSpec::parse(name, file, text).map(AnyDrive::Mechanical),
+            false => Drive::calibrated(name, file, text).map(AnyDrive::Calibrated),
         }
     }
-}
-
-/// Whether a file names a kind of drive; only mechanical ones do. A file that is no TOML at all names none.
-fn is_mechanical(text: &str) -> bool {
-    DriveFileHead::of(text).kind.is_some()
 }
 
 /// What tells files from each other.
@@ -75,16 +69,12 @@ struct DriveFileHead {
     setup: Option<toml::Value>,
 }
 
-impl DriveFileHead {
-    fn of(text: &str) -> DriveFileHead {
-        toml::from_str(text).unwrap_or_default()
-    }
-}
-
-/// A study's file has a `kind` too; what it has and no drive has are setups.
-fn refuse_study(file: &str, text: &str) -> Result<(), DriveError> {
-    match DriveFileHead::of(text).setup.is_some() {
-        false => Ok(()),
+/// Whether a file names a kind of drive; only mechanical ones do. A file that is no TOML at all names none. A study's file has a `kind` too; what
+/// it has and no drive has are setups.
+fn is_mechanical(file: &str, text: &str) -> Result<bool, DriveError> {
+    let head: DriveFileHead = toml::from_str(text).unwrap_or_default();
+    match head.setup.is_some() {
+        false => Ok(head.kind.is_some()),
         true => Err(DriveError {
             file: file.to_owned(),
             line: None,
@@ -209,17 +199,26 @@ impl fmt::Display for DriveError {
 impl std::error::Error for DriveError {}
 
 impl Drive {
+    /// The small operations per second that an OSD can be told that its disk does.
+    pub const IOPS: RangeInclusive<f64> = 1.0..=1e9;
+    /// The bytes per second that it can be told so.
+    pub const BANDWIDTH: RangeInclusive<Bytes> = Bytes::new(1)..=Bytes::from_mib(1000 << 10);
+
     /// Reads a drive file's text. `name` is what the drive is called, `file` is what errors name.
     ///
     /// # Errors
     /// [`DriveError`] with file, line and field for anything that cannot be used.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Drive, DriveError> {
-        refuse_study(file, text)?;
-        if is_mechanical(text) {
+        if is_mechanical(file, text)? {
             let reason = "a mechanical drive, on which studies of duration limits and `loadline cdl bench` run; here a calibrated one such as `nvme-p3700` is needed";
             let line = line_of(text, "kind");
             return Err(DriveError { file: file.to_owned(), line, reason: reason.to_owned() });
         }
+        Drive::calibrated(name, file, text)
+    }
+
+    /// Reads a file that is no mechanical drive's.
+    fn calibrated(name: &str, file: &str, text: &str) -> Result<Drive, DriveError> {
         let read = read_toml::<DriveFile>(file, text)?;
         if matches!(read.service.reads, ReadsName::Shared) != read.service.read.is_some() {
             let right =
@@ -240,20 +239,15 @@ impl Drive {
 
     /// The first field that makes no sense, and what would.
     fn fault(&self) -> Option<(&'static str, &'static str)> {
-        // What an OSD can be told that its disk does.
-        let iops = 1.0..=1e9;
-        let bandwidth = Bytes::new(1)..=Bytes::from_mib(1000 << 10);
+        let is_rate = |iops: f64| Drive::IOPS.contains(&iops);
+        let is_bandwidth = Drive::BANDWIDTH.contains(&self.bandwidth);
         let checks = [
-            (iops.contains(&self.capacity_iops), "capacity_iops", "from 1 to 1000000000 IOPS"),
-            (bandwidth.contains(&self.bandwidth), "bandwidth", "from 1 B to 1000 GiB per second"),
+            (is_rate(self.capacity_iops), "capacity_iops", "from 1 to 1000000000 IOPS"),
+            (is_bandwidth, "bandwidth", "from 1 B to 1000 GiB per second"),
             (self.window > Bytes::ZERO, "window", "at least one byte"),
             ((1..=1024).contains(&self.channels), "channels", "from 1 to 1024"),
             (self.service.per_request > Span::ZERO, "per_request", "longer than 0"),
-            (
-                iops.contains(&self.calibration.baseline_iops),
-                "baseline_iops",
-                "from 1 to 1000000000 IOPS",
-            ),
+            (is_rate(self.calibration.baseline_iops), "baseline_iops", "from 1 to 1000000000 IOPS"),
         ];
         checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right))
     }

@@ -227,6 +227,14 @@ impl MachineRing {
         }
     }
 
+    /// Whether there is one to take. Whoever looks leaves the ring as it is.
+    pub(crate) fn has_requests(&self, memory: &MachineMemory) -> bool {
+        let runs = self.enabled && self.queue.ready();
+        let index = || self.queue.avail_idx(memory.mapped(), Ordering::Acquire);
+        let has_new = || index().is_ok_and(|index| index.0 != self.queue.next_avail());
+        runs && (!self.left.is_empty() || has_new())
+    }
+
     /// The next request, if there is one. Where there is none the machine kicks for the next one. One that is under way cannot be
     /// offered again.
     pub fn take(&mut self, memory: &MachineMemory) -> Result<Option<RingRequest>, BrokenRing> {

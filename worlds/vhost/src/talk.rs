@@ -133,6 +133,12 @@ impl DeviceTalk {
         Some(ServedRings { rings: &mut self.rings, memory })
     }
 
+    /// Whether a ring has a request that was not taken.
+    pub fn has_requests(&self) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_some_and(|memory| self.rings.iter().any(|ring| ring.has_requests(memory)))
+    }
+
     /// All rings that there may be.
     pub fn rings(&self) -> &[MachineRing] {
         &self.rings

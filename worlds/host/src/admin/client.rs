@@ -3,6 +3,7 @@
 use super::api::{AdminRefusal, Command};
 use super::patience::{DEED_LIMIT, QUESTION_LIMIT};
 use super::route;
+use crate::folder::folder_of;
 use crate::why;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -25,8 +26,6 @@ pub struct Client {
     pub(super) limit: Duration,
     /// The same for what is to be done.
     pub(super) deed_limit: Duration,
-    /// The one of the last request.
-    waits: Option<Duration>,
 }
 
 /// Why there is no answer.
@@ -82,7 +81,7 @@ impl Client {
             Ok(stream) => {
                 let (socket, received) = (socket.into(), Vec::new());
                 let (limit, deed_limit) = (QUESTION_LIMIT, DEED_LIMIT);
-                Ok(Client { socket, stream, received, limit, deed_limit, waits: None })
+                Ok(Client { socket, stream, received, limit, deed_limit })
             }
             Err(error) if is_nobody(&error) => {
                 Err(ClientError::NobodyAnswers { socket: socket.into() })
@@ -113,11 +112,11 @@ impl Client {
 
     fn ask_for(&mut self, accept: &str, command: &Command) -> Result<Vec<u8>, ClientError> {
         let request = command.request();
-        self.waits = match command.is_question() {
+        let limit = match command.is_question() {
             true => Some(self.limit),
             false => Some(self.deed_limit).filter(|_| !command.is_watch()),
         };
-        let timed = self.stream.set_read_timeout(self.waits);
+        let timed = self.stream.set_read_timeout(limit);
         let sent = timed.and_then(|()| self.stream.write_all(&encode(accept, &request)));
         sent.map_err(|error| self.broken(error))?;
         let (code, body) = self.receive()?;
@@ -170,7 +169,8 @@ impl Client {
         match error.kind() {
             // What a read that has waited for its time ends with.
             io::ErrorKind::WouldBlock => {
-                ClientError::Silent { socket, limit: self.waits.unwrap_or_default() }
+                let limit = self.stream.read_timeout().ok().flatten();
+                ClientError::Silent { socket, limit: limit.unwrap_or_default() }
             }
             _ => ClientError::Io { socket, error },
         }
@@ -223,8 +223,7 @@ impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClientError::NobodyAnswers { socket } => {
-                let folder = socket.parent().filter(|folder| *folder != Path::new(""));
-                let folder = folder.unwrap_or(Path::new("."));
+                let folder = folder_of(socket);
                 if folder.exists() && !folder.is_dir() {
                     let shown = folder.display();
                     return write!(

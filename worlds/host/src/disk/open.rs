@@ -2,6 +2,7 @@
 
 use super::{Direct, Discards, DiskKind, DiskMode, DiskOpen, DiskProblem, OpenedDisk};
 use crate::Clock;
+use crate::folder::folder_of;
 use loadline_base::{Bytes, Span, Time};
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, Statx, StatxFlags,
@@ -166,10 +167,7 @@ fn kind_of(facts: &Statx) -> Result<DiskKind, DiskProblem> {
 /// under its contents.
 fn allocate(fd: &OwnedFd, how: &DiskOpen) -> Result<(), DiskProblem> {
     let wanted = how.create.expect("only a wanted size creates a file");
-    let folder = match how.path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(&how.path);
     let made = retry(|| fallocate(fd, FallocateFlags::empty(), 0, wanted.get()))
         .and_then(|()| fsync(fd))
         .and_then(|()| open_file(folder, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()))

@@ -59,8 +59,8 @@ impl Engine {
 
     fn admin_command(&mut self, ticket: Ticket, command: Command) {
         self.begin_change(ticket, &command);
-        let patience = patience_with(&command);
-        self.try_command(Delayed { ticket, command, patience, until: self.host.now + patience });
+        let until = self.host.now + patience_with(&command);
+        self.try_command(Delayed { ticket, command, until });
     }
 
     fn try_command(&mut self, delayed: Delayed) {
@@ -89,7 +89,8 @@ impl Engine {
             }
             CommandOutcome::Busy(why) => {
                 self.end_change(ticket, false);
-                let error = format!("{why}, and that has not ended within {}", delayed.patience);
+                let patience = patience_with(&delayed.command);
+                let error = format!("{why}, and that has not ended within {patience}");
                 self.admin_answer(ticket, &Err(AdminRefusal::unavailable(error)));
             }
         }

@@ -39,30 +39,34 @@ impl Engine {
 
     /// A client sends nothing more on its connection: others wait for what its commands change. They go on, since it may still read.
     pub(super) fn leave_behind(&mut self, conn: ConnId) {
-        self.leave_with(conn, |_| ());
+        let close = self.nbd_close_of(conn);
+        self.clients.leave_behind(|waiter| waiter.is_nbd_of(conn), close);
     }
 
     /// A connection has gone: its commands take no further step, and what no OSD has of their writes and zeros ends. Others wait for the rest.
     pub(super) fn give_up(&mut self, conn: ConnId) {
-        self.leave_with(conn, RangeWork::give_up);
-        let clients = &self.clients;
-        let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
-        let is_unwanted = |op: OpId| clients.is_op_of(op, is_of);
-        let ended = self.host.node.cluster_mut().end_unwanted(is_unwanted);
-        self.end_without_osd(ended);
-    }
-
-    fn leave_with(&mut self, conn: ConnId, steps: fn(&mut RangeWork)) {
         let close = self.nbd_close_of(conn);
-        let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
-        self.clients.leave_behind(is_of, close, steps);
+        self.clients.give_up(|waiter| waiter.is_nbd_of(conn), close);
+        self.end_given_up();
     }
 
-    /// The guest of a face has gone, or its driver: its requests go on to their end, and others wait for what they change.
-    pub(super) fn leave_guest_behind(&mut self, face: usize) {
+    /// The guest of a face has gone: the same of its requests.
+    pub(super) fn give_up_guest(&mut self, face: usize) {
         let close = self.nbd_number_close();
         let is_of = |waiter: &Waiter| matches!(waiter, Waiter::Vhost(guest) if guest.is_of(face));
-        self.clients.leave_behind(is_of, close, |_| ());
+        self.clients.give_up(is_of, close);
+        self.end_given_up();
+    }
+
+    /// Ends what no OSD has of the writes and zeros of who has gone. To be called every second or so: an OSD that had one may have been called
+    /// back from it, to wait for room.
+    pub(super) fn end_given_up(&mut self) {
+        if self.has_left() {
+            let clients = &self.clients;
+            let is_unwanted = |op: OpId| clients.is_given_up(op);
+            let ended = self.host.node.cluster_mut().end_unwanted(is_unwanted);
+            self.end_without_osd(ended);
+        }
     }
 
     /// Whether what is shown is still changed by who has gone, or may be: what others do there now could come before that.
@@ -71,16 +75,18 @@ impl Engine {
         snapshot == SnapshotId::HEAD && is_left()
     }
 
-    /// Whether a connection has left something behind that still changes an image.
-    pub(super) fn is_left_by(&self, image: ImageId, conn: ConnId) -> bool {
-        let is_own = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
-        self.clients.is_left_by(image, u64::MAX, is_own)
+    /// The close by which a connection has left something behind that still changes an image, if no OSD has some of that.
+    pub(super) fn left_without_osd(&self, image: ImageId, conn: ConnId) -> Option<u64> {
+        let is_own = |waiter: &Waiter| waiter.is_nbd_of(conn);
+        let close = self.clients.left_by(image, is_own)?;
+        let mut waiting = self.host.node.cluster().changes_that_wait();
+        waiting.any(|op| self.clients.is_op_of(op.id, is_own)).then_some(close)
     }
 
     /// Whether others than this connection have left something behind, by closes of smaller numbers than this one, that still changes an image.
     pub(super) fn is_left_by_others(&self, image: ImageId, conn: ConnId, before: u64) -> bool {
-        let is_own = |waiter: &Waiter| matches!(waiter, Waiter::Nbd(nbd) if nbd.is_of(conn));
-        self.clients.is_left_by(image, before, |waiter| !is_own(waiter))
+        let close = self.clients.left_by(image, |waiter| !waiter.is_nbd_of(conn));
+        close.is_some_and(|close| close < before)
     }
 
     /// Whether anybody has left something behind.
@@ -90,7 +96,7 @@ impl Engine {
 
     /// Whoever had to wait for what others have left behind goes on.
     pub(super) fn go_on_behind_others(&mut self) {
-        while let Some(image) = self.clients.next_freed().or_else(|| self.nbd_next_freed()) {
+        while let Some(image) = self.clients.next_freed() {
             self.nbd_begin_held(image);
             self.vhost.touch_image(image);
         }

@@ -4,6 +4,7 @@ use super::image_ops::NewOp;
 use super::nbd::NbdCommand;
 use super::range_work::{CommandFailure, HeldRanges, RangeAsk, RangeStep, RangeTurns, RangeWork};
 use super::vhost::VhostCommand;
+use crate::ConnId;
 use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::images::{Displaced, ImageId};
 use loadline_cluster::{IssuedOp, PoolId, SyncEnd};
@@ -28,6 +29,11 @@ impl Waiter {
     /// Whether the end of the node waits for all steps: the next life knows nothing of the command, and an error is none that its client bears.
     fn outstays_steps(&self) -> bool {
         matches!(self, Waiter::Vhost(command) if !command.is_kept)
+    }
+
+    /// Whether it is a command of this NBD connection.
+    pub(super) fn is_nbd_of(&self, conn: ConnId) -> bool {
+        matches!(self, Waiter::Nbd(command) if command.is_of(conn))
     }
 }
 
@@ -60,6 +66,8 @@ struct ClientCommand {
     data: Vec<u8>,
     held: HeldRanges,
     failed: Option<CommandFailure>,
+    /// Whoever has asked for it has gone.
+    is_given_up: bool,
     inside: Span,
     /// It is to be durable before it ends, with all that clients of this image were answered.
     then_sync: Option<ImageId>,
@@ -84,7 +92,7 @@ pub(super) struct ClientOps {
     turns: RangeTurns,
     /// Commands of clients that have closed, by the image that they change, with the number of that close.
     left: BTreeMap<ImageId, BTreeMap<SlotId, u64>>,
-    /// Images that no such command changes any more.
+    /// Images at which others may not have to wait any more for those who have closed.
     freed: Vec<ImageId>,
     /// The node is about to end: who has had a step gets no other.
     is_ending: bool,
@@ -101,6 +109,12 @@ impl ClientCommand {
         self.data.resize(self.length, 0);
         let length = bytes.len().min(length);
         self.data[at..at + length].copy_from_slice(&bytes[..length]);
+    }
+
+    /// Takes no further step, and what no OSD has of it is not wanted.
+    fn give_up(&mut self) {
+        self.is_given_up = true;
+        self.work.iter_mut().for_each(RangeWork::give_up);
     }
 }
 
@@ -209,18 +223,26 @@ impl ClientOps {
     }
 
     /// A client has closed, by a close of this number if it is not known of an earlier one. Nothing orders what its commands change with what others
-    /// write there: those wait for it. What is carried out in steps goes on, or is given up where its client has gone: whoever comes after it may
-    /// write there then. The owner of such work is no sign of who it was: its number is given again while it lives.
-    pub(super) fn leave_behind(
+    /// write there: those wait for it. The owner of such work is no sign of who it was: its number is given again while it lives.
+    pub(super) fn leave_behind(&mut self, is_of: impl Fn(&Waiter) -> bool, close: u64) {
+        self.leave_with(is_of, close, |_| ());
+    }
+
+    /// The same of one that has gone, whose commands are given up: whoever comes after it may write there then.
+    pub(super) fn give_up(&mut self, is_of: impl Fn(&Waiter) -> bool, close: u64) {
+        self.leave_with(is_of, close, ClientCommand::give_up);
+    }
+
+    fn leave_with(
         &mut self,
         is_of: impl Fn(&Waiter) -> bool,
         close: u64,
-        steps: fn(&mut RangeWork),
+        then: fn(&mut ClientCommand),
     ) {
         let of = self.commands.iter().filter(|(_, command)| is_of(&command.waiter));
         for id in of.map(|(id, _)| id).collect::<Vec<_>>() {
             let command = self.commands.at_mut(id);
-            command.work.iter_mut().for_each(steps);
+            then(command);
             if let Some(image) = command.changes {
                 self.left.entry(image).or_default().entry(id).or_insert(close);
             }
@@ -232,16 +254,12 @@ impl ClientOps {
         self.left.contains_key(&image)
     }
 
-    /// Whether such a command of one of these still does, whose close has a smaller number.
-    pub(super) fn is_left_by(
-        &self,
-        image: ImageId,
-        before: u64,
-        is_of: impl Fn(&Waiter) -> bool,
-    ) -> bool {
+    /// The first close by which one of these has left such a command behind.
+    pub(super) fn left_by(&self, image: ImageId, is_of: impl Fn(&Waiter) -> bool) -> Option<u64> {
         let left = self.left.get(&image).into_iter().flatten();
-        let left = left.filter(|(_, close)| **close < before);
-        left.filter_map(|(id, _)| self.commands.get(*id)).any(|command| is_of(&command.waiter))
+        let left =
+            left.filter(|(id, _)| self.commands.get(**id).is_some_and(|it| is_of(&it.waiter)));
+        left.map(|(_, close)| *close).min()
     }
 
     /// Whether there is such a command at all.
@@ -251,17 +269,30 @@ impl ClientOps {
 
     /// Whether an op is one of a command of one of these.
     pub(super) fn is_op_of(&self, op: OpId, is_of: impl Fn(&Waiter) -> bool) -> bool {
-        let part = self.parts.get(op.slot.get() as usize).copied().flatten();
-        let command = part.and_then(|part| self.commands.get(part.command));
-        command.is_some_and(|command| is_of(&command.waiter))
+        self.command_of(op).is_some_and(|command| is_of(&command.waiter))
     }
 
-    /// Whether there are images that no such command changes any more.
+    /// Whether an op is one of a command that is given up.
+    pub(super) fn is_given_up(&self, op: OpId) -> bool {
+        self.command_of(op).is_some_and(|command| command.is_given_up)
+    }
+
+    fn command_of(&self, op: OpId) -> Option<&ClientCommand> {
+        let part = self.parts.get(op.slot.get() as usize).copied().flatten()?;
+        self.commands.get(part.command)
+    }
+
+    /// Others may not have to wait any more at an image for those who have closed.
+    pub(super) fn free(&mut self, image: ImageId) {
+        self.freed.push(image);
+    }
+
+    /// Whether there are such images.
     pub(super) fn has_freed(&self) -> bool {
         !self.freed.is_empty()
     }
 
-    /// The next image that no such command changes any more.
+    /// The next one.
     pub(super) fn next_freed(&mut self) -> Option<ImageId> {
         self.freed.pop()
     }
@@ -379,6 +410,7 @@ fn new(waiter: Waiter, client: ClientId) -> ClientCommand {
         data: Vec::new(),
         held: HeldRanges::default(),
         failed: None,
+        is_given_up: false,
         inside: Span::ZERO,
         then_sync: None,
     }

@@ -107,6 +107,13 @@ impl EngineConfig {
     pub(super) fn disk_open(&self, path: impl Into<PathBuf>) -> DiskOpen {
         DiskOpen { direct: self.direct, discards: self.discards, ..DiskOpen::existing(path) }
     }
+
+    /// All places where it listens.
+    pub(super) fn listens_at(&self) -> Vec<ListenAt> {
+        let vhost = self.vhost.iter().map(|spec| ListenAt::Unix(spec.path.clone()));
+        let page = self.page.iter().map(|page| ListenAt::Tcp(page.at));
+        self.nbd.at.iter().chain([&self.admin]).cloned().chain(vhost).chain(page).collect()
+    }
 }
 
 impl PageSpec {

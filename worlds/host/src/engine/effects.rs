@@ -78,6 +78,7 @@ impl Engine {
         self.tell_second();
         self.end_idle();
         self.end_gone();
+        self.end_given_up();
         self.vhost_tell_sizes();
         self.doors.tell_more(self.host.now);
         give_back_memory();

@@ -214,7 +214,7 @@ impl Engine {
             self.nbd_flush();
             self.vhost_flush();
             let is_given = !self.is_stopping() && self.memory.has_some_to_give();
-            let is_free = self.nbd_has_freed() || self.clients.has_freed();
+            let is_free = self.clients.has_freed();
             if self.host.node.is_settled() && !self.clients.may_step() && !is_given && !is_free {
                 break;
             }

@@ -167,13 +167,9 @@ impl Engine {
 
     /// Ends a connection behind the answers to its options.
     fn nbd_refuse(&mut self, conn: ConnId) {
-        if !self.nbd_send_queued(conn) {
-            return;
+        if self.nbd_send_queued(conn) {
+            self.nbd_close_when_sent(conn);
         }
-        if let Some(connection) = self.nbd.connections.get_mut(&conn) {
-            connection.closing = true;
-        }
-        self.nbd_close_when_sent(conn);
     }
 
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
@@ -284,7 +280,6 @@ impl Engine {
         }
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         if let Some(close) = &connection.out.close {
-            connection.closing = true;
             let says = match close {
                 Close::Violated(violation) => {
                     Some(format!("an NBD client broke the protocol: {violation}"))
@@ -304,7 +299,6 @@ impl Engine {
             return self.nbd_close_when_sent(conn);
         }
         if connection.is_over() {
-            connection.closing = true;
             return self.nbd_close_when_sent(conn);
         }
         let is_short = stopping || connection.session.is_securing();
@@ -320,7 +314,7 @@ impl Engine {
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if self.nbd.connections.remove(&conn).is_some() {
             self.give_up(conn);
-            self.nbd.is_heard(conn);
+            self.nbd_is_heard(conn);
             for command in self.nbd.drop_held(conn) {
                 self.memory.end(conn, command.holds);
             }
@@ -365,10 +359,8 @@ impl Engine {
 
     /// Clients that have closed and are not at their end: they may have gone since.
     pub(super) fn nbd_who_has_closed(&self) -> Vec<ConnId> {
-        let of = |(conn, connection): (&ConnId, &NbdConnection)| {
-            (connection.ended || self.nbd.unheard(*conn).is_some()).then_some(*conn)
-        };
-        self.nbd.connections.iter().filter_map(of).collect()
+        let all = self.nbd.connections.keys();
+        all.filter(|conn| self.nbd.has_closed(**conn)).copied().collect()
     }
 
     /// The image at which a command that has come has to wait for what others who have closed have left behind, or may still have to say, and the
@@ -411,8 +403,7 @@ impl Engine {
                 self.memory.end(conn, command.holds);
                 continue;
             };
-            let has_closed = connection.ended || self.nbd.unheard(conn).is_some();
-            let client = connection.client;
+            let (client, has_closed) = (connection.client, self.nbd.has_closed(conn));
             self.nbd.touched.push(conn);
             self.nbd_command(conn, client, command);
             if has_closed {
@@ -428,10 +419,20 @@ impl Engine {
 
     /// Notes that a client is heard out, if it is: everything that it has sent has begun.
     fn nbd_hear_out(&mut self, conn: ConnId) {
+        if self.nbd.unheard(conn).is_none() {
+            return;
+        }
         let Some(connection) = self.nbd.connections.get(&conn) else { return };
         let has_begun = self.is_stopping() || connection.has_begun_all();
         if connection.closing || has_begun && !self.nbd.holds_of(conn) {
-            self.nbd.is_heard(conn);
+            self.nbd_is_heard(conn);
+        }
+    }
+
+    /// Nothing of a client that has closed is still to begin.
+    fn nbd_is_heard(&mut self, conn: ConnId) {
+        if let Some(heard) = self.nbd.take_unheard(conn) {
+            self.clients.free(heard.image);
         }
     }
 
@@ -441,7 +442,7 @@ impl Engine {
         let Some(unheard) = self.nbd.unheard(conn) else {
             return self.nbd_leaves_for_long(conn, still);
         };
-        if !self.nbd.is_waited_for(unheard) && !self.guest_waits_at(unheard.image) {
+        if !self.nbd_is_waited_for(unheard.image, unheard.close) {
             return None;
         }
         let session = &self.nbd.connections.get(&conn)?.session;
@@ -453,24 +454,21 @@ impl Engine {
         }
     }
 
-    /// The same of one that is heard out and whose writes do not end: what no OSD has of them ends with its connection.
+    /// The same of one that is heard out and of whose writes no OSD has some: those end with its connection. What OSDs have, others wait for in
+    /// any case.
     fn nbd_leaves_for_long(&self, conn: ConnId, still: Span) -> Option<(Complaint, Span)> {
         let connection = self.nbd.connections.get(&conn)?;
+        if !connection.ended || still < HEARD_OUT {
+            return None;
+        }
         let image = view_of(self.host.node.cluster(), connection.session.writes_to()?)?.image;
-        let is_awaited = self.nbd.held.contains_key(&image) || self.guest_waits_at(image);
-        let is_late = connection.ended && still >= HEARD_OUT;
-        (is_late && is_awaited && self.is_left_by(image, conn))
-            .then_some((Complaint::HeardForLong, still))
+        let close = self.left_without_osd(image, conn)?;
+        self.nbd_is_waited_for(image, close).then_some((Complaint::HeardForLong, still))
     }
 
-    /// The next image at which nobody is left to be heard out.
-    pub(super) fn nbd_next_freed(&mut self) -> Option<ImageId> {
-        self.nbd.freed.pop()
-    }
-
-    /// Whether commands may have to wait no longer since somebody has been heard out.
-    pub(super) fn nbd_has_freed(&self) -> bool {
-        self.nbd.has_freed()
+    /// Whether others wait at an image for what the close of this number has left behind: commands that came behind it, or a guest.
+    fn nbd_is_waited_for(&self, image: ImageId, close: u64) -> bool {
+        self.nbd.is_waited_for(image, close) || self.guest_waits_at(image)
     }
 
     /// Nobody is read from any more. What clients that have closed have asked for until now comes before what others have as before.

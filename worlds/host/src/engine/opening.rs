@@ -8,6 +8,7 @@ use super::config::DiskSpec;
 use super::disk_table::EngineDisk;
 use super::former_disks::FormerDisks;
 use super::host_node::HostNode;
+use crate::event_loop::check_free;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk, why, write_store};
 use loadline_base::Bytes;
 use loadline_cluster::StartError;
@@ -189,6 +190,7 @@ impl Engine {
         }
         if makes {
             self.host.refuse_what_cannot_be_opened()?;
+            self.host.config.listens_at().iter().try_for_each(check_free)?;
         }
         for (number, spec) in specs.iter().enumerate() {
             let osd = OsdId::from(number);

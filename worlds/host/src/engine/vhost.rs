@@ -278,9 +278,7 @@ impl Engine {
         }
         let shown = self.vhost.session(face).map(|session| session.image);
         // What others have left behind would come behind what is taken now.
-        let is_behind_others = shown.is_some_and(|shown| self.is_left_at(shown));
-        self.vhost.faces[face].is_behind_others = is_behind_others;
-        if is_behind_others {
+        if shown.is_some_and(|shown| self.is_left_at(shown)) {
             return Ok(());
         }
         let limits = ConnectionLimits::default();
@@ -584,7 +582,7 @@ impl Engine {
     /// Ends a session. Its requests under way end for nobody, and give back what they hold when they do.
     fn vhost_end(&mut self, face: usize) {
         let Some(session) = self.vhost.faces[face].let_go() else { return };
-        self.leave_guest_behind(face);
+        self.give_up_guest(face);
         let kicks = session.wakes.kicks.values().map(|(wake, _)| *wake);
         for wake in kicks.chain(session.wakes.socket) {
             self.vhost.by_wake.remove(&wake);

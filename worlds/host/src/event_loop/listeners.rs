@@ -4,7 +4,7 @@ use super::{
     CallPurpose, Connections, ListenAt, ListenError, ListenerId, LoopEvent, LoopOptions, Peer,
 };
 use crate::backend::{Backend, Call};
-use crate::folder::plain_path;
+use crate::folder::{folder_of, plain_path};
 use loadline_base::{Span, Time};
 use rustix::fs::{Mode, chmod, fchmod};
 use rustix::io::Errno;
@@ -207,8 +207,7 @@ pub fn check_socket_path(path: &Path, made: Option<&Path>) -> Result<(), ListenE
     if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
         return Err(ListenError::NotASocket(ListenAt::Unix(path.into())));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let error: io::Error = match fs::metadata(folder) {
         Ok(found) if found.is_dir() => return Ok(()),
         Ok(_) => io::ErrorKind::NotADirectory.into(),
@@ -233,17 +232,11 @@ pub fn listen_at(
     at: &ListenAt,
     socket_mode: u32,
 ) -> Result<(OwnedFd, Option<SocketAddr>), ListenError> {
-    let refused = |error: io::Error| match error.kind() {
-        io::ErrorKind::AddrInUse => ListenError::InUse(at.clone()),
-        _ => ListenError::System { at: at.clone(), error },
-    };
+    let refused = |error| refused(at, error);
     match at {
         ListenAt::Unix(path) => {
-            check_socket_path(path, None)?;
+            check_free(at)?;
             if fs::symlink_metadata(path).is_ok() {
-                if is_alive(path).map_err(refused)? {
-                    return Err(ListenError::InUse(at.clone()));
-                }
                 fs::remove_file(path).map_err(refused)?;
             }
             Ok((bind_unix(path, socket_mode).map_err(refused)?, None))
@@ -253,6 +246,29 @@ pub fn listen_at(
             let address = listener.local_addr().map_err(refused)?;
             Ok((listener.into(), Some(address)))
         }
+    }
+}
+
+/// Whether one could listen there now: for whoever makes something before that a refusal would leave behind.
+///
+/// # Errors
+/// [`ListenError`], as of [`listen_at`].
+pub(crate) fn check_free(at: &ListenAt) -> Result<(), ListenError> {
+    let refused = |error| refused(at, error);
+    match at {
+        ListenAt::Unix(path) => {
+            check_socket_path(path, None)?;
+            let is_used = fs::symlink_metadata(path).is_ok() && is_alive(path).map_err(refused)?;
+            if is_used { Err(ListenError::InUse(at.clone())) } else { Ok(()) }
+        }
+        ListenAt::Tcp(address) => TcpListener::bind(address).map(drop).map_err(refused),
+    }
+}
+
+fn refused(at: &ListenAt, error: io::Error) -> ListenError {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => ListenError::InUse(at.clone()),
+        _ => ListenError::System { at: at.clone(), error },
     }
 }
 

@@ -74,7 +74,6 @@ pub(super) struct BegunWork {
 pub(super) struct Delayed {
     pub(super) ticket: Ticket,
     pub(super) command: Command,
-    pub(super) patience: Span,
     pub(super) until: Time,
 }
 

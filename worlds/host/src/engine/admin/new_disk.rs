@@ -11,6 +11,7 @@ use crate::engine::disk_table::EngineDisk;
 use crate::engine::host_node::HostNode;
 use crate::engine::mail::Mail;
 use crate::engine::settings::most_on_a_drive;
+use crate::folder::folder_of;
 use crate::write_store;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
 use loadline_cluster::OsdState;
@@ -329,16 +330,16 @@ fn is_empty(path: &Path) -> Result<bool, AdminRefusal> {
 impl From<DiskOpenError> for AdminRefusal {
     fn from(error: DiskOpenError) -> AdminRefusal {
         let refusal = AdminRefusal::bad(error.to_string());
-        let folder = error.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        match (&error.problem, folder.filter(|folder| !folder.exists())) {
+        let folder = folder_of(&error.path);
+        match error.problem {
             // No size would make a file there.
-            (DiskProblem::Missing, Some(folder)) => AdminRefusal::bad(format!(
+            DiskProblem::Missing if !folder.exists() => AdminRefusal::bad(format!(
                 "{}: there is no folder {}",
                 error.path.display(),
                 folder.display()
             ))
             .wants("a path in a folder that is there"),
-            (DiskProblem::Missing, None) => {
+            DiskProblem::Missing => {
                 refusal.wants("a disk, or the size of a file that is to be made")
             }
             _ => refusal,

@@ -116,8 +116,6 @@ pub(in crate::engine) struct NbdConnections {
     pub(super) unheard: Vec<UnheardClient>,
     /// The number of the next close.
     closes: u64,
-    /// Images at which one of them has been heard out since that was looked at.
-    pub(super) freed: Vec<ImageId>,
 }
 
 impl NbdConnections {
@@ -128,12 +126,17 @@ impl NbdConnections {
 
     /// Those that have chosen such an export, and whose clients have not closed.
     pub(super) fn open_at(&self, is_of: impl Fn(ExportId) -> bool) -> Vec<ConnId> {
-        let has_it = |connection: &NbdConnection| {
-            let is_over = connection.ended || connection.closing;
-            !is_over && connection.session.export().is_some_and(&is_of)
+        let has_it = |(conn, connection): (&ConnId, &NbdConnection)| {
+            let is_over = connection.closing || self.has_closed(*conn);
+            (!is_over && connection.session.export().is_some_and(&is_of)).then_some(*conn)
         };
-        let all = self.connections.iter();
-        all.filter(|(_, connection)| has_it(connection)).map(|(conn, _)| *conn).collect()
+        self.connections.iter().filter_map(has_it).collect()
+    }
+
+    /// Whether the client of a connection has closed: its end has been read, or that of one that may change an image has come.
+    pub(super) fn has_closed(&self, conn: ConnId) -> bool {
+        let has_ended = self.connections.get(&conn).is_some_and(|connection| connection.ended);
+        has_ended || self.unheard(conn).is_some()
     }
 
     /// The command of this place among those that wait at an image: whose, and for which closes it waits.
@@ -170,10 +173,10 @@ impl NbdConnections {
         dropped
     }
 
-    /// Nothing of a client that has closed is still to begin.
-    pub(super) fn is_heard(&mut self, conn: ConnId) {
-        let heard = self.unheard.extract_if(.., |unheard| unheard.conn == conn);
-        self.freed.extend(heard.map(|unheard| unheard.image));
+    /// Takes a client that has closed, of whom nothing is still to begin.
+    pub(super) fn take_unheard(&mut self, conn: ConnId) -> Option<UnheardClient> {
+        let at = self.unheard.iter().position(|unheard| unheard.conn == conn)?;
+        Some(self.unheard.remove(at))
     }
 
     /// Somebody has closed: the number of that.
@@ -188,10 +191,10 @@ impl NbdConnections {
         self.unheard.push(UnheardClient { conn, image, close, since });
     }
 
-    /// Whether commands wait for what this client has still to say.
-    pub(super) fn is_waited_for(&self, unheard: &UnheardClient) -> bool {
-        let mut held = self.held.get(&unheard.image).into_iter().flatten();
-        held.any(|held| held.before > unheard.close)
+    /// Whether commands wait at an image for what the close of this number has left behind.
+    pub(super) fn is_waited_for(&self, image: ImageId, close: u64) -> bool {
+        let mut held = self.held.get(&image).into_iter().flatten();
+        held.any(|held| held.before > close)
     }
 
     /// A client that has closed and is not heard out.
@@ -202,11 +205,6 @@ impl NbdConnections {
     /// Closes of smaller numbers came before what is read of a connection now.
     pub(super) fn comes_before(&self, conn: ConnId) -> u64 {
         self.unheard(conn).map_or(self.closes, |unheard| unheard.close)
-    }
-
-    /// Whether commands may have to wait no longer since somebody has been heard out.
-    pub(super) fn has_freed(&self) -> bool {
-        !self.freed.is_empty()
     }
 }
 

@@ -94,6 +94,7 @@ impl Engine {
     /// Closes when everything is sent, the word among it that nothing more comes.
     pub(super) fn nbd_close_when_sent(&mut self, conn: ConnId) {
         if let Some(connection) = self.nbd.connections.get_mut(&conn) {
+            connection.closing = true;
             self.host.world.send(conn, connection.channel.close());
         }
         self.host.world.close_when_sent(conn);

@@ -55,8 +55,6 @@ pub(super) struct VhostFace {
     old: usize,
     /// What was taken from its rings in this turn of the loop ([`TAKEN_MAX`]).
     taken: u64,
-    /// Whether its rings were not looked into the last time, for what others have left behind at its image.
-    pub(super) is_behind_others: bool,
 }
 
 /// A guest that is connected.
@@ -169,9 +167,11 @@ impl VhostFaces {
         }
     }
 
-    /// Whether a guest of an image waits for what others have left behind.
+    /// Whether a guest of an image at which others have left something behind waits for that: its rings are not looked into then.
     pub(in crate::engine) fn waits_at(&self, image: ImageId) -> bool {
-        self.faces.iter().any(|face| face.is_behind_others && face.shows(image))
+        let sessions = self.faces.iter().filter_map(|face| face.session.as_ref());
+        let mut of = sessions.filter(|session| session.image == (image, SnapshotId::HEAD));
+        of.any(|session| session.talk.has_requests())
     }
 
     /// The connections of its guests.
@@ -220,7 +220,7 @@ impl VhostFaces {
 impl VhostFace {
     pub(super) fn new(image: String) -> VhostFace {
         let under_way = Slots::new();
-        VhostFace { image, session: None, under_way, old: 0, taken: 0, is_behind_others: false }
+        VhostFace { image, session: None, under_way, old: 0, taken: 0 }
     }
 
     /// Whether its guest has an image.
@@ -258,7 +258,6 @@ impl VhostFace {
     /// The session is over. What its requests hold they hold until they end.
     pub(super) fn let_go(&mut self) -> Option<GuestSession> {
         let session = self.session.take()?;
-        self.is_behind_others = false;
         self.old = self.under_way.len();
         Some(session)
     }
