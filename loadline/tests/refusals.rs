@@ -58,6 +58,9 @@ fn a_served_drive_takes_no_file_s_place() {
     );
     let own = "--calendar ./s: it is the path of --vhost-scsi, too: each takes one of its own";
     refused(folder, "drive serve --vhost-scsi s --calendar ./s", 2, own);
+    fs::create_dir(folder.join("x")).unwrap();
+    let own = "--calendar x/../s: it is the path of --vhost-scsi, too";
+    refused(folder, "drive serve --vhost-scsi s --calendar x/../s", 2, own);
     refused(folder, "drive serve --vhost-scsi served --calendar c", 1, "another process listens");
     let long = "n".repeat(108);
     let says = "a socket's path has at most 107 bytes";
@@ -612,6 +615,14 @@ fn a_node_is_refused_before_its_disks_are_made() {
     file(
         &format!("{osds}admin = \"a\"\n"),
         "node.toml:2: admin: loadline/a is a path of `osds`, too",
+    );
+    file(
+        &format!("{osds}admin = \"x/../a\"\n"),
+        "node.toml:2: admin: loadline/x/../a is a path of `osds`, too",
+    );
+    file(
+        &format!("{osds}admin = \"x/../b\"\n"),
+        "node.toml:2: admin: loadline/x/../b: cannot listen there: there is no such",
     );
     file(
         &format!("{osds}admin = \"nbd.sock\"\n"),

@@ -10,7 +10,7 @@ use loadline_drive::{
     CommandCounts, DriveContents, DriveMedium, DriveStatistics, ScsiDevice, ServeOrders, serve,
     serve_in_virtual_time,
 };
-use loadline_host::{ListenAt, check_socket_path, listen_at};
+use loadline_host::{ListenAt, check_socket_path, listen_at, plain_path};
 use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
 use loadline_sim::hdd::{Hdd, HddSpec};
 use signal_hook::consts::SIGUSR1;
@@ -59,9 +59,8 @@ fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
     for path in args.calendar.iter().chain([&args.vhost_scsi]) {
         check_socket_path(path, None).map_err(|error| Failure::Environment(error.to_string()))?;
     }
-    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match &args.calendar {
-        Some(calendar) if whole(calendar) == whole(&args.vhost_scsi) => {
+        Some(calendar) if plain_path(calendar) == plain_path(&args.vhost_scsi) => {
             Err(Failure::Input(format!(
                 "--calendar {}: it is the path of --vhost-scsi, too: each takes one of its own",
                 calendar.display()

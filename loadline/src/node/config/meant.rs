@@ -15,7 +15,8 @@ use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
 use loadline_host::{
-    ClientImages, DoorLimits, FormerDisks, ImagePattern, NbdAccess, VhostSpec, read_text, why,
+    ClientImages, DoorLimits, FormerDisks, ImagePattern, NbdAccess, VhostSpec, plain_path,
+    read_text, why,
 };
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
@@ -97,7 +98,7 @@ fn refuse_shared_places(config: &NodeConfig) -> Result<(), FieldFault> {
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
     for (field, path) in disks.chain(sockets).chain(guests) {
         // Some are told from the folder that the command was typed in, and some from the root.
-        let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let whole = plain_path(path);
         if let Some((other, _)) = taken.iter().find(|(_, other)| *other == whole) {
             let reason = format!(
                 "{} is a path of `{other}`, too: each takes one of its own",
