@@ -51,14 +51,14 @@ fn open(args: &DbArgs) -> Result<Db, Failure> {
     Ok(Db::open(&args.dir, options)?)
 }
 
-fn size_if_new(of: &KeyspaceArgs) -> Bytes {
-    of.size.unwrap_or(DbOptions::default().size)
+fn size_if_new(asked: Option<Bytes>) -> Bytes {
+    asked.unwrap_or(DbOptions::default().size)
 }
 
 fn open_keyspace(of: &KeyspaceArgs, create: bool) -> Result<(Db, Keyspace), Failure> {
     let (cache, log_mode) = (of.db.cache, of.log_mode);
     let options =
-        DbOptions { create, cache, size: size_if_new(of), log_mode, ..DbOptions::default() };
+        DbOptions { create, cache, size: size_if_new(of.size), log_mode, ..DbOptions::default() };
     let keyspace = Keyspace::new(&of.keyspace)?;
     let db = Db::open(&of.db.dir, options)?;
     check_size(&db, of.size)?;
@@ -115,7 +115,7 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
     }
     // Of a pair that no database of this size takes, none is made.
     if !of.db.dir.exists()
-        && let Ok(layout) = Format::of_disk(1, size_if_new(of)).layout()
+        && let Ok(layout) = Format::of_disk(1, size_if_new(of.size)).layout()
     {
         let _named: Keyspace = Keyspace::new(&of.keyspace)?;
         too_large(bounds::limits(&layout), key, &given, ttl, of).map_or(Ok(()), Err)?;

@@ -457,6 +457,7 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     check(folder, "kv put k v --dir db --size 32MiB", 0, "");
     let says = "--size 64 MiB: the database has a file of 32 MiB already";
     refused(folder, "kv put k w --dir db --size 64MiB", 2, says);
+    refused(folder, "kv serve --dir db --socket s --size 64MiB", 2, says);
     check(folder, "kv get k --dir db", 0, "v\n");
     // For programs, what is not there was there with no value.
     refused(folder, "kv get zzz --dir db", 1, "keyspace default has no key zzz");

@@ -1,6 +1,7 @@
 //! `loadline kv serve`: a database behind Redis' protocol.
 
 use super::args::KvServeArgs;
+use super::{check_size, size_if_new};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::{notify, show};
@@ -46,7 +47,9 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
             .map_err(|error| Failure::Environment(error.to_string()))?;
     }
     let stop = interruptible()?;
-    let db = Db::open(&dir, DbOptions { size, cache, log_mode: promise, ..DbOptions::default() })?;
+    let file = DbOptions { size: size_if_new(size), ..DbOptions::default() };
+    let db = Db::open(&dir, DbOptions { cache, log_mode: promise, ..file })?;
+    check_size(&db, size)?;
     let listens = options.clone();
     loadline_resp::serve(
         db,
