@@ -18,7 +18,7 @@ pub struct Source {
 /// An input that cannot be used: a file, or something typed on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file, or what stands for it, such as `--set`.
+    /// The file, or what stands for it, such as `--set`; empty where the reason names what was typed.
     pub place: String,
     /// The line, counted from 1, where there is one.
     pub line: Option<usize>,
@@ -31,12 +31,18 @@ impl InputError {
     pub fn new(place: impl Into<String>, reason: impl Into<String>) -> InputError {
         InputError { place: place.into(), line: None, reason: reason.into() }
     }
+
+    /// An error about a name that was typed, which the reason repeats.
+    pub(crate) fn of_name(reason: String) -> InputError {
+        InputError::new("", reason)
+    }
 }
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}: {}", self.place, self.reason),
+            None if self.place.is_empty() => f.write_str(&self.reason),
             None => write!(f, "{}: {}", self.place, self.reason),
         }
     }
