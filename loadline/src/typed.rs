@@ -40,6 +40,9 @@ pub(crate) fn command() -> Result<CliCommand, ExitCode> {
 /// The line with a `--json` that stands before the command, or between the words of its name, behind it: there the parser takes it, and only of commands
 /// that have a form for programs.
 fn json_last(mut line: Vec<OsString>) -> Vec<OsString> {
+    if !line.iter().any(|word| word == "--json") {
+        return line;
+    }
     let mut command = &Cli::command();
     let mut at = 1;
     for word in line.iter().skip(1) {
