@@ -320,10 +320,11 @@ impl NodeFile {
             let names = Settings::device_options_of(class).expect("a shared class has options");
             let level = typed.level.as_ref().map(FileValue::text);
             let mut set = self.settings.values();
-            if level.is_some()
-                && typed.priority.is_none()
-                && !set.any(|options| options.contains_key(names[0]))
-            {
+            let has_priority = match &typed.priority {
+                Some(priority) => priority != "none",
+                None => set.any(|options| options.contains_key(names[0])),
+            };
+            if level.is_some() && !has_priority {
                 let reason = "a level is one of a `priority`, and there is none: add `priority = \"rt\"` or `\"be\"`, or leave it out";
                 return Err(FieldFault::at("level", &format!("[class.{name}]"), reason));
             }
