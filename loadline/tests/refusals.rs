@@ -212,6 +212,32 @@ fn what_has_no_end_is_no_file_of_any_kind() {
     assert!(!folder.join("db").exists(), "no database was made for it");
 }
 
+/// What was typed was repeated whole, thousands of lines of it.
+#[test]
+fn a_sentence_repeats_no_more_than_it_needs() {
+    let place = tempfile::tempdir().unwrap();
+    let long = "n".repeat(50_000);
+    for line in [
+        "LONG",
+        "status --LONG",
+        "study show LONG",
+        "profile show --preset LONG",
+        "serve --osds LONG",
+        "serve --osds -5LONG",
+        "serve --osds 1 --image vol=LONG",
+        "serve --osds 1 --log LONG",
+        "serve --osds 1 --log-mode LONG",
+        "serve --osds 1 --read-only *LONG",
+        "serve --osds 1 --vhost LONG=v.sock",
+        "serve --osds 1 --image vol=8MiB --vhost vol=LONG",
+    ] {
+        let output = loadline(place.path(), &line.replace("LONG", &long));
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("nnn"), "{line}: {said:.2000}");
+        assert!(said.len() < 2000, "{line}: {} bytes: {said:.2000}", said.len());
+    }
+}
+
 #[test]
 fn bytes_that_are_no_text_are_named() {
     let place = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use super::{check_size, size_if_new};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::{notify, show};
+use loadline_base::in_short;
 use loadline_host::check_socket_path;
 use loadline_kv::{Db, DbOptions};
 use loadline_resp::{RespError, RespOptions, Users, UsersError, promise_of};
@@ -26,7 +27,8 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
         idle,
     } = args;
     let promise = promise_of(&appendfsync).ok_or_else(|| {
-        Failure::Input(format!("--appendfsync {appendfsync}: it is always, everysec or no"))
+        let typed = in_short(&appendfsync);
+        Failure::Input(format!("--appendfsync {typed}: it is always, everysec or no"))
     })?;
     let users = match &users {
         None => Users::default(),

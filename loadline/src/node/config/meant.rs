@@ -5,7 +5,7 @@ use super::node_config::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig};
 use super::words::Typed;
 use crate::node::reach::default_dir;
 use crate::tls::{TlsTyped, TlsTypedFault};
-use loadline_base::{Bytes, Span};
+use loadline_base::{Bytes, Span, in_short};
 use loadline_cluster::PGS_PER_OSD_MAX;
 use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::settings::{
@@ -222,7 +222,8 @@ impl NodeFile {
             let fault = |reason: String| Err(FieldFault::at("vhost", image, reason));
             if specs.iter().any(|spec| spec.image == *image) {
                 return fault(format!(
-                    "`{image}` stands there twice: an image is one guest's disk"
+                    "`{}` stands there twice: an image is one guest's disk",
+                    in_short(image)
                 ));
             }
             if specs.iter().any(|spec| spec.path == path) {
@@ -503,7 +504,8 @@ fn refuse_open_page(page: Option<SocketAddr>) -> Result<(), FieldFault> {
 fn patterns(field: &'static str, typed: &[String]) -> Result<Vec<ImagePattern>, FieldFault> {
     let read = |text: &String| {
         let fault = |expected| {
-            FieldFault::at(field, text, format!("`{text}` is not understood: {expected}"))
+            let shown = in_short(text);
+            FieldFault::at(field, text, format!("`{shown}` is not understood: {expected}"))
         };
         text.parse().map_err(fault)
     };
@@ -516,8 +518,9 @@ fn access(nbd: &NbdTyped) -> Result<NbdAccess, FieldFault> {
         NbdAccess { read_only: patterns("read_only", &nbd.read_only)?, ..NbdAccess::default() };
     for (name, typed) in &nbd.clients {
         if nbd.tls.client_ca.is_none() {
+            let shown = in_short(name);
             let reason =
-                format!("nobody is asked whether it is `{name}`: that takes `tls.client_ca`");
+                format!("nobody is asked whether it is `{shown}`: that takes `tls.client_ca`");
             return Err(FieldFault::at("clients", name, reason));
         }
         let read = patterns("read", &typed.read)?;
