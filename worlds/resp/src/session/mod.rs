@@ -22,6 +22,7 @@ use loadline_kv::now_ms;
 use loadline_wire::resp::{RespLimits, RespReader, RespReply, RespRequest, RespVersion};
 use login::Login;
 use pipeline::{Pipeline, RespAnswer};
+use std::fmt::Display;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -96,24 +97,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         let (known, most) = needs::of_coming(&coming, LIMITS.request_bytes);
         // Most that are not whole are short, and cut by what is received at once.
         let is_long = coming.bytes as u64 > FREE_BYTES / 2 || known > FREE_BYTES;
-        let largest = self.memory.budget().largest();
         if self.login.is_nobody() && is_long {
             // Who is nobody has nothing to say that is so long.
             self.put(&RespRefusal::NoAuth.into());
             self.out.send().await?;
             return Ok(Next::Close);
         }
-        if known > largest {
+        let what = || {
             let name = coming.name.unwrap_or(b"it").to_ascii_uppercase();
-            let what = format!("{} with {} strings", name.escape_ascii(), coming.strings);
-            let refusal = RespRefusal::Needs { what, bytes: known, most: largest };
+            of_strings(name.escape_ascii(), coming.strings)
+        };
+        if let Err(refusal) = self.memory.could_have(known, what) {
             self.coming = None;
             self.transaction.break_off();
             reader.skip();
             self.put(&refusal.into());
             self.out.send().await?;
         } else if is_long && self.coming.is_none() {
-            match self.memory.take(most.min(largest)).await {
+            match self.memory.take(most.min(self.memory.budget().largest())).await {
                 Ok(held) => self.coming = Some((held, Instant::now())),
                 Err(refusal) => {
                     self.put(&refusal.into());
@@ -292,21 +293,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         held: Option<HeldBytes>,
     ) -> io::Result<()> {
         self.out.send().await?;
-        let (need, largest) =
-            (needs::of_request(command, &request), self.memory.budget().largest());
-        let ended = match held {
-            Some(held) => self.with_what_there_is(command, request, held).await,
-            None if need > largest => {
-                let what =
-                    format!("{} with {} strings", command.name.to_uppercase(), request.len());
-                Err(RespRefusal::Needs { what, bytes: need, most: largest })
-            }
-            None => match self.memory.take(need).await {
-                Ok(held) => self.with_what_there_is(command, request, held).await,
-                Err(refusal) => Err(refusal),
-            },
-        };
-        match ended {
+        match self.with_what_there_is(command, request, held).await {
             Ok((reply, held)) => {
                 self.put(&reply);
                 drop(held);
@@ -321,8 +308,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         &self,
         command: &'static KeyCommand,
         request: RespRequest,
-        held: HeldBytes,
+        held: Option<HeldBytes>,
     ) -> Result<(RespReply, HeldBytes), RespRefusal> {
+        let held = match held {
+            Some(held) => held,
+            None => {
+                let need = needs::of_request(command, &request);
+                let name = command.name.to_uppercase();
+                self.memory.could_have(need, || of_strings(&name, request.len()))?;
+                self.memory.take(need).await?
+            }
+        };
         let (database, in_line) = (self.choices.database(), command.writes());
         let longest = command.longest(&request, in_line, self.service.value_bytes);
         let (mut answer, mut least) = (self.memory.note(0), 0);
@@ -623,6 +619,11 @@ impl<S> RespSession<S> {
             )),
         }
     }
+}
+
+/// A request as a refusal names it.
+fn of_strings(name: impl Display, strings: usize) -> String {
+    format!("{name} with {strings} strings")
 }
 
 #[cfg(test)]
