@@ -21,7 +21,7 @@ use loadline_host::{
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
-use loadline_study::{nearest, unknown};
+use loadline_study::{hint, unknown};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -279,10 +279,8 @@ impl NodeFile {
             Ok(_) => Ok(change),
             Err(refused) => {
                 let mut fault = self.blame(&refused);
-                if let Refused::UnknownOption(name) = &refused
-                    && let Some(near) = nearest(name, settings.table().names())
-                {
-                    fault.reason += &format!("; did you mean `{near}`?");
+                if let Refused::UnknownOption(name) = &refused {
+                    fault.reason += &hint(name, settings.table().names());
                 }
                 Err(fault)
             }
