@@ -67,7 +67,8 @@ fn enter(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn above(path: &Path) -> &Path {
+/// The folder that a file is, or would be, in.
+pub(crate) fn above(path: &Path) -> &Path {
     named(path.parent().unwrap_or(Path::new("/")))
 }
 

@@ -85,9 +85,8 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
         medium: args.medium.map(Into::into),
     };
     let text = drive_file(measured, &from).map_err(|error| Failure::Input(error.to_string()))?;
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let unwritable = |error: std::io::Error| Failure::unwritable(out, &error);
-    folder.map_or(Ok(()), std::fs::create_dir_all).map_err(unwritable)?;
+    std::fs::create_dir_all(writable::above(out)).map_err(unwritable)?;
     match args.yes {
         true => write_whole(out, text).map_err(unwritable),
         false => writable::write(out, text),

@@ -414,18 +414,15 @@ fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, FieldFault> {
     check_count(typed.len())?;
     let mut osds: Vec<OsdConfig> = Vec::new();
     for osd in typed {
-        let path = dir.join(&osd.path);
+        let (path, shown) = (dir.join(&osd.path), osd.path.display().to_string());
         if osds.iter().any(|other| other.path == path) {
-            let shown = osd.path.display().to_string();
             return Err(FieldFault::at("osds", &shown, format!("{shown} stands there twice")));
         }
         if let Some(size) = osd.size.filter(|size| *size < OSD_BYTES_MIN) {
-            let shown = osd.path.display().to_string();
             let reason = format!("{size} are too few; an OSD takes at least {OSD_BYTES_MIN}");
             return Err(FieldFault::at("size", &shown, reason));
         }
         if let Some(size) = osd.size.filter(|size| !size.get().is_multiple_of(PAGE_BYTES)) {
-            let shown = osd.path.display().to_string();
             let reason = format!(
                 "{} bytes are not whole pages; give a multiple of {PAGE_BYTES}",
                 size.get()
