@@ -361,8 +361,13 @@ impl From<DbOpenError> for Failure {
             DbOpenError::Missing { .. }
             | DbOpenError::Exists { .. }
             | DbOpenError::NotLarger { .. } => Failure::Input(error.to_string()),
-            // A file stands where the folder would be.
-            DbOpenError::Folder { path, error } if error.kind() == io::ErrorKind::AlreadyExists => {
+            // A file stands where the folder, or one above it, would be.
+            DbOpenError::Folder { path, error }
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 Failure::unwritable(&path, &error)
             }
             DbOpenError::Store {

@@ -472,6 +472,8 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     refused(folder, "kv put k v --dir none --ttl 0s", 2, "--ttl 0s: takes a time that passes");
     assert!(!folder.join("none").exists(), "nothing was made for what could not be kept");
     refused(folder, "kv grow --dir none --size 1GiB", 2, "none/data: there is no database");
+    fs::write(folder.join("file"), "mine").unwrap();
+    refused(folder, "kv put k v --dir file/below", 2, "a part of the path is a file");
     refused(folder, "kv put k v --dir /dev/null", 2, "/dev/null: something of this name is there");
     check(folder, "kv put k v --dir db --size 32MiB", 0, "");
     refused(

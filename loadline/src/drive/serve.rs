@@ -57,7 +57,7 @@ pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
 /// Each socket can stand where it is to be, and the one is not the other.
 fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
     for path in args.calendar.iter().chain([&args.vhost_scsi]) {
-        check_socket_path(path, None).map_err(|error| Failure::Environment(error.to_string()))?;
+        check_socket_path(path, None)?;
     }
     match &args.calendar {
         Some(calendar) if plain_path(calendar) == plain_path(&args.vhost_scsi) => {
@@ -72,10 +72,8 @@ fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
 
 /// For this user alone, in the place of what a former drive has left there, and of nothing else.
 fn listen(path: &Path) -> Result<UnixListener, Failure> {
-    let listening = listen_at(&ListenAt::Unix(path.to_owned()), 0o600);
-    listening
-        .map(|(socket, _)| socket.into())
-        .map_err(|error| Failure::Environment(error.to_string()))
+    let (socket, _) = listen_at(&ListenAt::Unix(path.to_owned()), 0o600)?;
+    Ok(socket.into())
 }
 
 /// Signals as orders: a request to end, and a wish for statistics.

@@ -45,8 +45,7 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
     options.check(&users)?;
     // A database would be made, and stay.
     if let Some(socket) = &options.socket {
-        check_socket_path(socket, Some(&dir))
-            .map_err(|error| Failure::Environment(error.to_string()))?;
+        check_socket_path(socket, Some(&dir))?;
     }
     let stop = interruptible()?;
     let file = DbOptions { size: size_if_new(size), ..DbOptions::default() };
