@@ -8,16 +8,15 @@ pub(crate) use args::KvCommand;
 use crate::failure::Failure;
 use crate::inspect::show_findings;
 use crate::interrupt::interruptible;
-use crate::show;
+use crate::{show, writable};
 use args::{DbArgs, KeyspaceArgs, ScanArgs};
 use loadline_base::{Bytes, Span, in_short};
 use loadline_host::{DiskOpenError, DiskProblem, NewStoreError};
 use loadline_kv::{
-    BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
-    verify_backup,
+    BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, StoreLimits, WriteBatch, grow,
+    restore, verify_backup,
 };
-use loadline_store::paged::bounds::{self, StoreLimits};
-use loadline_store::paged::{Fault, Format, RestartFault};
+use loadline_store::paged::{Fault, RestartFault};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -113,39 +112,28 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
         }
         value => given.extend_from_slice(value.as_bytes()),
     }
+    let keyspace = Keyspace::new(&of.keyspace)?;
+    let too_large = |limits: StoreLimits| {
+        let longest = keyspace.longest(limits, ttl.is_some());
+        let refuse = |what: String, has: usize, most: usize| {
+            (has > most)
+                .then(|| Failure::Input(format!("{what} has {has} bytes and may have {most}")))
+        };
+        refuse(format!("the key, in keyspace {},", of.keyspace), key.len(), longest.key_bytes)
+            .or_else(|| refuse("the value".to_owned(), given.len(), longest.value_bytes))
+    };
     // Of a pair that no database of this size takes, none is made.
-    if !of.db.dir.exists()
-        && let Ok(layout) = Format::of_disk(1, size_if_new(of.size)).layout()
-    {
-        let _named: Keyspace = Keyspace::new(&of.keyspace)?;
-        too_large(bounds::limits(&layout), key, &given, ttl, of).map_or(Ok(()), Err)?;
+    let new = DbOptions { size: size_if_new(of.size), ..DbOptions::default() };
+    if let Some(limits) = new.limits().filter(|_| !of.db.dir.exists()) {
+        too_large(limits).map_or(Ok(()), Err)?;
     }
-    let (db, keyspace) = open_keyspace(of, true)?;
+    let (db, _) = open_keyspace(of, true)?;
     let mut batch = WriteBatch::new();
     match ttl {
         Some(lives) => batch.put_for(&keyspace, key.as_bytes(), &given, lives),
         None => batch.put(&keyspace, key.as_bytes(), &given),
     };
-    commit(&db, batch, of)
-        .map_err(|failure| too_large(db.limits(), key, &given, ttl, of).unwrap_or(failure))
-}
-
-/// What of a pair is larger than the database takes, in the bytes that were given: the store counts a keyspace's name and marks with them.
-fn too_large(
-    limits: StoreLimits,
-    key: &str,
-    value: &[u8],
-    ttl: Option<Span>,
-    of: &KeyspaceArgs,
-) -> Option<Failure> {
-    let marks = if ttl.is_some() { (10, 9) } else { (1, 1) };
-    let key_max = limits.key_bytes - marks.0 - of.keyspace.len();
-    let value_max = limits.value_bytes - marks.1;
-    let refuse = |what: String, has: usize, most: usize| {
-        (has > most).then(|| Failure::Input(format!("{what} has {has} bytes and may have {most}")))
-    };
-    refuse(format!("the key, in keyspace {},", of.keyspace), key.len(), key_max)
-        .or_else(|| refuse("the value".to_owned(), value.len(), value_max))
+    commit(&db, batch, of).map_err(|failure| too_large(db.limits()).unwrap_or(failure))
 }
 
 fn remove(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
@@ -241,8 +229,7 @@ fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
 
 /// Whether a file is, or would be, in this folder. What has a name there that the database gives its own drafts is removed when it makes one.
 fn is_in(file: &Path, folder: &Path) -> bool {
-    let above = file.parent().filter(|above| !above.as_os_str().is_empty());
-    let real = [above.unwrap_or(Path::new(".")), folder].map(fs::canonicalize);
+    let real = [writable::above(file), folder].map(fs::canonicalize);
     matches!(&real, [Ok(above), Ok(folder)] if above == folder)
 }
 
