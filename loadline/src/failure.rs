@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
-use loadline_host::{in_words, why};
+use loadline_host::{ListenError, in_words, why};
 use loadline_report::ReportError;
 use loadline_study::{FolderError, InputError, RunError, SessionError};
 use serde_json::json;
@@ -86,6 +86,12 @@ pub(crate) fn error_in_json(text: &str, code: u8) -> String {
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Failure {
         Failure::Input(error.to_string())
+    }
+}
+
+impl From<ListenError> for Failure {
+    fn from(error: ListenError) -> Failure {
+        Failure::Environment(error.to_string())
     }
 }
 

@@ -13,11 +13,10 @@ use args::{DbArgs, KeyspaceArgs, ScanArgs};
 use loadline_base::{Bytes, Span, in_short};
 use loadline_host::{DiskOpenError, DiskProblem, NewStoreError, folder_of};
 use loadline_kv::{
-    BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, WriteBatch, grow, restore,
-    verify_backup,
+    BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, StoreLimits, WriteBatch, grow,
+    restore, verify_backup,
 };
-use loadline_store::paged::bounds::{self, StoreLimits};
-use loadline_store::paged::{Fault, Format, RestartFault};
+use loadline_store::paged::{Fault, RestartFault};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -51,14 +50,14 @@ fn open(args: &DbArgs) -> Result<Db, Failure> {
     Ok(Db::open(&args.dir, options)?)
 }
 
-fn size_if_new(of: &KeyspaceArgs) -> Bytes {
-    of.size.unwrap_or(DbOptions::default().size)
+fn size_if_new(asked: Option<Bytes>) -> Bytes {
+    asked.unwrap_or(DbOptions::default().size)
 }
 
 fn open_keyspace(of: &KeyspaceArgs, create: bool) -> Result<(Db, Keyspace), Failure> {
     let (cache, log_mode) = (of.db.cache, of.log_mode);
     let options =
-        DbOptions { create, cache, size: size_if_new(of), log_mode, ..DbOptions::default() };
+        DbOptions { create, cache, size: size_if_new(of.size), log_mode, ..DbOptions::default() };
     let keyspace = Keyspace::new(&of.keyspace)?;
     let db = Db::open(&of.db.dir, options)?;
     check_size(&db, of.size)?;
@@ -113,39 +112,28 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
         }
         value => given.extend_from_slice(value.as_bytes()),
     }
+    let keyspace = Keyspace::new(&of.keyspace)?;
+    let too_large = |limits: StoreLimits| {
+        let longest = keyspace.longest(limits, ttl.is_some());
+        let refuse = |what: String, has: usize, most: usize| {
+            (has > most)
+                .then(|| Failure::Input(format!("{what} has {has} bytes and may have {most}")))
+        };
+        refuse(format!("the key, in keyspace {},", of.keyspace), key.len(), longest.key_bytes)
+            .or_else(|| refuse("the value".to_owned(), given.len(), longest.value_bytes))
+    };
     // Of a pair that no database of this size takes, none is made.
-    if !of.db.dir.exists()
-        && let Ok(layout) = Format::of_disk(1, size_if_new(of)).layout()
-    {
-        let _named: Keyspace = Keyspace::new(&of.keyspace)?;
-        too_large(bounds::limits(&layout), key, &given, ttl, of).map_or(Ok(()), Err)?;
+    let new = DbOptions { size: size_if_new(of.size), ..DbOptions::default() };
+    if let Some(limits) = new.limits().filter(|_| !of.db.dir.exists()) {
+        too_large(limits).map_or(Ok(()), Err)?;
     }
-    let (db, keyspace) = open_keyspace(of, true)?;
+    let (db, _) = open_keyspace(of, true)?;
     let mut batch = WriteBatch::new();
     match ttl {
         Some(lives) => batch.put_for(&keyspace, key.as_bytes(), &given, lives),
         None => batch.put(&keyspace, key.as_bytes(), &given),
     };
-    commit(&db, batch, of)
-        .map_err(|failure| too_large(db.limits(), key, &given, ttl, of).unwrap_or(failure))
-}
-
-/// What of a pair is larger than the database takes, in the bytes that were given: the store counts a keyspace's name and marks with them.
-fn too_large(
-    limits: StoreLimits,
-    key: &str,
-    value: &[u8],
-    ttl: Option<Span>,
-    of: &KeyspaceArgs,
-) -> Option<Failure> {
-    let marks = if ttl.is_some() { (10, 9) } else { (1, 1) };
-    let key_max = limits.key_bytes - marks.0 - of.keyspace.len();
-    let value_max = limits.value_bytes - marks.1;
-    let refuse = |what: String, has: usize, most: usize| {
-        (has > most).then(|| Failure::Input(format!("{what} has {has} bytes and may have {most}")))
-    };
-    refuse(format!("the key, in keyspace {},", of.keyspace), key.len(), key_max)
-        .or_else(|| refuse("the value".to_owned(), value.len(), value_max))
+    commit(&db, batch, of).map_err(|failure| too_large(db.limits()).unwrap_or(failure))
 }
 
 fn remove(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
@@ -360,8 +348,13 @@ impl From<DbOpenError> for Failure {
             DbOpenError::Missing { .. }
             | DbOpenError::Exists { .. }
             | DbOpenError::NotLarger { .. } => Failure::Input(error.to_string()),
-            // A file stands where the folder would be.
-            DbOpenError::Folder { path, error } if error.kind() == io::ErrorKind::AlreadyExists => {
+            // A file stands where the folder, or one above it, would be.
+            DbOpenError::Folder { path, error }
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 Failure::unwritable(&path, &error)
             }
             DbOpenError::Store {

@@ -4,7 +4,7 @@ use crate::cli::ServeCommand;
 use crate::failure::Failure;
 use crate::node::config::{DISKS_FILE, NodeConfig, PAGE_FILE, ServeArgs};
 use crate::notify;
-use loadline_base::{Bytes, WallClock, WallTime};
+use loadline_base::{Bytes, WallClock, WallTime, in_short};
 use loadline_cluster::StartError;
 use loadline_host::admin::Client;
 use loadline_host::why;
@@ -176,7 +176,8 @@ fn log(filter: Option<&str>, json: bool) -> Result<(), Failure> {
     let filter = typed.parse::<Targets>().ok().filter(|_| typed.split(',').all(names_a_level));
     let filter = filter.ok_or_else(|| {
         Failure::Input(format!(
-            "--log {typed}: takes levels, of everything or of parts, such as `info,loadline_host=debug`"
+            "--log {}: takes levels, of everything or of parts, such as `info,loadline_host=debug`",
+            in_short(typed)
         ))
     })?;
     let lines =

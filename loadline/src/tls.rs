@@ -1,7 +1,7 @@
 //! By which files clients come through TLS, as they are typed.
 
 use clap::Args;
-use loadline_tls::{TlsFiles, TlsProblem, TlsServer};
+use loadline_tls::{TlsFile, TlsFileFault, TlsFiles, TlsServer};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -42,18 +42,11 @@ impl TlsTyped {
         };
         let client_ca = client_ca.as_ref().map(|path| folder.join(path));
         let files = TlsFiles { certificate, key, client_ca };
-        TlsServer::open(&files).map(Some).map_err(|problem| {
-            // One path may have been given for two: the certificate is read first, and then the key.
-            let path = problem.path();
-            let is_ca = path.is_some() && path == files.client_ca.as_ref();
-            let field = match &problem {
-                TlsProblem::OpenKey { .. } => "key",
-                TlsProblem::Without { what, .. } if *what != "certificate" => "key",
-                _ if path == Some(&files.certificate) => "certificate",
-                TlsProblem::Without { .. } if is_ca => "client_ca",
-                _ if path == Some(&files.key) => "key",
-                _ if is_ca => "client_ca",
-                _ => "certificate",
+        TlsServer::open(&files).map(Some).map_err(|TlsFileFault { file, problem }| {
+            let field = match file {
+                TlsFile::Certificate => "certificate",
+                TlsFile::Key => "key",
+                TlsFile::ClientCa => "client_ca",
             };
             fault(field, problem.to_string())
         })

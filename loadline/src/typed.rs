@@ -6,7 +6,8 @@ use crate::common_args::WANTED_ADDRESS;
 use crate::failure::error_in_json;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
-use loadline_base::{Bytes, Span};
+use loadline_base::{Bytes, Span, in_short};
+use std::borrow::Cow;
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -34,12 +35,15 @@ pub(crate) fn command() -> Result<CliCommand, ExitCode> {
         return Err(ExitCode::from(2));
     }
     let line = json_last(std::env::args_os().collect());
-    Cli::try_parse_from(line).map(|cli| cli.command).map_err(|error| refuse(&error))
+    Cli::try_parse_from(line).map(|cli| cli.command).map_err(refuse)
 }
 
 /// The line with a `--json` that stands before the command, or between the words of its name, behind it: there the parser takes it, and only of commands
 /// that have a form for programs.
 fn json_last(mut line: Vec<OsString>) -> Vec<OsString> {
+    if !line.iter().any(|word| word == "--json") {
+        return line;
+    }
     let mut command = &Cli::command();
     let mut at = 1;
     for word in line.iter().skip(1) {
@@ -55,21 +59,35 @@ fn json_last(mut line: Vec<OsString>) -> Vec<OsString> {
     line
 }
 
-fn refuse(error: &clap::Error) -> ExitCode {
+fn refuse(mut error: clap::Error) -> ExitCode {
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
-    let own = negative(error)
-        .or_else(|| beside(error))
-        .or_else(|| left_out(error))
-        .or_else(|| not_for_programs(error))
-        .or_else(|| no_text(error))
-        .or_else(|| no_value(error));
+    let own = negative(&error)
+        .or_else(|| beside(&error))
+        .or_else(|| left_out(&error))
+        .or_else(|| not_for_programs(&error))
+        .or_else(|| no_text(&error))
+        .or_else(|| no_value(&error));
+    cut(&mut error);
     let _ = match own {
         _ if !error.use_stderr() => error.print(),
         Some(text) => say(&text, code),
-        None if wants_json() => say(&in_one_line(error), code),
+        None if wants_json() => say(&in_one_line(&error), code),
         None => error.print(),
     };
     ExitCode::from(code)
+}
+
+/// Lets the parser repeat no more of what was typed than a sentence needs. What it proposes would repeat that once more.
+fn cut(error: &mut clap::Error) {
+    for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand]
+    {
+        if let Some(ContextValue::String(typed)) = error.get(kind)
+            && let Cow::Owned(short) = in_short(typed)
+        {
+            error.insert(kind, ContextValue::String(short));
+            error.remove(ContextKind::Suggested);
+        }
+    }
 }
 
 fn say(text: &str, code: u8) -> io::Result<()> {
@@ -94,7 +112,8 @@ fn negative(error: &clap::Error) -> Option<String> {
     let named = flag.map_or(String::new(), |flag| format!("{flag}: "));
     is_negative(typed).then(|| {
         format!(
-            "{named}`{typed}` is negative, and no number or size here can be: give one of at least 0"
+            "{named}`{}` is negative, and no number or size here can be: give one of at least 0",
+            in_short(typed)
         )
     })
 }
@@ -166,7 +185,8 @@ fn no_text(error: &clap::Error) -> Option<String> {
         return None;
     }
     let unlike = std::env::args_os().filter(|word| word.to_str().is_none());
-    let unlike: Vec<String> = unlike.map(|word| format!("`{}`", word.to_string_lossy())).collect();
+    let unlike: Vec<String> =
+        unlike.map(|word| format!("`{}`", in_short(&word.to_string_lossy()))).collect();
     Some(format!("{}: this is no UTF-8, and text is needed here", unlike.join(", ")))
 }
 
@@ -179,7 +199,7 @@ fn no_value(error: &clap::Error) -> Option<String> {
     let (argument, typed) =
         (context(ContextKind::InvalidArg)?, context(ContextKind::InvalidValue)?);
     let reason = wanted_instead(error.source()?)?;
-    Some(format!("invalid value '{typed}' for '{argument}': {reason}"))
+    Some(format!("invalid value '{}' for '{argument}': {reason}", in_short(typed)))
 }
 
 /// What the standard library, or a range of numbers, has refused.

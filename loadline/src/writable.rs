@@ -2,6 +2,7 @@
 //! is left as it is. Whether one could be written is asked before long work begins.
 
 use crate::failure::Failure;
+use loadline_host::folder_of;
 use rustix::fs::{Access, access};
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -17,7 +18,7 @@ pub(crate) fn file(path: &Path) -> Result<(), Failure> {
         Ok(_) => Err(taken(path)),
         // A link that leads nowhere would be followed, or replaced.
         Err(_) if fs::symlink_metadata(path).is_ok() => Err(taken(path)),
-        Err(_) => enter(above(path)).map_err(refused),
+        Err(_) => enter(folder_of(path)).map_err(refused),
     }
 }
 
@@ -67,11 +68,7 @@ fn enter(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn above(path: &Path) -> &Path {
-    named(path.parent().unwrap_or(Path::new("/")))
-}
-
-/// A relative path ends above in one without a name: the current folder.
+/// A relative path ends in one without a name: the current folder.
 fn named(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }

@@ -57,6 +57,7 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
         assert!(text.contains(says), "`{text}` should contain `{says}`");
         assert!(output.stdout.is_empty(), "{arguments:?} prints nothing else");
     };
+    check(&["study", "run", "recovery-nvm"], "error: there is no study `recovery-nvm`: known are");
     check(&["study", "run", "recovery-nvm"], "did you mean `recovery-nvme`?");
     check(&["study", "run", "recovery-nvme", "--setups", "balansed"], "did you mean `balanced`?");
     check(&["study", "run", "recovery-nvme", "--set", "scale"], "takes key=value");
@@ -203,7 +204,7 @@ fn a_test_of_cbt_becomes_a_study_that_runs() {
     bad(&["bad.yaml"], "bad.yaml:35: no study can be made of it: `returning` must be the number");
     bad(&["none.yaml"], "none.yaml: cannot be read");
     bad(&["moved.yaml", "--preset", "squid"], "--preset: there is no preset of Ceph's `squid`");
-    bad(&["moved.yaml", "--drive", "none"], "none: there is no drive `none`");
+    bad(&["moved.yaml", "--drive", "none"], "there is no drive `none`");
 }
 
 /// Published figures stood beside clients that did something else.

@@ -3,7 +3,7 @@
 
 mod program;
 
-use program::{check, loadline, text};
+use program::{check, command, loadline, text};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -34,6 +34,11 @@ fn refused(folder: &Path, arguments: &str, code: i32, says: &str) {
     }
 }
 
+/// The command of a study that ends at once, with these setups and what else is typed behind them.
+fn small_study(setups: &str) -> String {
+    format!("study run recovery-nvme --set scale=0.0005 --setups {setups}")
+}
+
 /// A drive's socket took the place of whatever file was named, a backup or a disk's image among them.
 #[test]
 fn a_served_drive_takes_no_file_s_place() {
@@ -58,6 +63,9 @@ fn a_served_drive_takes_no_file_s_place() {
     );
     let own = "--calendar ./s: it is the path of --vhost-scsi, too: each takes one of its own";
     refused(folder, "drive serve --vhost-scsi s --calendar ./s", 2, own);
+    fs::create_dir(folder.join("x")).unwrap();
+    let own = "--calendar x/../s: it is the path of --vhost-scsi, too";
+    refused(folder, "drive serve --vhost-scsi s --calendar x/../s", 2, own);
     refused(folder, "drive serve --vhost-scsi served --calendar c", 1, "another process listens");
     let long = "n".repeat(108);
     let says = "a socket's path has at most 107 bytes";
@@ -118,9 +126,8 @@ fn what_no_guest_can_have_is_refused_before_its_root_is_made() {
     boot("--vhost-blk none", "--vhost-blk none: there is no such file or folder");
     boot("--vhost-blk file", "--vhost-blk file: it is no socket");
     boot("--results file", "--results file: ");
-    let mut nameless = Command::new(env!("CARGO_BIN_EXE_loadline"));
-    nameless.args(["drive", "boot", "--root", "root", "--", ""]).current_dir(folder);
-    let output = nameless.output().unwrap();
+    let nameless = ["drive", "boot", "--root", "root", "--", ""];
+    let output = command(folder).args(nameless).output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("the command has no name"), "{said}");
@@ -170,8 +177,7 @@ fn what_stands_there_already_was_typed() {
     let folder = place.path();
     fs::write(folder.join("file"), "mine").unwrap();
     refused(folder, "man file", 2, "cannot write file: something of this name is there already");
-    let run = "study run recovery-nvme --set scale=0.0005 --setups baseline --out file";
-    refused(folder, run, 2, "file");
+    refused(folder, &small_study("baseline --out file"), 2, "file");
     refused(folder, "drive measure .", 2, "this is a folder");
     refused(folder, "drive measure /dev/null", 2, "a disk is a regular file or a block device");
     fs::write(folder.join("log"), "5, 7000000, 0, 4096, 0x4008\n").unwrap();
@@ -201,12 +207,37 @@ fn what_has_no_end_is_no_file_of_any_kind() {
         "kv serve --dir db --tcp 127.0.0.1:0 --tls-certificate /dev/zero --tls-key /dev/zero";
     refused(folder, no_pem, 2, "--tls-certificate: /dev/zero: there is no certificate in it");
     let zeros = fs::File::open("/dev/zero").unwrap();
-    let mut put = Command::new(env!("CARGO_BIN_EXE_loadline"));
-    let put = put.args(["kv", "put", "k", "-", "--dir", "db"]).current_dir(folder).stdin(zeros);
-    let output = put.output().unwrap();
+    let put = ["kv", "put", "k", "-", "--dir", "db"];
+    let output = command(folder).args(put).stdin(zeros).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("has more than 16 MiB"), "{}", text(&output.stderr));
     assert!(!folder.join("db").exists(), "no database was made for it");
+}
+
+/// What was typed was repeated whole, thousands of lines of it.
+#[test]
+fn a_sentence_repeats_no_more_than_it_needs() {
+    let place = tempfile::tempdir().unwrap();
+    let long = "n".repeat(50_000);
+    for line in [
+        "LONG",
+        "status --LONG",
+        "study show LONG",
+        "profile show --preset LONG",
+        "serve --osds LONG",
+        "serve --osds -5LONG",
+        "serve --osds 1 --image vol=LONG",
+        "serve --osds 1 --log LONG",
+        "serve --osds 1 --log-mode LONG",
+        "serve --osds 1 --read-only *LONG",
+        "serve --osds 1 --vhost LONG=v.sock",
+        "serve --osds 1 --image vol=8MiB --vhost vol=LONG",
+    ] {
+        let output = loadline(place.path(), &line.replace("LONG", &long));
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("nnn"), "{line}: {said:.2000}");
+        assert!(said.len() < 2000, "{line}: {} bytes: {said:.2000}", said.len());
+    }
 }
 
 #[test]
@@ -214,8 +245,7 @@ fn bytes_that_are_no_text_are_named() {
     let place = tempfile::tempdir().unwrap();
     let run = |arguments: &[&[u8]]| {
         let arguments = arguments.iter().map(|argument| OsStr::from_bytes(argument));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-        command.args(arguments).current_dir(place.path()).output().unwrap()
+        command(place.path()).args(arguments).output().unwrap()
     };
     let output = run(&[b"study", b"show", b"\xffx"]);
     assert_eq!(output.status.code(), Some(2));
@@ -262,9 +292,7 @@ fn why_there_is_no_way_to_a_ceph_cluster() {
     let folder = place.path();
     fs::write(folder.join("ceph.conf"), "").unwrap();
     let check = |line: &str, code: i32, says: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-        command.args(line.split(' ')).env("PATH", folder).current_dir(folder);
-        let output = command.output().unwrap();
+        let output = command(folder).args(line.split(' ')).env("PATH", folder).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{line}: {said}");
         assert!(said.contains(says) && !said.contains("librados"), "{line}: {said}");
@@ -295,12 +323,7 @@ fn why_there_is_no_way_to_a_ceph_cluster() {
 fn a_damaged_record_is_named_by_its_line() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    check(
-        folder,
-        "study run recovery-nvme --set scale=0.0005 --setups baseline,balanced --out s",
-        0,
-        "s/report.html",
-    );
+    check(folder, &small_study("baseline,balanced --out s"), 0, "s/report.html");
     let records = folder.join("s/runs.jsonl");
     let whole = fs::read_to_string(&records).unwrap();
     fs::write(&records, whole.replacen('\n', "\ngarbage\n", 2)).unwrap();
@@ -313,8 +336,8 @@ fn a_damaged_record_is_named_by_its_line() {
     fs::write(&records, &whole).unwrap();
     check(folder, "study report s", 0, "s/report.html");
     // The same where an op is to be traced that no run comes to.
-    let late = "study run recovery-nvme --set scale=0.0005 --setups baseline --out t --trace --trace-op 99999999";
-    check(folder, late, 0, "No op was traced: every run ended before its op 99999999");
+    let late = small_study("baseline --out t --trace --trace-op 99999999");
+    check(folder, &late, 0, "No op was traced: every run ended before its op 99999999");
 }
 
 /// A page that somebody had made by hand was written over by a study with that --out.
@@ -326,8 +349,7 @@ fn a_study_writes_over_nothing_of_anybody_else_s() {
         let out = mine.replace('.', "-");
         fs::create_dir(folder.join(&out)).unwrap();
         fs::write(folder.join(&out).join(mine), "mine").unwrap();
-        let run =
-            format!("study run recovery-nvme --set scale=0.0005 --setups baseline --out {out}");
+        let run = small_study(&format!("baseline --out {out}"));
         refused(folder, &run, 2, &format!("{out} holds {mine}, which no study there has written"));
         assert_eq!(fs::read_to_string(folder.join(&out).join(mine)).unwrap(), "mine");
     }
@@ -338,12 +360,7 @@ fn a_study_writes_over_nothing_of_anybody_else_s() {
 fn what_is_read_alone_is_not_written() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    check(
-        folder,
-        "study run recovery-nvme --set scale=0.0005 --setups baseline --out s",
-        0,
-        "s/report.html",
-    );
+    check(folder, &small_study("baseline --out s"), 0, "s/report.html");
     let result = folder.join("s/results.json");
     let before = fs::metadata(&result).unwrap().modified().unwrap();
     check(folder, "study export s --parquet --out tables", 0, "tables/results.parquet");
@@ -443,6 +460,8 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     refused(folder, "kv put k v --dir none --ttl 0s", 2, "--ttl 0s: takes a time that passes");
     assert!(!folder.join("none").exists(), "nothing was made for what could not be kept");
     refused(folder, "kv grow --dir none --size 1GiB", 2, "none/data: there is no database");
+    fs::write(folder.join("file"), "mine").unwrap();
+    refused(folder, "kv put k v --dir file/below", 2, "a part of the path is a file");
     refused(folder, "kv put k v --dir /dev/null", 2, "/dev/null: something of this name is there");
     check(folder, "kv put k v --dir db --size 32MiB", 0, "");
     refused(
@@ -454,6 +473,7 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     check(folder, "kv put k v --dir db --size 32MiB", 0, "");
     let says = "--size 64 MiB: the database has a file of 32 MiB already";
     refused(folder, "kv put k w --dir db --size 64MiB", 2, says);
+    refused(folder, "kv serve --dir db --socket s --size 64MiB", 2, says);
     check(folder, "kv get k --dir db", 0, "v\n");
     // For programs, what is not there was there with no value.
     refused(folder, "kv get zzz --dir db", 1, "keyspace default has no key zzz");
@@ -614,6 +634,14 @@ fn a_node_is_refused_before_its_disks_are_made() {
         "node.toml:2: admin: loadline/a is a path of `osds`, too",
     );
     file(
+        &format!("{osds}admin = \"x/../a\"\n"),
+        "node.toml:2: admin: loadline/x/../a is a path of `osds`, too",
+    );
+    file(
+        &format!("{osds}admin = \"x/../b\"\n"),
+        "node.toml:2: admin: loadline/x/../b: cannot listen there: there is no such",
+    );
+    file(
         &format!("{osds}admin = \"nbd.sock\"\n"),
         "node.toml:2: admin: loadline/nbd.sock is a path of `unix`, too",
     );
@@ -674,8 +702,7 @@ fn a_node_that_cannot_be_asked_is_told_from_none() {
     );
     let long = "n".repeat(150);
     refused(folder, &format!("status --socket {long}"), 1, "a socket's path has at most 107 bytes");
-    let mut status = Command::new(env!("CARGO_BIN_EXE_loadline"));
-    let output = status.arg("status").env("LOADLINE_DIR", "").current_dir(folder).output().unwrap();
+    let output = command(folder).arg("status").env("LOADLINE_DIR", "").output().unwrap();
     assert!(
         text(&output.stderr).contains("no node answers at loadline/admin.sock"),
         "{}",

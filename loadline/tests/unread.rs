@@ -2,19 +2,19 @@
 
 mod program;
 
-use program::{loadline, text};
+use program::{command, loadline, text};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 /// Runs the program with a standard output whose reader has gone before it begins.
 fn unread(folder: &Path, arguments: &str) -> Output {
     let (reader, writer) = io::pipe().expect("a pipe");
     drop(reader);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-    command.args(arguments.split_whitespace()).current_dir(folder);
-    command.stdout(writer).stderr(Stdio::piped()).output().expect("the program starts")
+    let mut unread = command(folder);
+    unread.args(arguments.split_whitespace()).stdout(writer).stderr(Stdio::piped());
+    unread.output().expect("the program starts")
 }
 
 fn check(folder: &Path, arguments: &str, code: i32, says: &str) {

@@ -18,7 +18,7 @@ pub struct Source {
 /// An input that cannot be used: a file, or something typed on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file, or what stands for it, such as `--set`.
+    /// The file, or what stands for it, such as `--set`; empty where the reason names what was typed.
     pub place: String,
     /// The line, counted from 1, where there is one.
     pub line: Option<usize>,
@@ -31,12 +31,18 @@ impl InputError {
     pub fn new(place: impl Into<String>, reason: impl Into<String>) -> InputError {
         InputError { place: place.into(), line: None, reason: reason.into() }
     }
+
+    /// An error about a name that was typed, which the reason repeats.
+    pub(crate) fn of_name(reason: String) -> InputError {
+        InputError::new("", reason)
+    }
 }
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}: {}", self.place, self.reason),
+            None if self.place.is_empty() => f.write_str(&self.reason),
             None => write!(f, "{}: {}", self.place, self.reason),
         }
     }
@@ -85,10 +91,16 @@ impl Source {
 
 /// The name among `known` that `typed` was probably meant to be: the one that the fewest typing mistakes lead
 /// to, if they spoil at most a third of it.
-pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mistakes = |name: &&str| strsim::damerau_levenshtein(typed, name);
     let few = |name: &&str| mistakes(name) <= (name.len() / 3).max(1);
     known.into_iter().filter(few).min_by_key(mistakes)
+}
+
+/// "; did you mean `x`?", for the end of a sentence that refuses what was typed; nothing where no name is near, and of a name that is known: something else is refused then.
+pub fn hint<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let meant = nearest(typed, known).filter(|name| *name != typed);
+    meant.map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }
 
 /// So many names are listed at most, which are some lines of a terminal.
@@ -102,8 +114,7 @@ pub fn unknown<'a>(
 ) -> String {
     let known = known.into_iter();
     let listed: Vec<&str> = known.clone().collect();
-    let hint =
-        nearest(typed, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+    let hint = hint(typed, known);
     let typed = in_short(typed);
     match listed.len() {
         0 => format!("there is no {what} `{typed}`"),
@@ -119,10 +130,7 @@ fn with_hint(message: &str) -> String {
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match names.split_first() {
         Some((typed, known)) if message.starts_with("unknown") => {
-            match nearest(typed, known.iter().copied()) {
-                Some(name) => format!("{message}; did you mean `{name}`?"),
-                None => message.to_owned(),
-            }
+            format!("{message}{}", hint(typed, known.iter().copied()))
         }
         _ => message.to_owned(),
     }

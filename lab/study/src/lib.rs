@@ -79,7 +79,7 @@ pub use figure::{
 };
 pub use folder::{FolderError, Manifest, RunFolder, write_whole};
 pub use host::build_id;
-pub use input::{InputError, Source, nearest, unknown};
+pub use input::{InputError, Source, hint, unknown};
 pub use inputs::Inputs;
 pub use job::{Job, RunPurpose};
 pub use kind::StudyKind;

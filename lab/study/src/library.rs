@@ -107,10 +107,8 @@ impl Library {
             let reason = unknown(shelf.noun(), name, names.iter().map(String::as_str));
             match Path::new(name).is_dir() {
                 _ if name.is_empty() => InputError::new("an empty name", reason),
-                true => {
-                    InputError::new(name, format!("{reason}; it is a folder: give a file in it"))
-                }
-                false => InputError::new(name, reason),
+                true => InputError::of_name(format!("{reason}; it is a folder: give a file in it")),
+                false => InputError::of_name(reason),
             }
         })
     }

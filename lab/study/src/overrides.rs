@@ -1,6 +1,6 @@
 //! `--set key=value`: a study's own figures, or an option of every OSD, changed for one run.
 
-use crate::input::{InputError, nearest};
+use crate::input::{InputError, hint};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -106,8 +106,7 @@ pub(crate) fn apply_overrides<'a, F>(
     for change in overrides {
         let Some(key) = keys.iter().find(|key| key.name == change.key) else {
             let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-            let hint = nearest(&change.key, names.iter().copied())
-                .map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+            let hint = hint(&change.key, names.iter().copied());
             let (study_has, further) = has;
             let names = names.join(", ");
             let reason = format!("there is no such figure; {study_has} {names}{further}{hint}");

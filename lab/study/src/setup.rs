@@ -1,7 +1,7 @@
 //! The OSDs of a setup as the engine takes them: preset, scheduler, profile and settings looked up, stored and judged, the same way
 //! for every kind of study.
 
-use crate::input::{InputError, Source, nearest, unknown};
+use crate::input::{InputError, Source, hint, unknown};
 use crate::job::Job;
 use crate::overrides::Override;
 use crate::place::Place;
@@ -324,8 +324,7 @@ impl SetupGround<'_> {
         let mut change = SettingsChange::default();
         for (option, value, place) in &options {
             if settings.option(option).is_err() {
-                let hint = nearest(option, settings.table().names())
-                    .map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+                let hint = hint(option, settings.table().names());
                 let preset = settings.preset().name;
                 let reason = format!("preset {preset} has no option `{option}`{hint}");
                 return Err(self.error(place, reason));

@@ -14,7 +14,7 @@ use loadline_cdl::bench::{
     Modelled, Need, Presence, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError,
     WorkloadPlan, manifest, step_figures,
 };
-use loadline_cdl::plot::{QUESTION, answer_of};
+use loadline_cdl::plot::answer_of;
 use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures, ReadWorkload};
 use loadline_device::cdl::{DescriptorPage, DriveBounds, ModePage};
 use loadline_host::in_words;
@@ -411,15 +411,12 @@ fn summary(bench: &Bench<'_>) -> Result<Value, Failure> {
         json!({ "workload": step.workload, "qd": step.depth, "classes": classes })
     });
     let outdir = bench.folder.root().display().to_string();
-    let answer = answer_of(bench.folder);
-    Ok(json!({
-        "question": QUESTION,
-        "recommended": answer.recommended,
-        "answer": answer.sentences,
+    let measured = json!({
         "dev": bench.order.device.to_string(),
         "outdir": outdir,
         "steps": steps.collect::<Value>(),
-    }))
+    });
+    Ok(answer::json(&answer_of(bench.folder), measured))
 }
 
 impl From<BenchError> for Failure {

@@ -4,7 +4,7 @@ use super::answer;
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
-use loadline_cdl::plot::{PlotError, QUESTION, SIZE_DEFAULT, Save, Size, plot};
+use loadline_cdl::plot::{PlotError, SIZE_DEFAULT, Save, Size, plot};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -42,14 +42,10 @@ pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
     })?;
     said?;
     if args.json {
-        return show::json(&json!({
-            "page": plotted.page,
-            "files": plotted.files,
-            "notes": plotted.notes,
-            "question": QUESTION,
-            "recommended": plotted.answer.recommended,
-            "answer": plotted.answer.sentences,
-        }));
+        let made = json!({
+            "page": plotted.page, "files": plotted.files, "notes": plotted.notes,
+        });
+        return show::json(&answer::json(&plotted.answer, made));
     }
     let notes = plotted.notes.iter().map(|note| format!("note: {note}\n"));
     let mut text = answer::text(&plotted.answer) + &notes.collect::<String>();

@@ -10,7 +10,7 @@ use loadline_drive::{
     CommandCounts, DriveContents, DriveMedium, DriveStatistics, ScsiDevice, ServeOrders, serve,
     serve_in_virtual_time,
 };
-use loadline_host::{ListenAt, check_socket_path, listen_at};
+use loadline_host::{ListenAt, check_socket_path, listen_at, plain_path};
 use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
 use loadline_sim::hdd::{Hdd, HddSpec};
 use signal_hook::consts::SIGUSR1;
@@ -57,11 +57,10 @@ pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
 /// Each socket can stand where it is to be, and the one is not the other.
 fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
     for path in args.calendar.iter().chain([&args.vhost_scsi]) {
-        check_socket_path(path, None).map_err(|error| Failure::Environment(error.to_string()))?;
+        check_socket_path(path, None)?;
     }
-    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match &args.calendar {
-        Some(calendar) if whole(calendar) == whole(&args.vhost_scsi) => {
+        Some(calendar) if plain_path(calendar) == plain_path(&args.vhost_scsi) => {
             Err(Failure::Input(format!(
                 "--calendar {}: it is the path of --vhost-scsi, too: each takes one of its own",
                 calendar.display()
@@ -73,10 +72,8 @@ fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
 
 /// For this user alone, in the place of what a former drive has left there, and of nothing else.
 fn listen(path: &Path) -> Result<UnixListener, Failure> {
-    let listening = listen_at(&ListenAt::Unix(path.to_owned()), 0o600);
-    listening
-        .map(|(socket, _)| socket.into())
-        .map_err(|error| Failure::Environment(error.to_string()))
+    let (socket, _) = listen_at(&ListenAt::Unix(path.to_owned()), 0o600)?;
+    Ok(socket.into())
 }
 
 /// Signals as orders: a request to end, and a wish for statistics.

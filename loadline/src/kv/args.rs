@@ -98,9 +98,9 @@ pub(crate) struct KvServeArgs {
     /// The folder of the database
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Size of the file of a database that is made
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    pub(crate) size: Bytes,
+    /// Size of the file of a database that is made, by default 1 GiB; one that is there has it already
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
     /// Memory for pages
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     pub(crate) cache: Bytes,

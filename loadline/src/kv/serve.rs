@@ -1,9 +1,11 @@
 //! `loadline kv serve`: a database behind Redis' protocol.
 
 use super::args::KvServeArgs;
+use super::{check_size, size_if_new};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::{notify, show};
+use loadline_base::in_short;
 use loadline_host::check_socket_path;
 use loadline_kv::{Db, DbOptions};
 use loadline_resp::{RespError, RespOptions, Users, UsersError, promise_of};
@@ -25,7 +27,8 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
         idle,
     } = args;
     let promise = promise_of(&appendfsync).ok_or_else(|| {
-        Failure::Input(format!("--appendfsync {appendfsync}: it is always, everysec or no"))
+        let typed = in_short(&appendfsync);
+        Failure::Input(format!("--appendfsync {typed}: it is always, everysec or no"))
     })?;
     let users = match &users {
         None => Users::default(),
@@ -42,11 +45,12 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
     options.check(&users)?;
     // A database would be made, and stay.
     if let Some(socket) = &options.socket {
-        check_socket_path(socket, Some(&dir))
-            .map_err(|error| Failure::Environment(error.to_string()))?;
+        check_socket_path(socket, Some(&dir))?;
     }
     let stop = interruptible()?;
-    let db = Db::open(&dir, DbOptions { size, cache, log_mode: promise, ..DbOptions::default() })?;
+    let file = DbOptions { size: size_if_new(size), ..DbOptions::default() };
+    let db = Db::open(&dir, DbOptions { cache, log_mode: promise, ..file })?;
+    check_size(&db, size)?;
     let listens = options.clone();
     loadline_resp::serve(
         db,

@@ -67,15 +67,21 @@ pub(super) fn backup(
     let mut export = open(node, name, question)?;
     let extents = export.extents().map_err(|error| of_export(name, &error))?;
     let label = path.with_added_extension("is");
+    let says = fs::read_to_string(&label).unwrap_or_default();
+    let says = says.trim_end();
     let (whole, _) = identity(node, name)?;
     let unfinished = match since {
+        None if says.starts_with("unfinished: ") && path.exists() => {
+            let (path, label) = (path.display(), label.display());
+            return Err(Failure::Input(format!(
+                "{path} is a copy that was not finished, as {label} says: remove both, or name another file"
+            )));
+        }
         None => format!("unfinished: {whole}"),
         Some(since) => {
             let older = SnapshotName { image: name.image.clone(), snapshot: since.to_owned() };
             let (older, bytes) = identity(node, &older)?;
             let unfinished = format!("{older}, unfinished: {whole}");
-            let says = fs::read_to_string(&label).unwrap_or_default();
-            let says = says.trim_end();
             if ![&older, &unfinished].iter().any(|label| **label == says) {
                 return Err(Failure::Input(no_copy(path, &label, says, &older)));
             }
@@ -85,13 +91,6 @@ pub(super) fn backup(
             unfinished
         }
     };
-    let says = fs::read_to_string(&label).unwrap_or_default();
-    if since.is_none() && says.starts_with("unfinished: ") && path.exists() {
-        let (path, label) = (path.display(), label.display());
-        return Err(Failure::Input(format!(
-            "{path} is a copy that was not finished, as {label} says: remove both, or name another file"
-        )));
-    }
     let file = match since {
         None => File::options().write(true).create_new(true).open(path),
         Some(_) => File::options().write(true).open(path),

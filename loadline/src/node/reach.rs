@@ -5,7 +5,7 @@ use crate::show;
 use clap::Args;
 use loadline_host::admin::api::{Command, Done, NodePlaces, RefusalKind};
 use loadline_host::admin::{Client, ClientError};
-use loadline_study::nearest;
+use loadline_study::hint;
 use serde::de::DeserializeOwned;
 use std::env;
 use std::path::PathBuf;
@@ -100,17 +100,15 @@ impl NodeArgs {
     }
 }
 
-/// What a node refuses of a name, with the one of these that was probably meant. Of a name that is among them something else is refused.
+/// What a node refuses of a name, with the one of these that was probably meant.
 pub(super) fn meant<'a>(
     failure: Failure,
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Failure {
-    match (failure, nearest(name, known)) {
-        (Failure::Input(says), Some(near)) if near != name => {
-            Failure::Input(format!("{says}; did you mean `{near}`?"))
-        }
-        (failure, _) => failure,
+    match failure {
+        Failure::Input(says) => Failure::Input(says + &hint(name, known)),
+        failure => failure,
     }
 }
 

@@ -4,7 +4,7 @@ use super::args::{ConfigArgs, ConfigSubcommand, SwitchArgs};
 use super::reach::{NodeArgs, meant};
 use crate::failure::Failure;
 use crate::show;
-use loadline_cluster::settings::OptionTable;
+use loadline_cluster::settings::Settings;
 use loadline_host::admin::api::{
     AlteredValue, Command, ConfigChanged, ConfigRow, ConfigRows, Explained, ExplainedLevel,
     ValueAsked, ValueLevel,
@@ -41,10 +41,12 @@ pub(crate) fn carry_out(args: ConfigArgs) -> Result<(), Failure> {
 
 /// What was refused of an option that does not exist, with the one that was probably meant. Of one that would have no effect a node says why.
 fn with_nearest(option: &str, outcome: Result<(), Failure>) -> Result<(), Failure> {
-    let table = OptionTable::new(&LOADLINE_PRESET);
-    outcome.map_err(|failure| match table.absent(option) {
-        None => meant(failure, option, table.names()),
-        Some(_) => failure,
+    outcome.map_err(|failure| {
+        let settings = Settings::on_a_loop(LOADLINE_PRESET, &[]);
+        match settings.table().absent(option) {
+            None => meant(failure, option, settings.table().names()),
+            Some(_) => failure,
+        }
     })
 }
 

@@ -3,11 +3,16 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+/// It, in a folder.
+pub(crate) fn command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    command.current_dir(folder);
+    command
+}
+
 /// Runs it in a folder with these arguments, which have no spaces of their own.
 pub(crate) fn loadline(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-    let arguments = arguments.split_whitespace();
-    command.args(arguments).current_dir(folder).output().expect("the program starts")
+    command(folder).args(arguments.split_whitespace()).output().expect("the program starts")
 }
 
 /// What it printed.

@@ -1,5 +1,6 @@
 //! A server under test, and clients of it.
 
+use crate::program::command;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -25,10 +26,9 @@ impl Server {
     /// The same, listening at another address besides the socket.
     pub(crate) fn start_at(folder: &Path, tcp: &str, arguments: &str) -> Server {
         let socket = folder.join("kv.sock");
-        let mut process = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        let mut process = command(folder)
             .args(["kv", "serve", "--dir", "db", "--socket", "kv.sock", "--tcp", tcp])
             .args(arguments.split_whitespace())
-            .current_dir(folder)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the program starts");

@@ -2,6 +2,7 @@
 
 use crate::error::DbError;
 use crate::record;
+use loadline_store::paged::StoreLimits;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,6 +24,19 @@ impl Keyspace {
     /// Its name.
     pub fn name(&self) -> &[u8] {
         &self.prefix[1..]
+    }
+
+    /// What a database with these limits takes of its keys and values, in the bytes that are given: the store counts the keyspace's name and marks with them, and of those
+    /// that expire a note of when to look, too.
+    pub fn longest(&self, limits: StoreLimits, expires: bool) -> StoreLimits {
+        let key = match expires {
+            true => record::expiry_entry(0, &self.prefix),
+            false => self.prefix.to_vec(),
+        };
+        let value = record::with_tail(&[], expires.then_some(0));
+        let (key_bytes, value_bytes) =
+            (limits.key_bytes - key.len(), limits.value_bytes - value.len());
+        StoreLimits { key_bytes, value_bytes, ..limits }
     }
 
     /// The store's key for one of its keys.

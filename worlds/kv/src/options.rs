@@ -2,9 +2,10 @@
 
 use loadline_base::{Bytes, Span};
 use loadline_host::BackendChoice;
+use loadline_store::paged::bounds::{StoreLimits, limits};
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::throttle::ThrottlePolicy;
-use loadline_store::paged::{LogMode, Options, Protection};
+use loadline_store::paged::{Format, LogMode, Options, Protection};
 
 /// How a database is opened. All but `size` may differ from one opening to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,11 @@ impl DbOptions {
     pub fn small() -> DbOptions {
         let (size, cache) = (Bytes::from_mib(64), Bytes::from_mib(16));
         DbOptions { size, cache, ..DbOptions::default() }
+    }
+
+    /// The largest things that a database takes which is made with these; `None` if none is made of such a size.
+    pub fn limits(&self) -> Option<StoreLimits> {
+        Some(limits(&Format::of_disk(1, self.size).layout().ok()?))
     }
 
     /// What of it is the store's.

@@ -146,11 +146,7 @@ impl DbIterator {
     fn take(&mut self, part: Result<ScanPart, DbError>) -> Result<(), DbError> {
         let range = self.rest.take().expect("a part of what is left was asked for");
         let ScanPart { pairs, rest } = part?;
-        let covered = match (&rest, self.order) {
-            (None, _) => range,
-            (Some(rest), ScanOrder::Ascending) => range.start..rest.start.clone(),
-            (Some(rest), ScanOrder::Descending) => rest.end.clone()..range.end,
-        };
+        let covered = self.order.covered(range, rest.as_ref());
         let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len()).sum();
         let each = bytes / pairs.len().max(1);
         self.most = (SCAN_PART_BYTES / each.max(1)).clamp(1, (4 * self.most).min(PART_MAX));

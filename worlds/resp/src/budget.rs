@@ -140,6 +140,19 @@ impl ConnectionMemory {
         (bytes <= self.room()).then(|| self.note(bytes))
     }
 
+    /// Refuses what could never have so much, whoever gives back what he has. `what` says what that is.
+    pub(crate) fn could_have(
+        &self,
+        bytes: u64,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), RespRefusal> {
+        let most = self.budget.largest();
+        match bytes <= most {
+            true => Ok(()),
+            false => Err(RespRefusal::Needs { what: what(), bytes, most }),
+        }
+    }
+
     /// Takes so much, and waits for it. Whoever waits has nothing on its way.
     pub(crate) async fn take(
         self: &Rc<ConnectionMemory>,

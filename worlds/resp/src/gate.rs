@@ -140,10 +140,7 @@ impl Gate {
     /// Comes back at a time, unless somebody will do so before.
     fn look_again(self: &Rc<Gate>, now: Time, time: Time) {
         let gate = Rc::clone(self);
-        self.timer.ring_at((now, time), move || {
-            gate.timer.rung();
-            gate.pump();
-        });
+        self.timer.ring_at((now, time), move || gate.pump());
     }
 }
 

@@ -1,6 +1,6 @@
 //! How much memory a request takes from its beginning to its answer, as far as that is known before its keys are looked at.
 
-use crate::commands::{KeyCommand, KeyStrings};
+use crate::commands::{KeyCommand, KeyStrings, NamedStrings};
 use loadline_wire::resp::{ComingRequest, RespRequest};
 
 /// What a key takes that a request names, beside its bytes: its places in the request, in the line of whoever changes it, among what was read of it and among what it
@@ -34,16 +34,8 @@ pub(crate) fn of_coming(coming: &ComingRequest<'_>, bytes_max: usize) -> (u64, u
 
 fn of_strings(keys: Option<KeyStrings>, strings: usize, bytes: usize) -> u64 {
     let Some(named) = keys else { return bytes as u64 };
-    let strings = strings.saturating_sub(1) as u64;
-    let (keys, fields) = match named {
-        KeyStrings::First => (1, 0),
-        KeyStrings::Two => (2, 0),
-        KeyStrings::All => (strings, 0),
-        KeyStrings::Pairs => (strings / 2, 0),
-        KeyStrings::Fields => (1, strings.saturating_sub(1)),
-        KeyStrings::FieldPairs => (1, strings.saturating_sub(1) / 2),
-    };
-    keys * KEY + fields * FIELD + bytes as u64 * COPIES
+    let NamedStrings { keys, fields } = named.count(strings);
+    keys as u64 * KEY + fields as u64 * FIELD + bytes as u64 * COPIES
 }
 
 #[cfg(test)]

@@ -51,8 +51,16 @@ impl<'s> KeyWalker<'s> {
         of: impl FnOnce(DbScan) -> DbScan,
     ) -> Result<KeyWalk<'s>, RespRefusal> {
         let part = SCAN_PART_BYTES as u64 + self.service.value_bytes;
-        let held = self.memory.take(part).await?;
-        let passed = Some(self.service.gate.pass(self.flow, 1).await);
+        let mut held = self.memory.note(0);
+        let passed = loop {
+            let passed = self.service.gate.pass(self.flow, 1).await;
+            if held.try_set(part) {
+                break Some(passed);
+            }
+            // Nobody waits for room with a turn, which others wait for.
+            drop(passed);
+            held = self.memory.take(part).await?;
+        };
         let snapshot = self.service.db.snapshot_later().await?;
         let scan = snapshot.scan(self.service.keyspace(self.database));
         let keys = of(scan.prefix(prefix)).iter();

@@ -66,10 +66,7 @@ impl Strangers {
                 }
                 NextHandshake::NotBefore(time) => {
                     let among = Rc::clone(self);
-                    self.timer.ring_at((now, time), move || {
-                        among.timer.rung();
-                        among.pump();
-                    });
+                    self.timer.ring_at((now, time), move || among.pump());
                     break;
                 }
                 NextHandshake::None => break,

@@ -2,6 +2,7 @@
 
 use loadline_base::Time;
 use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -10,13 +11,13 @@ use tokio::time::Instant;
 pub(crate) struct TurnTimer {
     begun: Instant,
     /// When somebody will look again by itself, and who.
-    alarm: Cell<Option<(Time, AbortHandle)>>,
+    alarm: Rc<Cell<Option<(Time, AbortHandle)>>>,
 }
 
 impl TurnTimer {
     /// Its time begins now.
     pub(crate) fn new() -> TurnTimer {
-        TurnTimer { begun: Instant::now(), alarm: Cell::new(None) }
+        TurnTimer { begun: Instant::now(), alarm: Rc::default() }
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -24,7 +25,7 @@ impl TurnTimer {
         Time::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// Does something at a time, unless somebody will do so before. It calls [`rung`](Self::rung) first.
+    /// Does something at a time, unless somebody will do so before.
     pub(crate) fn ring_at(&self, (now, time): (Time, Time), ring: impl FnOnce() + 'static) {
         let former = self.alarm.take();
         if former.as_ref().is_some_and(|(set, _)| *set <= time) {
@@ -33,15 +34,12 @@ impl TurnTimer {
         // It would sleep on, and be one of many that nobody waits for.
         former.into_iter().for_each(|(_, task)| task.abort());
         let wait = Duration::from_nanos(time.since(now).nanos());
+        let alarm = Rc::clone(&self.alarm);
         let task = tokio::task::spawn_local(async move {
             tokio::time::sleep(wait).await;
+            alarm.set(None);
             ring();
         });
         self.alarm.set(Some((time, task.abort_handle())));
-    }
-
-    /// What was set has rung.
-    pub(crate) fn rung(&self) {
-        self.alarm.set(None);
     }
 }

@@ -14,7 +14,28 @@ pub struct TlsFiles {
     pub client_ca: Option<PathBuf>,
 }
 
-/// Why the files make no server.
+/// One of [`TlsFiles`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsFile {
+    /// The server's certificate.
+    Certificate,
+    /// Its key.
+    Key,
+    /// The clients' CAs.
+    ClientCa,
+}
+
+/// Why the files make no server: which of them is to blame, and what is wrong with it.
+#[derive(Debug, thiserror::Error)]
+#[error("{problem}")]
+pub struct TlsFileFault {
+    /// Which.
+    pub file: TlsFile,
+    /// What is wrong.
+    pub problem: TlsProblem,
+}
+
+/// What is wrong with a file.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsProblem {
     /// The feature is not built in.
@@ -50,17 +71,4 @@ pub enum TlsProblem {
         /// Why.
         why: String,
     },
-}
-
-impl TlsProblem {
-    /// The file that is to blame.
-    pub fn path(&self) -> Option<&PathBuf> {
-        match self {
-            TlsProblem::NotBuilt => None,
-            TlsProblem::Unreadable { path, .. }
-            | TlsProblem::Without { path, .. }
-            | TlsProblem::OpenKey { path }
-            | TlsProblem::Unusable { path, .. } => Some(path),
-        }
-    }
 }

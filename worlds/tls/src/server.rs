@@ -1,9 +1,11 @@
 //! A server as its files make it.
 
-use crate::{SecretFile, TlsFiles, TlsProblem, TlsTalk};
+use crate::{SecretFile, TlsFile, TlsFileFault, TlsFiles, TlsProblem, TlsTalk};
+use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use std::fs::File;
@@ -25,34 +27,29 @@ impl TlsServer {
     /// Reads the files, which must fit each other.
     ///
     /// # Errors
-    /// [`TlsProblem`], which names the file.
-    pub fn open(files: &TlsFiles) -> Result<TlsServer, TlsProblem> {
+    /// [`TlsFileFault`], which names the file.
+    pub fn open(files: &TlsFiles) -> Result<TlsServer, TlsFileFault> {
         let provider = Arc::new(default_provider());
-        let unusable = |path: &Path, why: String| TlsProblem::Unusable { path: path.into(), why };
-        let chain = certificates(&files.certificate)?;
-        let key = private_key(&files.key)?;
+        let of = |file| move |problem| TlsFileFault { file, problem };
+        let chain = certificates(&files.certificate).map_err(of(TlsFile::Certificate))?;
+        let key = private_key(&files.key).map_err(of(TlsFile::Key))?;
         let versions = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(&files.certificate, error.to_string()))?;
+            .map_err(|error| unusable(&files.certificate, error.to_string()))
+            .map_err(of(TlsFile::Certificate))?;
         let asking = match &files.client_ca {
             None => versions.with_no_client_auth(),
             Some(path) => {
-                let mut roots = RootCertStore::empty();
-                for root in certificates(path)? {
-                    roots.add(root).map_err(|error| unusable(path, error.to_string()))?;
-                }
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
-                let verifier =
-                    verifier.build().map_err(|error| unusable(path, error.to_string()))?;
+                let verifier = clients_by(path, provider).map_err(of(TlsFile::ClientCa))?;
                 versions.with_client_cert_verifier(verifier)
             }
         };
         let mut config = asking.with_single_cert(chain, key).map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => {
                 let whose = files.certificate.display();
-                unusable(&files.key, format!("it is not the key of {whose}"))
+                of(TlsFile::Key)(unusable(&files.key, format!("it is not the key of {whose}")))
             }
-            other => unusable(&files.certificate, other.to_string()),
+            other => of(TlsFile::Certificate)(unusable(&files.certificate, other.to_string())),
         })?;
         // Clients come for long: nothing is kept of one for the next time.
         config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -75,6 +72,23 @@ impl TlsServer {
     }
 }
 
+fn unusable(path: &Path, why: String) -> TlsProblem {
+    TlsProblem::Unusable { path: path.into(), why }
+}
+
+/// Lets clients in whose certificates are by one of the CAs of a file.
+fn clients_by(
+    path: &Path,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, TlsProblem> {
+    let mut roots = RootCertStore::empty();
+    for root in certificates(path)? {
+        roots.add(root).map_err(|error| unusable(path, error.to_string()))?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+    verifier.build().map_err(|error| unusable(path, error.to_string()))
+}
+
 /// At least one certificate.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsProblem> {
     let unreadable = |error| TlsProblem::Unreadable { path: path.into(), error };
@@ -85,7 +99,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsProblem>
             Err(TlsProblem::Without { path: path.into(), what: "certificate" })
         }
         Ok(certificates) => Ok(certificates),
-        Err(error) => Err(TlsProblem::Unusable { path: path.into(), why: in_words(&error) }),
+        Err(error) => Err(unusable(path, in_words(&error))),
     }
 }
 
@@ -100,7 +114,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsProblem> {
         pem::Error::NoItemsFound => {
             TlsProblem::Without { path: path.into(), what: "private key without a password" }
         }
-        other => TlsProblem::Unusable { path: path.into(), why: in_words(&other) },
+        other => unusable(path, in_words(&other)),
     })
 }
 

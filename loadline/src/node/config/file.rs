@@ -4,7 +4,7 @@
 use super::words::{PresetName, SocketMode, Typed, from_text};
 use crate::tls::TlsTyped;
 use clap::Args;
-use loadline_base::{Bytes, Span};
+use loadline_base::{Bytes, Span, in_short};
 use loadline_device::Medium;
 use loadline_host::{BackendChoice, Direct, Discards};
 use loadline_store::paged::{LogMode, Protection};
@@ -124,7 +124,9 @@ impl FromStr for ImageTyped {
 
     fn from_str(text: &str) -> Result<ImageTyped, String> {
         let (name, size) = text.split_once('=').ok_or("expected an image such as `vol0=2GiB`")?;
-        let size = size.parse().map_err(|error| format!("`{size}` is not understood: {error}"))?;
+        let size = size
+            .parse()
+            .map_err(|error| format!("`{}` is not understood: {error}", in_short(size)))?;
         Ok(ImageTyped { name: name.to_owned(), size: Some(size) })
     }
 }

@@ -5,7 +5,7 @@ use super::node_config::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig};
 use super::words::Typed;
 use crate::node::reach::default_dir;
 use crate::tls::{TlsTyped, TlsTypedFault};
-use loadline_base::{Bytes, Span};
+use loadline_base::{Bytes, Span, in_short};
 use loadline_cluster::PGS_PER_OSD_MAX;
 use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::settings::{
@@ -15,12 +15,13 @@ use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
 use loadline_host::{
-    ClientImages, DoorLimits, FormerDisks, ImagePattern, NbdAccess, VhostSpec, read_text, why,
+    ClientImages, DoorLimits, FormerDisks, ImagePattern, NbdAccess, VhostSpec, plain_path,
+    read_text, why,
 };
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
-use loadline_study::{nearest, unknown};
+use loadline_study::{hint, unknown};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -97,7 +98,7 @@ fn refuse_shared_places(config: &NodeConfig) -> Result<(), FieldFault> {
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
     for (field, path) in disks.chain(sockets).chain(guests) {
         // Some are told from the folder that the command was typed in, and some from the root.
-        let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let whole = plain_path(path);
         if let Some((other, _)) = taken.iter().find(|(_, other)| *other == whole) {
             let reason = format!(
                 "{} is a path of `{other}`, too: each takes one of its own",
@@ -221,7 +222,8 @@ impl NodeFile {
             let fault = |reason: String| Err(FieldFault::at("vhost", image, reason));
             if specs.iter().any(|spec| spec.image == *image) {
                 return fault(format!(
-                    "`{image}` stands there twice: an image is one guest's disk"
+                    "`{}` stands there twice: an image is one guest's disk",
+                    in_short(image)
                 ));
             }
             if specs.iter().any(|spec| spec.path == path) {
@@ -277,10 +279,8 @@ impl NodeFile {
             Ok(_) => Ok(change),
             Err(refused) => {
                 let mut fault = self.blame(&refused);
-                if let Refused::UnknownOption(name) = &refused
-                    && let Some(near) = nearest(name, settings.table().names())
-                {
-                    fault.reason += &format!("; did you mean `{near}`?");
+                if let Refused::UnknownOption(name) = &refused {
+                    fault.reason += &hint(name, settings.table().names());
                 }
                 Err(fault)
             }
@@ -319,10 +319,11 @@ impl NodeFile {
             let names = Settings::device_options_of(class).expect("a shared class has options");
             let level = typed.level.as_ref().map(FileValue::text);
             let mut set = self.settings.values();
-            if level.is_some()
-                && typed.priority.is_none()
-                && !set.any(|options| options.contains_key(names[0]))
-            {
+            let has_priority = match &typed.priority {
+                Some(priority) => priority != "none",
+                None => set.any(|options| options.contains_key(names[0])),
+            };
+            if level.is_some() && !has_priority {
                 let reason = "a level is one of a `priority`, and there is none: add `priority = \"rt\"` or `\"be\"`, or leave it out";
                 return Err(FieldFault::at("level", &format!("[class.{name}]"), reason));
             }
@@ -413,18 +414,15 @@ fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, FieldFault> {
     check_count(typed.len())?;
     let mut osds: Vec<OsdConfig> = Vec::new();
     for osd in typed {
-        let path = dir.join(&osd.path);
+        let (path, shown) = (dir.join(&osd.path), osd.path.display().to_string());
         if osds.iter().any(|other| other.path == path) {
-            let shown = osd.path.display().to_string();
             return Err(FieldFault::at("osds", &shown, format!("{shown} stands there twice")));
         }
         if let Some(size) = osd.size.filter(|size| *size < OSD_BYTES_MIN) {
-            let shown = osd.path.display().to_string();
             let reason = format!("{size} are too few; an OSD takes at least {OSD_BYTES_MIN}");
             return Err(FieldFault::at("size", &shown, reason));
         }
         if let Some(size) = osd.size.filter(|size| !size.get().is_multiple_of(PAGE_BYTES)) {
-            let shown = osd.path.display().to_string();
             let reason = format!(
                 "{} bytes are not whole pages; give a multiple of {PAGE_BYTES}",
                 size.get()
@@ -501,7 +499,8 @@ fn refuse_open_page(page: Option<SocketAddr>) -> Result<(), FieldFault> {
 fn patterns(field: &'static str, typed: &[String]) -> Result<Vec<ImagePattern>, FieldFault> {
     let read = |text: &String| {
         let fault = |expected| {
-            FieldFault::at(field, text, format!("`{text}` is not understood: {expected}"))
+            let shown = in_short(text);
+            FieldFault::at(field, text, format!("`{shown}` is not understood: {expected}"))
         };
         text.parse().map_err(fault)
     };
@@ -514,8 +513,9 @@ fn access(nbd: &NbdTyped) -> Result<NbdAccess, FieldFault> {
         NbdAccess { read_only: patterns("read_only", &nbd.read_only)?, ..NbdAccess::default() };
     for (name, typed) in &nbd.clients {
         if nbd.tls.client_ca.is_none() {
+            let shown = in_short(name);
             let reason =
-                format!("nobody is asked whether it is `{name}`: that takes `tls.client_ca`");
+                format!("nobody is asked whether it is `{shown}`: that takes `tls.client_ca`");
             return Err(FieldFault::at("clients", name, reason));
         }
         let read = patterns("read", &typed.read)?;

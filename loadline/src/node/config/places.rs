@@ -3,6 +3,7 @@
 
 use super::meant::FieldFault;
 use super::node_config::{DISKS_FILE, NodeConfig, PAGE_FILE};
+use loadline_base::in_short;
 use loadline_host::{check_socket_path, plain_path};
 use std::path::Path;
 
@@ -55,8 +56,9 @@ fn check_new(config: &NodeConfig) -> Result<(), FieldFault> {
         None => Ok(()),
         Some(spec) => {
             let name = &spec.image;
+            let shown = in_short(name);
             let reason =
-                format!("a new node has no image `{name}`; `images`, or --image, makes it one");
+                format!("a new node has no image `{shown}`; `images`, or --image, makes it one");
             Err(FieldFault::at("vhost", name, reason))
         }
     }

@@ -334,6 +334,8 @@ fn classes_are_short_for_options_and_limits_are_judged_by_the_drives() {
     );
     // It had no effect, without a word.
     check("[class.client]\nlevel = 3", "node.toml:3: level: a level is one of a `priority`");
+    let none = "[class.client]\npriority = \"none\"\nlevel = 3";
+    check(none, "node.toml:3: level: a level is one of a `priority`");
     let apart = "[class.client]\nlevel = 3\n[settings.osd]\nosd_device_client_prioclass = \"be\"";
     assert!(parse(apart).is_ok(), "the option says the same");
     check("[class.clients]", "node.toml:3: class: there is no class `clients`");

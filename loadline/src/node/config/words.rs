@@ -1,5 +1,6 @@
 //! Words that stand for values of the engine, in files and in flags alike.
 
+use loadline_base::in_short;
 use loadline_device::Medium;
 use loadline_host::{BackendChoice, Direct, Discards};
 use loadline_qos::{PRESETS, Preset, preset};
@@ -105,7 +106,7 @@ where
 {
     let text = String::deserialize(input)?;
     let value = text.parse().map_err(|error: T::Err| {
-        de::Error::custom(format!("`{text}` is not understood: {error}"))
+        de::Error::custom(format!("`{}` is not understood: {error}", in_short(&text)))
     })?;
     Ok(Some(value))
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
@@ -213,9 +213,11 @@ pub fn check_socket_path(path: &Path, made: Option<&Path>) -> Result<(), ListenE
         Ok(_) => io::ErrorKind::NotADirectory.into(),
         Err(error) => error,
     };
+    // Each folder on the way is there by then: one that is gone through and left again is looked for, too.
     let comes = |made: &Path| {
-        let folder = plain_path(folder);
-        plain_path(made).starts_with(&folder) || folder.is_dir()
+        let made = plain_path(made);
+        let stands = |folder: PathBuf| made.starts_with(&folder) || folder.is_dir();
+        folder.ancestors().map(plain_path).all(stands)
     };
     match error.kind() == io::ErrorKind::NotFound && made.is_some_and(comes) {
         true => Ok(()),

@@ -1,7 +1,7 @@
 //! What a loop is made from, and what it tells about itself.
 
 use crate::{Clock, why};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, in_short};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -96,6 +96,9 @@ pub enum LoopError {
     System(#[from] io::Error),
 }
 
+/// What is longer is no socket's path, and a sentence repeats how it begins.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAt {
@@ -115,6 +118,9 @@ impl ListenAt {
 impl fmt::Display for ListenAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            ListenAt::Unix(path) if path.as_os_str().len() > SOCKET_PATH_BYTES_MAX => {
+                f.write_str(&in_short(&path.to_string_lossy()))
+            }
             ListenAt::Unix(path) => write!(f, "{}", path.display()),
             ListenAt::Tcp(address) => write!(f, "{address}"),
         }

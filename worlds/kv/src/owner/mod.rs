@@ -31,7 +31,7 @@ use device::StoreOnDisk;
 use expiry::{Expiries, SWEEP_MOST};
 use loadline_base::{SlotId, Slots};
 use loadline_store::paged::{Answer, Ask, Edit, LogMode, OpError, ScanBounds};
-use std::ops::Range;
+use std::collections::BTreeSet;
 use versions::Versions;
 use watches::KeyWatches;
 
@@ -390,15 +390,11 @@ impl DbOwner {
         let last = found.last().map(|(key, _)| key.clone()).filter(|_| is_cut);
         let last = last.filter(|last| range.contains(last));
         found.retain(|(key, _)| range.contains(key));
-        let rest = last.map(|last| rest_behind(last, range.clone(), order));
-        let covered = match (&rest, order) {
-            (None, _) => range.clone(),
-            (Some(rest), ScanOrder::Ascending) => range.start.clone()..rest.start.clone(),
-            (Some(rest), ScanOrder::Descending) => rest.end.clone()..range.end.clone(),
-        };
+        let rest = last.map(|last| order.behind(last, range.clone()));
+        let covered = order.covered(range.clone(), rest.as_ref());
         let seen = self.versions.as_seen(snapshot, (covered, order), found, part_of(most))?;
         let (mut pairs, last) = seen;
-        let rest = last.map(|last| rest_behind(last, range, order)).or(rest);
+        let rest = last.map(|last| order.behind(last, range)).or(rest);
         if let Some(now_ms) = now_ms {
             let live = |(key, stored)| Some((key, record::live(stored, now_ms)?));
             pairs = pairs.into_iter().filter_map(live).collect();
@@ -594,17 +590,15 @@ impl DbOwner {
         if due.entries.is_empty() {
             return self.expiries.ended(now, true);
         }
-        let mut keys: Vec<Vec<u8>> = due.looks.iter().map(|(key, _)| key.clone()).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        self.commit(NewCommit {
-            edits: due.entries.into_iter().map(|key| Edit::Delete { key }).collect(),
-            keys,
-            reads: None,
-            promise: LogMode::Background,
-            first_look_ms: None,
-            committer: Committer::Sweep(due.looks),
-        });
+        let edits = due.entries.into_iter().map(|key| Edit::Delete { key }).collect();
+        self.commit_looks(edits, keys_of(&due.looks), Committer::Sweep(due.looks));
+    }
+
+    /// Commits what follows from a look at these keys.
+    fn commit_looks(&mut self, edits: Vec<Edit>, keys: Vec<Vec<u8>>, committer: Committer) {
+        let (reads, first_look_ms) = (None, None);
+        let promise = LogMode::Background;
+        self.commit(NewCommit { edits, keys, reads, promise, first_look_ms, committer });
     }
 
     /// Finds the next notes of a walk, or where it will end.
@@ -647,17 +641,8 @@ impl DbOwner {
         if looks.is_empty() {
             return answer.give(Ok(rest));
         }
-        let mut keys: Vec<Vec<u8>> = looks.iter().map(|(key, _)| key.clone()).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        self.commit(NewCommit {
-            edits: Vec::new(),
-            keys,
-            reads: None,
-            promise: LogMode::Background,
-            first_look_ms: None,
-            committer: Committer::Notes { looks, rest, answer },
-        });
+        let keys = keys_of(&looks);
+        self.commit_looks(Vec::new(), keys, Committer::Notes { looks, rest, answer });
     }
 }
 
@@ -666,21 +651,16 @@ fn telling<T: 'static>(told: T, tell: impl FnOnce(Result<T, DbError>) + 'static)
     Box::new(move |fault| tell(fault.map_or(Ok(told), Err)))
 }
 
+/// The keys that are to be looked at, each once.
+fn keys_of(looks: &[(Vec<u8>, u64)]) -> Vec<Vec<u8>> {
+    let keys: BTreeSet<&Vec<u8>> = looks.iter().map(|(key, _)| key).collect();
+    keys.into_iter().cloned().collect()
+}
+
 fn pairs_of(answer: Answer) -> Vec<(Vec<u8>, Vec<u8>)> {
     match answer {
         Answer::Pairs(pairs) => pairs,
         other => unreachable!("a scan is answered with pairs, not {other:?}"),
-    }
-}
-
-/// What of a range is left behind a key that was looked at.
-fn rest_behind(mut last: Vec<u8>, range: Range<Vec<u8>>, order: ScanOrder) -> Range<Vec<u8>> {
-    match order {
-        ScanOrder::Ascending => {
-            last.push(0);
-            last..range.end
-        }
-        ScanOrder::Descending => range.start..last,
     }
 }
 

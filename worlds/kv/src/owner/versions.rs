@@ -42,6 +42,32 @@ pub(crate) enum ScanOrder {
     Descending,
 }
 
+impl ScanOrder {
+    /// What of a range is left behind a key that was looked at.
+    pub(crate) fn behind(self, mut last: Vec<u8>, range: Range<Vec<u8>>) -> Range<Vec<u8>> {
+        match self {
+            ScanOrder::Ascending => {
+                last.push(0);
+                last..range.end
+            }
+            ScanOrder::Descending => range.start..last,
+        }
+    }
+
+    /// What of a range is read, if this is left.
+    pub(crate) fn covered(
+        self,
+        range: Range<Vec<u8>>,
+        rest: Option<&Range<Vec<u8>>>,
+    ) -> Range<Vec<u8>> {
+        match (rest, self) {
+            (None, _) => range,
+            (Some(rest), ScanOrder::Ascending) => range.start..rest.start.clone(),
+            (Some(rest), ScanOrder::Descending) => rest.end.clone()..range.end,
+        }
+    }
+}
+
 /// What a transaction has read.
 #[derive(Debug)]
 pub(crate) struct ReadSet {
@@ -253,23 +279,20 @@ fn merged<'v>(
         };
         let of_store = if next == Ordering::Greater { None } else { found.next() };
         let former = if next == Ordering::Less { None } else { kept.next() };
-        let seen = match former {
-            Some((key, former)) => Err((key, former.value.as_ref())),
-            None => Ok(of_store.expect("one of them was there")),
+        let (key, value) = match (former, of_store) {
+            (Some((key, former)), _) => (key.clone(), former.value.clone()),
+            (None, of_store) => {
+                let (key, value) = of_store.expect("one of them was there");
+                (key, Some(value))
+            }
         };
         looked_at += 1;
-        let last = match seen {
-            Ok(pair) => {
-                bytes += pair.0.len() + pair.1.len();
-                pairs.push(pair);
+        let gone = match value {
+            None => Some(key),
+            Some(value) => {
+                bytes += key.len() + value.len();
+                pairs.push((key, value));
                 None
-            }
-            Err((key, value)) => {
-                if let Some(value) = value {
-                    bytes += key.len() + value.len();
-                    pairs.push((key.clone(), value.clone()));
-                }
-                Some(key)
             }
         };
         // What was not there then takes time as well.
@@ -277,7 +300,7 @@ fn merged<'v>(
             || bytes >= most.bytes
             || looked_at >= most.keys.saturating_mul(2);
         if is_enough && (found.peek().is_some() || kept.peek().is_some()) {
-            let last = last.or(pairs.last().map(|(key, _)| key)).cloned();
+            let last = gone.or_else(|| pairs.last().map(|(key, _)| key.clone()));
             return (pairs, last);
         }
     }
@@ -347,10 +370,7 @@ mod tests {
                         // What the store has found is as much as it was asked for.
                         assert!(seen.len() <= 1 || self.versions.counts().1 == 0);
                         all.extend(seen);
-                        rest = last.map(|last| match order {
-                            ScanOrder::Ascending => [&last[..], &[0]].concat()..range.end,
-                            ScanOrder::Descending => range.start..last,
-                        });
+                        rest = last.map(|last| order.behind(last, range));
                     }
                     if order == ScanOrder::Descending {
                         all.reverse();

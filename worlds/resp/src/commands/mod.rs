@@ -31,6 +31,29 @@ pub(crate) enum KeyStrings {
     Pairs,
 }
 
+/// How many of a command's strings are keys, and how many fields, without their values.
+pub(crate) struct NamedStrings {
+    pub(crate) keys: usize,
+    pub(crate) fields: usize,
+}
+
+impl KeyStrings {
+    /// Of a request with so many strings, the command's name among them.
+    pub(crate) fn count(self, strings: usize) -> NamedStrings {
+        let behind = strings.saturating_sub(1);
+        let further = behind.saturating_sub(1);
+        let (keys, fields) = match self {
+            KeyStrings::First => (1, 0),
+            KeyStrings::Two => (2, 0),
+            KeyStrings::All => (behind, 0),
+            KeyStrings::Pairs => (behind / 2, 0),
+            KeyStrings::Fields => (1, further),
+            KeyStrings::FieldPairs => (1, further / 2),
+        };
+        NamedStrings { keys, fields }
+    }
+}
+
 /// Whether a command has to know what its keys hold.
 #[derive(Clone, Copy)]
 pub(crate) enum KeyReading {
@@ -103,15 +126,8 @@ impl KeyCommand {
 
     /// How many commands a request counts as where it has to wait for its turn: one for each key, or field, that it names.
     pub(crate) fn cost(&self, request: &RespRequest) -> u32 {
-        let strings = request.len().saturating_sub(1);
-        let named = match self.keys {
-            KeyStrings::First => 1,
-            KeyStrings::Two => 2,
-            KeyStrings::All => strings,
-            KeyStrings::Pairs => strings / 2,
-            KeyStrings::Fields => strings.saturating_sub(1),
-            KeyStrings::FieldPairs => strings.saturating_sub(1) / 2,
-        };
+        let NamedStrings { keys, fields } = self.keys.count(request.len());
+        let named = if fields > 0 { fields } else { keys };
         u32::try_from(named.max(1)).unwrap_or(u32::MAX)
     }
 
@@ -119,7 +135,7 @@ impl KeyCommand {
     pub(crate) fn longest(&self, request: &RespRequest, is_update: bool, value_bytes: u64) -> u64 {
         let read = match is_update || self.writes() {
             true => 0,
-            false => self.keys_of(request).len() as u64,
+            false => self.keys.count(request.len()).keys as u64,
         };
         let answered = match self.answer {
             KeyAnswer::Short => 0,

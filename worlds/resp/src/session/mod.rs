@@ -22,6 +22,7 @@ use loadline_kv::now_ms;
 use loadline_wire::resp::{RespLimits, RespReader, RespReply, RespRequest, RespVersion};
 use login::Login;
 use pipeline::{Pipeline, RespAnswer};
+use std::fmt::Display;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -96,24 +97,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         let (known, most) = needs::of_coming(&coming, LIMITS.request_bytes);
         // Most that are not whole are short, and cut by what is received at once.
         let is_long = coming.bytes as u64 > FREE_BYTES / 2 || known > FREE_BYTES;
-        let largest = self.memory.budget().largest();
         if self.login.is_nobody() && is_long {
             // Who is nobody has nothing to say that is so long.
             self.put(&RespRefusal::NoAuth.into());
             self.out.send().await?;
             return Ok(Next::Close);
         }
-        if known > largest {
+        let what = || {
             let name = coming.name.unwrap_or(b"it").to_ascii_uppercase();
-            let what = format!("{} with {} strings", name.escape_ascii(), coming.strings);
-            let refusal = RespRefusal::Needs { what, bytes: known, most: largest };
+            of_strings(name.escape_ascii(), coming.strings)
+        };
+        if let Err(refusal) = self.memory.could_have(known, what) {
             self.coming = None;
             self.transaction.break_off();
             reader.skip();
             self.put(&refusal.into());
             self.out.send().await?;
         } else if is_long && self.coming.is_none() {
-            match self.memory.take(most.min(largest)).await {
+            match self.memory.take(most.min(self.memory.budget().largest())).await {
                 Ok(held) => self.coming = Some((held, Instant::now())),
                 Err(refusal) => {
                     self.put(&refusal.into());
@@ -227,7 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         &mut self,
         command: &'static KeyCommand,
         request: RespRequest,
-        coming: Option<HeldBytes>,
+        mut coming: Option<HeldBytes>,
     ) -> io::Result<()> {
         let flow = match self.login.flow() {
             Ok(flow) => flow,
@@ -253,27 +254,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         let each =
             if in_line { self.service.value_bytes as usize } else { self.service.usual.get() };
         let room = command.longest(&request, in_line, each as u64);
-        let held = match coming {
-            None => self.memory.try_take(need + room).ok_or(None),
-            Some(mut held) => {
-                held.set(need);
-                if held.try_set(need + room) { Ok(held) } else { Err(Some(held)) }
+        coming.iter_mut().for_each(|held| held.set(need));
+        let mut held = coming.unwrap_or_else(|| self.memory.note(0));
+        if held.room() >= need + room {
+            let passed = self.service.gate.pass(flow, command.cost(&request)).await;
+            // Taken behind the wait for a turn, which others would wait with.
+            if held.try_set(need + room) {
+                let service = Rc::clone(&self.service);
+                let terms = CommandTerms { database, in_line, room, each, lane: 0 };
+                let begun = service.begin(terms, command, request);
+                self.pipeline.go_on_without_me(async move {
+                    let ended = service.end((terms, &mut held), command, begun).await;
+                    drop(passed);
+                    RespAnswer::ended(command, ended, held)
+                });
+                return Ok(());
             }
-        };
-        let mut held = match held {
-            Ok(held) => held,
-            Err(held) => return self.alone(command, request, held).await,
-        };
-        let passed = self.service.gate.pass(flow, command.cost(&request)).await;
-        let service = Rc::clone(&self.service);
-        let terms = CommandTerms { database, in_line, room, each, lane: 0 };
-        let begun = service.begin(terms, command, request);
-        self.pipeline.go_on_without_me(async move {
-            let ended = service.end((terms, &mut held), command, begun).await;
-            drop(passed);
-            RespAnswer::ended(command, ended, held)
-        });
-        Ok(())
+        }
+        self.alone(command, request, Some(held).filter(|held| held.bytes() > 0)).await
     }
 
     /// The same where there is no room for the longest that it may come to: with nothing else on its way, so that nobody waits for it while it waits.
@@ -295,21 +293,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         held: Option<HeldBytes>,
     ) -> io::Result<()> {
         self.out.send().await?;
-        let (need, largest) =
-            (needs::of_request(command, &request), self.memory.budget().largest());
-        let ended = match held {
-            Some(held) => self.with_what_there_is(command, request, held).await,
-            None if need > largest => {
-                let what =
-                    format!("{} with {} strings", command.name.to_uppercase(), request.len());
-                Err(RespRefusal::Needs { what, bytes: need, most: largest })
-            }
-            None => match self.memory.take(need).await {
-                Ok(held) => self.with_what_there_is(command, request, held).await,
-                Err(refusal) => Err(refusal),
-            },
-        };
-        match ended {
+        match self.with_what_there_is(command, request, held).await {
             Ok((reply, held)) => {
                 self.put(&reply);
                 drop(held);
@@ -324,25 +308,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
         &self,
         command: &'static KeyCommand,
         request: RespRequest,
-        held: HeldBytes,
+        held: Option<HeldBytes>,
     ) -> Result<(RespReply, HeldBytes), RespRefusal> {
+        let held = match held {
+            Some(held) => held,
+            None => {
+                let need = needs::of_request(command, &request);
+                let name = command.name.to_uppercase();
+                self.memory.could_have(need, || of_strings(&name, request.len()))?;
+                self.memory.take(need).await?
+            }
+        };
         let (database, in_line) = (self.choices.database(), command.writes());
         let longest = command.longest(&request, in_line, self.service.value_bytes);
-        let mut room = longest.min(self.memory.room());
-        let mut answer = self.memory.note(room);
+        let (mut answer, mut least) = (self.memory.note(0), 0);
         loop {
+            // What all users share is taken behind the turn: who waits for one, under a limit of its own, would keep it from all of them. Nor is it waited for with a turn.
+            let passed = self.login.turn(command.cost(&request)).await?;
+            if !answer.try_set(least) {
+                drop(passed);
+                answer = self.memory.take(least).await?;
+                continue;
+            }
+            let value = self.memory.budget().value().await;
+            let room = longest.min(answer.room()).max(least);
+            answer.set(room);
             let (each, lane) = (usize::MAX, self.service.value_bytes);
             let terms = CommandTerms { database, in_line, room, each, lane };
-            let value = self.memory.budget().value().await;
-            let passed = self.login.turn(command.cost(&request)).await?;
             let begun = self.service.begin(terms, command, request.clone());
             let ended = self.service.end((terms, &mut answer), command, begun).await;
             drop((passed, value));
             match ended.answer {
                 Err(RespRefusal::Room) if room < self.most_answered(&held) => {
                     answer.set(0);
-                    room = self.most_answered(&held);
-                    answer = self.memory.take(room).await?;
+                    least = self.most_answered(&held);
                 }
                 ended => return Ok((told(ended), answer)),
             }
@@ -528,6 +527,9 @@ impl<S> RespSession<S> {
         let of =
             |(command, request): &Queued| command.longest(request, is_update, service.value_bytes);
         let longest = commands.iter().map(of).sum::<u64>().min(2 * ANSWER_BYTES_MAX as u64);
+        let costs = commands.iter().map(|(command, request)| command.cost(request));
+        let cost = costs.fold(0, u32::saturating_add).max(1);
+        let passed = self.login.turn(cost).await?;
         // It waits for none with what it keeps: others would wait for that.
         let room = longest.min(self.memory.room());
         let answer = self.memory.note(room);
@@ -536,9 +538,6 @@ impl<S> RespSession<S> {
             false => (None, 0),
         };
         let terms = CommandTerms { database, in_line: is_update, room, each: usize::MAX, lane };
-        let costs = commands.iter().map(|(command, request)| command.cost(request));
-        let cost = costs.fold(0, u32::saturating_add).max(1);
-        let passed = self.login.turn(cost).await?;
         let done = match is_update {
             true => service.change(terms, commands, watch).await,
             false => service.look(terms, &commands).await.map(Some),
@@ -622,41 +621,10 @@ impl<S> RespSession<S> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::budget::Budget;
-    use crate::users::Users;
-    use loadline_kv::{Db, DbOptions, LogMode};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
-
-    /// `WATCH` asked the database for each of its keys, and `SAVE` for a sync, and neither waited for a turn.
-    #[tokio::test(start_paused = true)]
-    async fn watches_and_syncs_have_turns() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
-        let users = Users::parse("[user.default]\nlimit = 1000").expect("it is one");
-        let service = Service::new(db, users, LogMode::LogOnly, Budget::new(64 << 20, 1 << 15));
-        let (mut client, stream) = duplex(1 << 16);
-        let session = RespSession::new(service.expect("its terms can be kept"), 1, stream, None);
-        let talk = async move {
-            // The limit lets four of the dearest commands go at once, up to the next power of two.
-            let watch = format!("WATCH {}\r\n", "k ".repeat(50));
-            for (asked, answers, least) in
-                [(&watch[..], 20, 20 * 50 - 4 * 64), ("SAVE\r\n", 100, 92)]
-            {
-                let began = Instant::now();
-                let asked = asked.repeat(answers);
-                client.write_all(asked.as_bytes()).await.expect("it is taken");
-                let mut told = vec![0; answers * 5];
-                client.read_exact(&mut told).await.expect("it is answered");
-                assert_eq!(told, b"+OK\r\n".repeat(answers));
-                let took = began.elapsed().as_millis();
-                assert!(took >= least - 50, "{took} ms for what the limit gives in {least}");
-            }
-        };
-        let tasks = tokio::task::LocalSet::new();
-        let (_, ended) = tasks.run_until(async { tokio::join!(talk, session.run(None)) }).await;
-        ended.expect("it ends where its client does");
-    }
+/// A request as a refusal names it.
+fn of_strings(name: impl Display, strings: usize) -> String {
+    format!("{name} with {strings} strings")
 }
+
+#[cfg(test)]
+mod tests;

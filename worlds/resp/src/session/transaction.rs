@@ -104,32 +104,37 @@ impl Multi {
         request: RespRequest,
         memory: &ConnectionMemory,
     ) -> RespReply {
-        if let Err(refusal) = command.check(&request) {
-            self.break_off();
-            return refusal.into();
+        match self.keep(command, request, memory) {
+            Ok(()) => RespReply::Simple("QUEUED"),
+            Err(refusal) => {
+                self.break_off();
+                refusal.into()
+            }
         }
+    }
+
+    fn keep(
+        &mut self,
+        command: &'static KeyCommand,
+        request: RespRequest,
+        memory: &ConnectionMemory,
+    ) -> Result<(), RespRefusal> {
+        command.check(&request)?;
         if self.is_broken {
-            return RespReply::Simple("QUEUED");
+            return Ok(());
         }
         let bytes = self.bytes + request.bytes();
-        let need = self.held.bytes() + needs::of_request(command, &request);
-        let most = memory.budget().largest();
         if bytes > MULTI_BYTES_MAX {
-            self.break_off();
-            return RespRefusal::MultiBytes(MULTI_BYTES_MAX).into();
+            return Err(RespRefusal::MultiBytes(MULTI_BYTES_MAX));
         }
-        if need > most {
-            self.break_off();
-            let what = "this transaction".to_owned();
-            return RespRefusal::Needs { what, bytes: need, most }.into();
-        }
+        let need = self.held.bytes() + needs::of_request(command, &request);
+        memory.could_have(need, || "this transaction".to_owned())?;
         if !self.held.try_set(need) {
-            self.break_off();
-            return RespRefusal::Memory.into();
+            return Err(RespRefusal::Memory);
         }
         self.bytes = bytes;
         self.commands.push((command, request));
-        RespReply::Simple("QUEUED")
+        Ok(())
     }
 
     /// It cannot be carried out any more, so nothing of it is kept.
