@@ -354,14 +354,12 @@ impl Osd {
         let led = self.groups.iter().filter(|(_, here)| here.primary.is_some());
         for pg in led.map(|(pg, _)| pg).collect::<Vec<_>>() {
             let primary = self.primary_mut(pg).expect("it leads");
+            let pause = primary.reservation.pause();
             if primary.unfound.shown(&views) {
                 self.tell_unfound(pg, fx);
             }
-            let here = self.pg(pg).expect("it was looked up");
-            let interval = here.interval;
-            let pause = self.primary(pg).and_then(|primary| primary.reservation.pause());
             if pause == Some(Pause::Unfound) {
-                self.retry_reservation(now, pg, interval, fx);
+                self.retry_reservation(now, pg, fx);
             }
         }
     }
