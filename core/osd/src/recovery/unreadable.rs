@@ -14,6 +14,7 @@ use crate::in_flight::InFlight;
 use crate::message::{ClientOp, Data, Message, OpKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Pause, Primary, Reservation, WriteWay};
+use crate::pg_log::ChangedBytes;
 use crate::unfound::AskedPlace;
 use loadline_base::Time;
 use loadline_qos::Urgency;
@@ -444,17 +445,13 @@ impl Osd {
 
     /// Whether nothing that came after this update of its object has written, or waits to write, some of its bytes.
     fn is_latest(&self, op: &ClientOp, version: Version) -> bool {
-        let bytes = |op: &ClientOp| {
-            let offset = u64::from(op.offset);
-            offset..offset + u64::from(op.length)
-        };
         let here = self.pg(op.pg).expect("it leads");
         let primary = here.primary.as_ref().expect("it leads");
-        let all = bytes(op);
+        let ObjectRange { offset, length, .. } = ObjectRange::of(op);
+        let all = offset..offset + length;
         let meets = |other: &ClientOp| match other.kind {
             OpKind::Write | OpKind::Zero => {
-                let other = bytes(other);
-                other.start < all.end && all.start < other.end
+                ChangedBytes { offset: other.offset, length: other.length }.meet(&all)
             }
             kind => kind.is_update(),
         };
