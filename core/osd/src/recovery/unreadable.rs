@@ -254,10 +254,10 @@ impl Osd {
     /// A page that copies have lost was found nowhere: who asks what is wrong sees it before anybody reads there.
     pub(crate) fn tell_lost(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let primary = self.primary_mut(pg).expect("it leads");
-        let all = AskedPlace::all_of(primary.shape.object_bytes);
+        let object_bytes = primary.shape.object_bytes;
         let is_missing = primary.missing.values().any(|missing| missing.contains(&object));
         let is_lost = primary.bad.lost.contains_key(&object) && !is_missing;
-        if is_lost && primary.unfound.refuse(now, object, all) {
+        if is_lost && primary.unfound.lose(now, object, object_bytes) {
             self.tell_unfound(pg, fx);
         }
     }
