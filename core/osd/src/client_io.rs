@@ -354,7 +354,7 @@ impl Osd {
     }
 
     /// The op waits until an object is recovered, its own or an ancestor's, and that object goes first. What can be recovered
-    /// from nowhere fails the op.
+    /// from nowhere fails the op, unless that removes all of it.
     pub(crate) fn park(
         &mut self,
         now: Time,
@@ -365,7 +365,8 @@ impl Osd {
         op.aside.add(AsideFor::Recovery);
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&object) {
-            if primary.misses(self.id, object) && !self.may_come(op.pg, object) {
+            let is_nowhere = primary.misses(self.id, object) && !self.may_come(op.pg, object);
+            if is_nowhere && op.kind != OpKind::Purge {
                 return self.do_with_own(now, object, (op, data), fx);
             }
             self.start_urgent(now, op.pg, object, fx);

@@ -199,13 +199,14 @@ impl Osd {
     }
 
     /// No copy can give an object that is on its way. What several can give together is mended. If it is given up, it becomes what is left
-    /// of it. Else the ops that wait for it have to do with what is here, and fail if that is nothing; the rest goes on.
+    /// of it; who purges it gives it up. Else the ops that wait for it have to do with what is here, and fail if that is nothing; the rest goes on.
     pub(crate) fn nobody_gives(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         if self.mend_next(now, pg, object, fx) {
             return;
         }
         let is_given_up = self.primary(pg).is_some_and(|it| it.unfound.is_given_up(object));
-        if is_given_up && self.ask_what_is_left(now, pg, object, fx) {
+        let is_purged = self.fail_but_purges(now, pg, object, fx);
+        if (is_given_up || is_purged) && self.ask_what_is_left(now, pg, object, fx) {
             return;
         }
         let recovering = self.end_object(pg, object);
@@ -222,6 +223,19 @@ impl Osd {
         self.tell_lost(now, pg, object, fx);
         self.unpark(now, pg, go_on, fx);
         self.continue_recovery(now, pg, fx);
+    }
+
+    /// If an op that removes all of an object waits for it, nobody else does any more: what the object becomes meanwhile is for nobody to see. Whether one does.
+    fn fail_but_purges(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) -> bool {
+        let recovering = self.primary_mut(pg).and_then(|it| it.recovering.get_mut(&object));
+        let parked = &mut recovering.expect("it is on its way").parked;
+        let is_purge = |(op, _): &(ClientOp, Data)| op.kind == OpKind::Purge;
+        if !parked.iter().any(is_purge) {
+            return false;
+        }
+        let others: Vec<_> = parked.extract_if(.., |it| !is_purge(it)).collect();
+        others.iter().for_each(|(op, _)| self.fail_op(now, op, object, fx));
+        true
     }
 
     /// Nobody may give an object that an op needs and that is not whole here: the op has to do with what is.
