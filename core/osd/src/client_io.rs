@@ -240,33 +240,36 @@ impl Osd {
         in_flight.last = delay;
         in_flight.lost = in_flight.lost.and(lost);
         let (op, is_over) = (in_flight.op, in_flight.pending.is_empty());
+        if is_over && !op.kind.is_update() {
+            let read = std::mem::take(&mut in_flight.data);
+            return self.end_op(now, tag, Ok(read), fx);
+        }
         if lost.any() {
             self.note_lost(op.pg, from, op.object);
         }
         if is_over {
-            let in_flight = self.ops.get_mut(tag).expect("it was looked up");
-            let (lost, version) = (in_flight.lost, in_flight.version);
-            let primary = self.primary(op.pg).expect("its ops end with its interval");
-            let is_somewhere =
-                primary.is_anywhere(op.object) || !primary.lenders(op.object).is_empty();
-            if !op.kind.is_update() {
-                let in_flight = self.ops.get_mut(tag).expect("it was looked up");
-                let read = std::mem::take(&mut in_flight.data);
-                self.end_op(now, tag, Ok(read), fx);
-            } else if lost.any() {
-                self.tell_unwritten(now, op.pg, (version, lost), fx);
-                self.update_in_vain(now, op.object, tag, fx);
-            } else if is_somewhere {
-                self.end_op(now, tag, Ok(Data::NONE), fx);
-            } else {
-                self.refuse_update(now, op.object, tag, fx);
-            }
+            self.update_is_over(now, tag, fx);
         } else {
             self.weigh_doubts(now, op.pg, tag, fx);
             self.move_what_was_put_off(now, op.pg, op.object, fx);
         }
         if lost.any() {
             self.begin_repair(now, op.pg, fx);
+        }
+    }
+
+    /// All copies have answered an update.
+    fn update_is_over(&mut self, now: Time, tag: WriteTag, fx: &mut Effects) {
+        let in_flight = self.ops.get_mut(tag).expect("it was looked up");
+        let (op, lost, version) = (in_flight.op, in_flight.lost, in_flight.version);
+        if lost.any() {
+            self.tell_unwritten(now, op.pg, (version, lost), fx);
+            return self.update_in_vain(now, op.object, tag, fx);
+        }
+        let primary = self.primary(op.pg).expect("its ops end with its interval");
+        match primary.is_anywhere(op.object) || !primary.lenders(op.object).is_empty() {
+            true => self.end_op(now, tag, Ok(Data::NONE), fx),
+            false => self.refuse_update(now, op.object, tag, fx),
         }
     }
 
@@ -351,7 +354,7 @@ impl Osd {
     }
 
     /// The op waits until an object is recovered, its own or an ancestor's, and that object goes first. What can be recovered
-    /// from nowhere fails the op.
+    /// from nowhere fails the op, unless that removes all of it.
     pub(crate) fn park(
         &mut self,
         now: Time,
@@ -362,7 +365,8 @@ impl Osd {
         op.aside.add(AsideFor::Recovery);
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&object) {
-            if primary.misses(self.id, object) && !self.may_come(op.pg, object) {
+            let is_nowhere = primary.misses(self.id, object) && !self.may_come(op.pg, object);
+            if is_nowhere && op.kind != OpKind::Purge {
                 return self.do_with_own(now, object, (op, data), fx);
             }
             self.start_urgent(now, op.pg, object, fx);

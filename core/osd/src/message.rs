@@ -410,6 +410,9 @@ pub enum RangeHeld {
     Former(Version),
     /// They cannot be read here either.
     Bad,
+    /// Nobody has them, and the snapshot that their state is kept for was removed. Somebody can still ask for them if the state is also what this
+    /// older one shows; [`SnapshotNo::HEAD`] if there is none.
+    Removed(SnapshotNo),
     /// The state has another version here: a write has not reached all copies yet, so both look again.
     Otherwise,
 }

@@ -4,8 +4,8 @@
 //! places are known that clients have asked for. The owner of the map is told of both before a client is told that it gets nothing.
 
 use crate::ids::{OsdId, OsdSet};
-use crate::message::{ClientOp, OpKind};
-use crate::snapshots::{SnapshotNo, Views, image_of};
+use crate::message::{BadRange, ClientOp, OpKind};
+use crate::snapshots::{Behind, SnapshotNo, Views, image_of};
 use loadline_base::{Span, Time};
 use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +25,8 @@ pub(crate) struct Unfound {
     given_up: BTreeMap<ObjectNo, GivenUp>,
     /// Places that were looked for in all copies in vain, and those that clients were refused.
     places: BTreeMap<ObjectNo, Vec<BadPlace>>,
-    /// Pages of objects as they are now that no copy had when they were looked through last.
-    pages: BTreeMap<ObjectNo, Vec<Range<u64>>>,
+    /// Pages of objects' states that no copy had when they were looked through last.
+    pages: BTreeMap<ObjectNo, Vec<AskedPlace>>,
 }
 
 /// Bytes of an object as a client asks for them.
@@ -52,7 +52,14 @@ impl AskedPlace {
         let place = AskedPlace::of(op);
         let lineage = views.of(op.object, place.at).filter(|_| object != op.object);
         let behind = lineage.and_then(|it| it.behind(op.object).find(|it| it.object == object));
-        AskedPlace { at: behind.map_or(place.at, |behind| behind.snapshot), ..place }
+        let Some(Behind { snapshot: at, length, .. }) = behind else { return place };
+        // What is not visible there is zeros, and nobody looks at what the ancestor has.
+        AskedPlace { at, range: place.range.start.min(length)..place.range.end.min(length) }
+    }
+
+    /// A range of a state, as who asks for it at the snapshot that the state is kept for.
+    pub(crate) fn of_state(range: &BadRange) -> AskedPlace {
+        AskedPlace { at: range.label, range: range.offset..range.offset + range.length }
     }
 
     /// Whether anybody can ask for it.
@@ -69,6 +76,12 @@ impl AskedPlace {
         self.at == other.at
             && self.range.start <= other.range.start
             && other.range.end <= self.range.end
+    }
+
+    /// What of it is in another place.
+    fn within(&self, other: &AskedPlace) -> Option<AskedPlace> {
+        let range = self.range.start.max(other.range.start)..self.range.end.min(other.range.end);
+        (self.at == other.at && !range.is_empty()).then_some(AskedPlace { at: self.at, range })
     }
 }
 
@@ -126,23 +139,34 @@ impl Unfound {
     /// A client is refused a place that every copy has. Whether that is the object's first. What of it is known to be bad counts: when that is written anew, all
     /// of it is good.
     pub(crate) fn refuse(&mut self, now: Time, object: ObjectNo, place: AskedPlace) -> bool {
+        let pages = self.pages.get(&object).into_iter().flatten();
+        let bad = pages.filter_map(|page| page.within(&place)).collect();
+        self.refuse_all(now, object, bad, place)
+    }
+
+    /// Pages of an object of so many bytes are lost. Which ones, and of which of its states, is known if it was looked through. Whether that is the first that is known
+    /// to be bad of it.
+    pub(crate) fn lose(&mut self, now: Time, object: ObjectNo, object_bytes: u64) -> bool {
+        let bad = self.pages.get(&object).cloned().unwrap_or_default();
+        self.refuse_all(now, object, bad, AskedPlace::all_of(object_bytes))
+    }
+
+    /// Places of an object are refused, or another one if there are none.
+    fn refuse_all(
+        &mut self,
+        now: Time,
+        object: ObjectNo,
+        mut bad: Vec<AskedPlace>,
+        or_else: AskedPlace,
+    ) -> bool {
         let before = self.len();
-        for place in self.known_bad(object, place) {
+        if bad.is_empty() {
+            bad.push(or_else);
+        }
+        for place in bad {
             self.note(object, BadPlace { place, at: now, is_told: true });
         }
         self.len() > before
-    }
-
-    /// The pages of a place that are known to be bad; all of it if none is known.
-    fn known_bad(&self, object: ObjectNo, place: AskedPlace) -> Vec<AskedPlace> {
-        let AskedPlace { at, range } = &place;
-        let pages = self.pages.get(&object).into_iter().flatten();
-        let meets = |page: &&Range<u64>| page.start < range.end && range.start < page.end;
-        let bad = pages.filter(|_| *at == SnapshotNo::HEAD).filter(meets);
-        let within = |page: &Range<u64>| page.start.max(range.start)..page.end.min(range.end);
-        let places: Vec<AskedPlace> =
-            bad.map(|page| AskedPlace { at: *at, range: within(page) }).collect();
-        if places.is_empty() { vec![place] } else { places }
     }
 
     /// An object is looked through in all copies.
@@ -150,8 +174,8 @@ impl Unfound {
         self.pages.remove(&object);
     }
 
-    /// This page of an object as it is now is in no copy.
-    pub(crate) fn note_bad_page(&mut self, object: ObjectNo, page: Range<u64>) {
+    /// This page of one of an object's states is in no copy.
+    pub(crate) fn note_bad_page(&mut self, object: ObjectNo, page: AskedPlace) {
         let pages = self.pages.entry(object).or_default();
         if !pages.contains(&page) {
             pages.push(page);
@@ -181,13 +205,6 @@ impl Unfound {
         if matches!(kind, OpKind::Ranges(_) | OpKind::Changed { .. }) {
             return false;
         }
-        if let Some(pages) = self.pages.get_mut(&object)
-            && kind.is_update()
-        {
-            let covers =
-                |page: &Range<u64>| good.range.start <= page.start && page.end <= good.range.end;
-            pages.retain(|page| !covers(page));
-        }
         self.end_places(object, |bad| match kind {
             OpKind::Purge => true,
             OpKind::Remove => bad.at == good.at,
@@ -207,6 +224,9 @@ impl Unfound {
         let Some(places) = self.places.get_mut(&object) else { return false };
         let was_told = places.iter().any(|it| it.is_told);
         places.retain(|it| !ends(&it.place));
+        if let Some(pages) = self.pages.get_mut(&object) {
+            pages.retain(|page| !ends(page));
+        }
         let is_told = places.iter().any(|it| it.is_told);
         if places.is_empty() {
             self.places.remove(&object);
@@ -310,6 +330,10 @@ fn join_oldest(places: &mut Vec<BadPlace>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aside::Aside;
+    use crate::ids::{ClientId, OpId, PgId};
+    use crate::snapshots::{Ancestor, Lineage};
+    use crate::tenants::GivenOps;
 
     const OBJECT: ObjectNo = ObjectNo(3);
 
@@ -376,7 +400,7 @@ mod tests {
         let mut unfound = Unfound::default();
         let place = |range| AskedPlace { at: SnapshotNo::HEAD, range };
         let [one, other] = [8192..12288, 20480..24576];
-        [&one, &other].into_iter().for_each(|it| unfound.note_bad_page(OBJECT, it.clone()));
+        [&one, &other].into_iter().for_each(|it| unfound.note_bad_page(OBJECT, place(it.clone())));
         assert!(unfound.refuse(Time::ZERO, OBJECT, place(0..65536)));
         let asks = unfound.went_well(OpKind::Ranges(SnapshotNo::HEAD), OBJECT, &place(0..65536));
         assert!(!asks, "who asks where data is has read none");
@@ -390,7 +414,9 @@ mod tests {
     fn an_object_is_found_when_its_bad_pages_are_written_anew() {
         let mut unfound = Unfound::default();
         let place = |range| AskedPlace { at: SnapshotNo::HEAD, range };
-        [8192..12288, 16384..20480].into_iter().for_each(|it| unfound.note_bad_page(OBJECT, it));
+        for it in [8192..12288, 16384..20480] {
+            unfound.note_bad_page(OBJECT, place(it));
+        }
         assert!(unfound.refuse(Time::ZERO, OBJECT, place(0..65536)));
         assert!(!unfound.refuse(Time::ZERO, OBJECT, place(0..16384)), "it is known");
         assert!(!unfound.went_well(OpKind::Write, OBJECT, &place(8192..12288)), "one is left");
@@ -400,6 +426,59 @@ mod tests {
             !unfound.went_well(OpKind::Write, OBJECT, &place(0..20480)),
             "nothing is known now"
         );
+    }
+
+    /// A page of an object as it is now was lost, and one that a snapshot shows: when the first was written anew, the object counted as found until it was tried
+    /// again.
+    #[test]
+    fn what_a_snapshot_shows_is_lost_though_the_rest_is_written_anew() {
+        let mut unfound = Unfound::default();
+        let place = |at, range| AskedPlace { at: SnapshotNo(at), range };
+        let (now, kept) = (place(0, 8192..12288), place(3, 8192..12288));
+        [&now, &kept].into_iter().for_each(|it| unfound.note_bad_page(OBJECT, it.clone()));
+        assert!(unfound.lose(Time::ZERO, OBJECT, 65536));
+        assert!(!unfound.went_well(OpKind::Write, OBJECT, &now), "the snapshot shows the other");
+        assert!(unfound.went_well(OpKind::ReadAt(SnapshotNo(3)), OBJECT, &kept));
+        assert_eq!(unfound.len(), 0);
+    }
+
+    /// A client was refused a page of a parent's snapshot, and a clone that sees less of the parent was read over that place: what it read there were zeros, and the
+    /// page counted as found.
+    #[test]
+    fn a_clone_s_read_is_good_as_far_as_its_parent_is_seen() {
+        let (parent, clone) = (ObjectNo(7 << 32), ObjectNo(8 << 32));
+        let seen = Ancestor { image: 7, snapshot: SnapshotNo(2), overlap: 8192 };
+        let (newest, ancestors) = (SnapshotNo::HEAD, vec![seen]);
+        let mut views = Views::default();
+        views.insert(8, newest, Lineage { newest, object_bytes: 65536, ancestors });
+        let op = |kind, object, offset, length| {
+            let (id, client, pg) = (OpId::NOBODYS, ClientId::new(0), PgId::new(0));
+            let (traced, background, resent) = (false, false, false);
+            let (aside, given) = (Aside::default(), GivenOps::default());
+            ClientOp {
+                id,
+                client,
+                kind,
+                traced,
+                background,
+                resent,
+                aside,
+                pg,
+                object,
+                offset,
+                length,
+                given,
+            }
+        };
+        let place = |op: &ClientOp| AskedPlace::in_object(op, parent, &views);
+        let mut unfound = Unfound::default();
+        let refused = place(&op(OpKind::ReadAt(SnapshotNo(2)), parent, 4096, 8192));
+        assert!(unfound.refuse(Time::ZERO, parent, refused));
+        let read =
+            |op: ClientOp, unfound: &mut Unfound| unfound.went_well(op.kind, parent, &place(&op));
+        assert!(!read(op(OpKind::Read, clone, 0, 65536), &mut unfound));
+        assert_eq!(place(&op(OpKind::Read, clone, 12288, 4096)).range, 8192..8192);
+        assert!(read(op(OpKind::ReadAt(SnapshotNo(2)), parent, 0, 65536), &mut unfound));
     }
 
     #[test]

@@ -371,7 +371,9 @@ impl Paged {
         let lane = in_order.then_some(OpLane(pg.get()));
         if !first.is_empty() {
             let token = StoreToken::whole(pg, object, 0, Commit::Nothing);
-            self.submit(now, Op { ask: Ask::Transaction(first), lane, class, token });
+            let op = Op { ask: Ask::Transaction(first), lane, class, token };
+            // Where an ancestor is seen as far as into a page that is damaged, the object begins without that page, as the ancestor is without it.
+            self.submit_past(now, op, Some(PastDamage::Lose(note_of_loss(id))));
         }
         let token = StoreToken::whole(pg, object, disk_bytes, token);
         let op = Op { ask, lane, class, token };

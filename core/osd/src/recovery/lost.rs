@@ -28,8 +28,7 @@ impl Osd {
         let Some(primary) = self.primary_mut(pg) else { return };
         primary.unfound.give_up();
         primary.unfound.look_again();
-        let interval = self.pg(pg).map_or(0, |here| here.interval);
-        self.retry_reservation(now, pg, interval, fx);
+        self.retry_reservation(now, pg, fx);
     }
 
     /// Nobody gives an object that is given up: those who lack it are asked what is left of it. False if nobody lacks it, so that

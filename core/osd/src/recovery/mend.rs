@@ -5,7 +5,8 @@
 //! bytes in this version, and the copy writes them where they were. Nothing else of it changes: neither its version nor what its log says. The first
 //! copy that is whole gives the object to all others, as any holder does. Where none comes to be whole, each has at least what any
 //! of them could read, so that only what none can read is an error. What is kept for removed snapshots alone nobody can ask for any more: where nobody has a page
-//! of that it becomes zeros, so that the rest of the object does not wait for it.
+//! of that it becomes zeros, so that the rest of the object does not wait for it. Which were removed the primary says: what a copy keeps it keeps by the primary's
+//! word, and may hear of a snapshot later than of a write that keeps something for it.
 //!
 //! A copy that is behind has the object as it was before the writes that it has missed, and one that is being filled may have had it for
 //! long. The log tells which bytes were changed since: what was left alone is the same in its state, and it may lend that. Without it two copies could lose a page because a third had it, which
@@ -26,6 +27,7 @@ use crate::message::{BadRange, Data, MendStep, Message, RangeHeld};
 use crate::osd::Osd;
 use crate::pg::{Mending, Primary};
 use crate::snapshots::SnapshotNo;
+use crate::unfound::AskedPlace;
 use loadline_base::Time;
 use loadline_store::paged::{Edit, Payload};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
@@ -124,15 +126,16 @@ impl Osd {
             MendStep::Given(range, RangeHeld::Found) => {
                 self.fill(now, from, (pg, object), (range, data), fx);
             }
-            MendStep::Given(range, RangeHeld::Bad)
-                if self.is_shown_to_nobody(pg, object, range.label) =>
+            MendStep::Given(range, RangeHeld::Removed(older))
+                if self.shows_it_not(pg, object, range.label, older) =>
             {
                 let zeros = Data::new(vec![0; range.length as usize]);
                 self.fill(now, from, (pg, object), (range, zeros), fx);
             }
             MendStep::Given(range, held) => {
                 // What nobody has stays as it is; what is otherwise elsewhere is looked at again.
-                let skipped = if held == RangeHeld::Bad { range.length } else { 0 };
+                let is_nowhere = matches!(held, RangeHeld::Bad | RangeHeld::Removed(_));
+                let skipped = if is_nowhere { range.length } else { 0 };
                 if skipped > 0 {
                     self.damage_of(pg).skip(object);
                 }
@@ -156,6 +159,7 @@ impl Osd {
         (object, range): (ObjectNo, BadRange),
         fx: &mut Effects,
     ) {
+        let removed = self.older_than_removed(object, range.label);
         let Some(primary) = self.primary_mut(pg) else { return };
         let (lenders, behind) = (primary.lenders(object), primary.may_have_some(object));
         let recovering = primary.recovering.get_mut(&object);
@@ -168,12 +172,11 @@ impl Osd {
                 (osd, MendStep::Wanted(range))
             }
             None => {
-                if range.label == SnapshotNo::HEAD {
-                    primary
-                        .unfound
-                        .note_bad_page(object, range.offset..range.offset + range.length);
+                let held = removed.map_or(RangeHeld::Bad, RangeHeld::Removed);
+                if held == RangeHeld::Bad {
+                    primary.unfound.note_bad_page(object, AskedPlace::of_state(&range));
                 }
-                (mending.copy, MendStep::Given(range, RangeHeld::Bad))
+                (mending.copy, MendStep::Given(range, held))
             }
         };
         self.send_mend(now, to, pg, (object, step, Data::NONE), fx);

@@ -225,22 +225,16 @@ impl Osd {
     /// A timer of [`Osd::suspend_recovery`]. Whoever was tried again before that has another one, and this one is void: else each try before its time would leave a
     /// timer more that never ends.
     pub(crate) fn retry_is_due(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Effects) {
-        let reservation = self.primary(pg).map(|primary| &primary.reservation);
+        let here = self.pg(pg).filter(|here| here.interval == interval);
+        let reservation = here.and_then(|here| Some(&here.primary.as_ref()?.reservation));
         if matches!(reservation, Some(Reservation::Retry(_, due)) if *due <= now) {
-            self.retry_reservation(now, pg, interval, fx);
+            self.retry_reservation(now, pg, fx);
         }
     }
 
-    pub(crate) fn retry_reservation(
-        &mut self,
-        now: Time,
-        pg: PgId,
-        interval: u32,
-        fx: &mut Effects,
-    ) {
-        let same_interval = self.pg(pg).is_some_and(|pg| pg.interval == interval);
-        let suspended = self.primary(pg).is_some_and(|p| p.reservation.pause().is_some());
-        if same_interval && suspended {
+    /// Tries again at once what has given its slots back.
+    pub(crate) fn retry_reservation(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        if self.primary(pg).is_some_and(|primary| primary.reservation.pause().is_some()) {
             self.try_all_again(now, pg, fx);
             self.start_recovery(now, pg, fx);
         }

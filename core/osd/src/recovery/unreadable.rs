@@ -14,6 +14,7 @@ use crate::in_flight::InFlight;
 use crate::message::{ClientOp, Data, Message, OpKind, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Pause, Primary, Reservation, WriteWay};
+use crate::pg_log::ChangedBytes;
 use crate::unfound::AskedPlace;
 use loadline_base::Time;
 use loadline_qos::Urgency;
@@ -198,13 +199,14 @@ impl Osd {
     }
 
     /// No copy can give an object that is on its way. What several can give together is mended. If it is given up, it becomes what is left
-    /// of it. Else the ops that wait for it have to do with what is here, and fail if that is nothing; the rest goes on.
+    /// of it; who purges it gives it up. Else the ops that wait for it have to do with what is here, and fail if that is nothing; the rest goes on.
     pub(crate) fn nobody_gives(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         if self.mend_next(now, pg, object, fx) {
             return;
         }
         let is_given_up = self.primary(pg).is_some_and(|it| it.unfound.is_given_up(object));
-        if is_given_up && self.ask_what_is_left(now, pg, object, fx) {
+        let is_purged = self.fail_but_purges(now, pg, object, fx);
+        if (is_given_up || is_purged) && self.ask_what_is_left(now, pg, object, fx) {
             return;
         }
         let recovering = self.end_object(pg, object);
@@ -221,6 +223,19 @@ impl Osd {
         self.tell_lost(now, pg, object, fx);
         self.unpark(now, pg, go_on, fx);
         self.continue_recovery(now, pg, fx);
+    }
+
+    /// If an op that removes all of an object waits for it, nobody else does any more: what the object becomes meanwhile is for nobody to see. Whether one does.
+    fn fail_but_purges(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) -> bool {
+        let recovering = self.primary_mut(pg).and_then(|it| it.recovering.get_mut(&object));
+        let parked = &mut recovering.expect("it is on its way").parked;
+        let is_purge = |(op, _): &(ClientOp, Data)| op.kind == OpKind::Purge;
+        if !parked.iter().any(is_purge) {
+            return false;
+        }
+        let others: Vec<_> = parked.extract_if(.., |it| !is_purge(it)).collect();
+        others.iter().for_each(|(op, _)| self.fail_op(now, op, object, fx));
+        true
     }
 
     /// Nobody may give an object that an op needs and that is not whole here: the op has to do with what is.
@@ -253,10 +268,10 @@ impl Osd {
     /// A page that copies have lost was found nowhere: who asks what is wrong sees it before anybody reads there.
     pub(crate) fn tell_lost(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let primary = self.primary_mut(pg).expect("it leads");
-        let all = AskedPlace::all_of(primary.shape.object_bytes);
+        let object_bytes = primary.shape.object_bytes;
         let is_missing = primary.missing.values().any(|missing| missing.contains(&object));
         let is_lost = primary.bad.lost.contains_key(&object) && !is_missing;
-        if is_lost && primary.unfound.refuse(now, object, all) {
+        if is_lost && primary.unfound.lose(now, object, object_bytes) {
             self.tell_unfound(pg, fx);
         }
     }
@@ -354,14 +369,12 @@ impl Osd {
         let led = self.groups.iter().filter(|(_, here)| here.primary.is_some());
         for pg in led.map(|(pg, _)| pg).collect::<Vec<_>>() {
             let primary = self.primary_mut(pg).expect("it leads");
+            let pause = primary.reservation.pause();
             if primary.unfound.shown(&views) {
                 self.tell_unfound(pg, fx);
             }
-            let here = self.pg(pg).expect("it was looked up");
-            let interval = here.interval;
-            let pause = self.primary(pg).and_then(|primary| primary.reservation.pause());
             if pause == Some(Pause::Unfound) {
-                self.retry_reservation(now, pg, interval, fx);
+                self.retry_reservation(now, pg, fx);
             }
         }
     }
@@ -446,17 +459,13 @@ impl Osd {
 
     /// Whether nothing that came after this update of its object has written, or waits to write, some of its bytes.
     fn is_latest(&self, op: &ClientOp, version: Version) -> bool {
-        let bytes = |op: &ClientOp| {
-            let offset = u64::from(op.offset);
-            offset..offset + u64::from(op.length)
-        };
         let here = self.pg(op.pg).expect("it leads");
         let primary = here.primary.as_ref().expect("it leads");
-        let all = bytes(op);
+        let ObjectRange { offset, length, .. } = ObjectRange::of(op);
+        let all = offset..offset + length;
         let meets = |other: &ClientOp| match other.kind {
             OpKind::Write | OpKind::Zero => {
-                let other = bytes(other);
-                other.start < all.end && all.start < other.end
+                ChangedBytes { offset: other.offset, length: other.length }.meet(&all)
             }
             kind => kind.is_update(),
         };

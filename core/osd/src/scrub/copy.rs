@@ -58,6 +58,21 @@ impl Osd {
         }
     }
 
+    /// Tells another OSD something about the scrub of a group, or this one.
+    pub(super) fn tell_scrub(
+        &mut self,
+        now: Time,
+        to: OsdId,
+        pg: PgId,
+        message: ScrubMessage,
+        fx: &mut Effects,
+    ) {
+        match to == self.id {
+            true => self.scrub_message(now, to, pg, message, fx),
+            false => self.send(to, pg, Message::Scrub(message), fx),
+        }
+    }
+
     /// Another member tells what it knows of a group's scrubs. Who leads knows better, unless no scrub that has ended is known to it: then it takes
     /// that, beside what it was asked for since it leads.
     fn scrubs_told(&mut self, now: Time, pg: PgId, told: ScrubRecord, fx: &mut Effects) {
@@ -329,10 +344,7 @@ impl Osd {
         let map = scan.into_map();
         self.counters.scrub.read_bytes += map.read_bytes;
         self.counters.scrub.objects += map.states.len() as u64;
-        match asker == self.id {
-            true => self.scrub_map_came(now, asker, pg, map, fx),
-            false => self.send(asker, pg, Message::Scrub(ScrubMessage::Map(Box::new(map))), fx),
-        }
+        self.tell_scrub(now, asker, pg, ScrubMessage::Map(Box::new(map)), fx);
     }
 
     /// Writes down what a comparison has shown. What was written or has gone since is left out: a note would be void, or make an object where
@@ -415,17 +427,14 @@ impl Osd {
     /// A primary asks for a slot here.
     pub(super) fn scrub_slot_asked(&mut self, now: Time, asker: SlotAsker, fx: &mut Effects) {
         let SlotAsker { pg, osd, number } = asker;
-        let was_called = self.scrub.no_longer_called(pg);
+        let was_called = self.scrub.called.remove(&pg);
         let is_free = self.scrub.slots.free() > 0;
         match self.options.scrub.slots {
             ScrubSlots::InLine if !is_free => {
                 // Somebody came first who had not waited: whoever was called is still the next.
                 let place = if was_called { 0 } else { self.scrub.line.len() };
                 self.scrub.line.insert(place, asker);
-                return match osd == self.id {
-                    true => self.scrub_slot_awaited(now, osd, (pg, number), fx),
-                    false => self.send(osd, pg, Message::Scrub(ScrubMessage::Waits(number)), fx),
-                };
+                return self.tell_scrub(now, osd, pg, ScrubMessage::Waits(number), fx);
             }
             ScrubSlots::OrRefused(_) if !is_free && osd != self.id => {
                 return self.send(osd, pg, Message::Scrub(ScrubMessage::Refused(number)), fx);
@@ -442,7 +451,7 @@ impl Osd {
     pub(crate) fn free_scrub_slot(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.drop_scan(now, pg, fx);
         self.scrub.line.retain(|asker| asker.pg != pg);
-        let was_called = self.scrub.no_longer_called(pg);
+        let was_called = self.scrub.called.remove(&pg);
         let mut changes = Vec::new();
         if self.scrub.askers.remove(&pg).is_some() {
             self.scrub.slots.release(pg, &mut changes);
@@ -460,10 +469,7 @@ impl Osd {
             let Some(SlotAsker { osd, number, .. }) = self.scrub.askers.get(&pg).copied() else {
                 continue;
             };
-            match osd == self.id {
-                true => self.scrub_slot_granted(now, osd, (pg, number), fx),
-                false => self.send(osd, pg, Message::Scrub(ScrubMessage::Granted(number)), fx),
-            }
+            self.tell_scrub(now, osd, pg, ScrubMessage::Granted(number), fx);
         }
         self.call_scrub_line(now, fx);
     }
@@ -474,12 +480,9 @@ impl Osd {
         while self.scrub.slots.free() > self.scrub.called.len()
             && let Some(asker) = self.scrub.line.pop_front()
         {
-            self.scrub.called.push(asker);
             let SlotAsker { pg, osd, number } = asker;
-            match osd == self.id {
-                true => self.scrub_slot_called(now, osd, (pg, number), fx),
-                false => self.send(osd, pg, Message::Scrub(ScrubMessage::Called(number)), fx),
-            }
+            self.scrub.called.insert(pg);
+            self.tell_scrub(now, osd, pg, ScrubMessage::Called(number), fx);
         }
     }
 

@@ -44,7 +44,7 @@ use load::LoadSeen;
 use loadline_base::Time;
 use run::ScrubRun;
 use scan::RangeScan;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What an OSD has of scrubs.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub(crate) struct Scrub {
     askers: BTreeMap<PgId, SlotAsker>,
     /// Who found none free, in the order of their asking.
     line: VecDeque<SlotAsker>,
-    /// Who was called out of the line and has not asked yet: no more than there are free slots.
-    called: Vec<SlotAsker>,
+    /// Groups that were called out of the line and whose primary has not asked yet: no more than there are free slots.
+    called: BTreeSet<PgId>,
     /// Scrubs of groups that this OSD leads.
     runs: BTreeMap<PgId, ScrubRun>,
     /// Ranges that this OSD looks at.
@@ -87,7 +87,7 @@ impl Scrub {
             slots: Reserver::new(options.scrubs_max, 0),
             askers: BTreeMap::new(),
             line: VecDeque::new(),
-            called: Vec::new(),
+            called: BTreeSet::new(),
             runs: BTreeMap::new(),
             scans: BTreeMap::new(),
             records: BTreeMap::new(),
@@ -101,13 +101,6 @@ impl Scrub {
     /// The look at a range of this number, unless it is over.
     fn scan(&mut self, pg: PgId, number: u32) -> Option<&mut RangeScan> {
         self.scans.get_mut(&pg).filter(|scan| scan.asked.range.number == number)
-    }
-
-    /// This group has asked, or asks no more. Whether it was called.
-    fn no_longer_called(&mut self, pg: PgId) -> bool {
-        let before = self.called.len();
-        self.called.retain(|asker| asker.pg != pg);
-        self.called.len() < before
     }
 
     /// Stops as a crash does: only what a disk will tell again is known afterwards, and what the machine has told.

@@ -6,6 +6,7 @@
 //! them want meets only slots of scrubs under way, so it begins or waits for one of those to end. In presets of other systems a run asks all members
 //! at once when its OSD looks, and is refused.
 
+use super::Scrub;
 use super::compare::{are_unreadable_alone, bad_copies};
 use super::kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
 use super::load::MachineLoad;
@@ -14,7 +15,6 @@ use super::options::{ScrubOptions, ScrubSlots};
 use super::record::{ScrubFindings, ScrubProgress, ScrubRecord};
 use super::run::{ScrubPhase, ScrubRun, WriteMeets};
 use super::schedule::{ScrubHeld, ScrubTurns};
-use super::{Scrub, SlotAsker};
 use crate::access::{AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, ScrubRead};
 use crate::directive::Notice;
@@ -154,8 +154,7 @@ impl Osd {
         (pg, number): (PgId, u32),
         fx: &mut Effects,
     ) {
-        let run = self.scrub.runs.get(&pg).filter(|run| run.number == number);
-        let is_asked = run.is_some_and(|run| run.asked().with(run.reserved).contains(from));
+        let is_asked = self.scrub_run((pg, number)).is_some_and(|run| run.claimed().contains(from));
         if let ScrubSlots::OrRefused(wait) = self.options.scrub.slots
             && is_asked
         {
@@ -277,10 +276,7 @@ impl Osd {
     /// Asks a member for a slot.
     fn ask_for_scrub_slot(&mut self, now: Time, osd: OsdId, pg: PgId, fx: &mut Effects) {
         let Some(number) = self.scrub.runs.get(&pg).map(|run| run.number) else { return };
-        match osd == self.id {
-            true => self.scrub_slot_asked(now, SlotAsker { pg, osd, number }, fx),
-            false => self.send(osd, pg, Message::Scrub(ScrubMessage::Reserve(number)), fx),
-        }
+        self.tell_scrub(now, osd, pg, ScrubMessage::Reserve(number), fx);
     }
 
     /// The run of this number, unless it is over.
@@ -342,11 +338,7 @@ impl Osd {
         fx: &mut Effects,
     ) {
         for osd in osds.iter() {
-            if osd == self.id {
-                self.free_scrub_slot(now, pg, fx);
-            } else {
-                self.send(osd, pg, Message::Scrub(ScrubMessage::Released), fx);
-            }
+            self.tell_scrub(now, osd, pg, ScrubMessage::Released, fx);
         }
     }
 
@@ -544,10 +536,7 @@ impl Osd {
         record.under_way = Some(progress);
         self.tell_found_bad(pg, fx);
         for (osd, digests) in to_record {
-            match osd == this {
-                true => self.record_digests(now, pg, digests),
-                false => self.send(osd, pg, Message::Scrub(ScrubMessage::Record(digests)), fx),
-            }
+            self.tell_scrub(now, osd, pg, ScrubMessage::Record(digests), fx);
         }
         if !is_last {
             self.keep_scrub_record(now, pg);

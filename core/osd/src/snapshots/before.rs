@@ -93,14 +93,27 @@ impl Osd {
         })
     }
 
-    /// Whether a state of an object that is here is kept for removed snapshots alone.
-    pub(crate) fn is_shown_to_nobody(&self, pg: PgId, object: ObjectNo, label: SnapshotNo) -> bool {
+    /// If the snapshot was removed that a state is kept for: the newest live one before it, which the state may show as well.
+    pub(crate) fn older_than_removed(
+        &self,
+        object: ObjectNo,
+        label: SnapshotNo,
+    ) -> Option<SnapshotNo> {
         let (views, image) = (self.groups.views(), image_of(object));
-        let is_old = |past: &ObjectHistory| {
-            past.labelled(label).is_some() && !past.shows(label, views.live_before(image, label))
-        };
+        let is_removed = label != SnapshotNo::HEAD && views.is_removed(image, label);
+        is_removed.then(|| views.live_before(image, label))
+    }
+
+    /// Whether a state of an object is here, and shows nothing at this older snapshot.
+    pub(crate) fn shows_it_not(
+        &self,
+        pg: PgId,
+        object: ObjectNo,
+        label: SnapshotNo,
+        older: SnapshotNo,
+    ) -> bool {
         let past = self.pg(pg).and_then(|here| here.kept.get(object));
-        views.is_removed(image, label) && past.is_some_and(is_old)
+        past.is_some_and(|past| past.labelled(label).is_some() && !past.shows(label, older))
     }
 }
 

@@ -22,4 +22,5 @@ pub(crate) use change::{Changed, ObjectChange};
 pub use kept::{FormerState, STATES_MAX};
 pub(crate) use kept::{ObjectHistories, ObjectHistory};
 pub(crate) use mapper::SnapshotKey;
+pub(crate) use view::Behind;
 pub use view::{Ancestor, Lineage, SnapshotNo, Views, image_of};

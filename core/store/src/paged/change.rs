@@ -232,6 +232,7 @@ impl Change<'static> {
                 (*object, *version, *offset, offset + data.len() as u64)
             }
             Change::Punch { object, version, from, to } => (*object, *version, *from, *to),
+            Change::Truncate { object, version, length } => (*object, *version, *length, u64::MAX),
             _ => return None,
         };
         let is_met = object == lost.object && from < to && from < lost.to && lost.from < to;
@@ -239,7 +240,7 @@ impl Change<'static> {
         (is_met && ends.any()).then_some((ends, version))
     }
 
-    /// The change without what it does to a part of this page.
+    /// The change without what it does to a part of this page. One that sets the object's end in it takes the whole page, which is to be lost.
     pub fn without(self, lost: &LostPage) -> Vec<Change<'static>> {
         if self.lost_ends(lost).is_none() {
             return vec![self];
@@ -263,6 +264,11 @@ impl Change<'static> {
                 let behind = Change::Punch { object, version, from: lost.to.min(to), to };
                 let is_empty = lost.to >= to;
                 [before].into_iter().chain((!is_empty).then_some(behind)).collect()
+            }
+            Change::Truncate { version, length, .. } => {
+                let cut = Change::Truncate { object, version, length: lost.from };
+                let data = Vec::new().into();
+                vec![cut, Change::Write { object, version, offset: length, data }]
             }
             other => unreachable!("it changes no part of a page: {other:?}"),
         }

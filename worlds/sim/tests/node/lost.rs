@@ -402,3 +402,35 @@ fn what_was_half_replaced_is_not_what_it_was_before() {
     }
     assert!([Some(1), Some(2), None].iter().all(|it| seen.contains(it)), "{seen:?}");
 }
+
+/// Its image is removed. (The removal failed until an operator gave the object up, and with it everything that came behind it.)
+#[test]
+fn what_nobody_can_give_can_be_removed() {
+    for place in 0..3 {
+        let mut node = unfound(place);
+        op(&mut node, OpKind::Purge, Data::NONE).expect("nothing of it is needed");
+        assert!(node.wait_until(|node| is_whole(node) && !is_unfound(node)), "place {place}");
+        let shown = read(&mut node).expect("there is nothing that could not be read");
+        assert!(shown.iter().all(|byte| *byte == 0), "place {place}");
+        assert!(node.copies_that_differ().is_empty());
+    }
+}
+
+/// Whoever reads it meanwhile does not get what it was before its last write.
+#[test]
+fn what_is_removed_is_shown_to_nobody_as_it_was_before() {
+    for (place, ahead) in (0..3).flat_map(|place| (0..12).map(move |ahead| (place, ahead))) {
+        let mut node = unfound(place);
+        let read = target(OpKind::Read, OBJECT.0, (0, BYTES));
+        let purge = target(OpKind::Purge, OBJECT.0, (0, BYTES));
+        node.issue(&read, Data::NONE);
+        steps(&mut node, ahead);
+        node.issue(&purge, Data::NONE);
+        node.issue(&read, Data::NONE);
+        assert!(node.wait_until(|node| node.workload().replies.len() == 3));
+        for reply in std::mem::take(&mut node.workload_mut().replies) {
+            let shown = reply.result.map(Data::into_vec).unwrap_or_default();
+            assert!(shown.iter().all(|byte| *byte == 0), "place {place}, {ahead} ahead");
+        }
+    }
+}

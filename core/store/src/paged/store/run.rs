@@ -232,6 +232,14 @@ impl<T: Copy> PagedStore<T> {
         let mut all = changes.iter().filter_map(|change| change.lost_ends(&page));
         // Two changes of one page would be two places for it.
         let (Some((ends, version)), None) = (all.next(), all.next()) else { return None };
+        // An object that ends in the page would have nothing of it, so it must be lost.
+        let loses = bad.is_damaged && matches!(running.terms.past, Some(PastDamage::Lose(_)));
+        let is_end = |it: &Change<'static>| {
+            matches!(it, Change::Truncate { .. }) && it.lost_ends(&page).is_some()
+        };
+        if !loses && changes.iter().any(is_end) {
+            return None;
+        }
         Some(PassedPage { page, ends, version, is_lost: bad.is_damaged })
     }
 

@@ -4,6 +4,7 @@ mod flips;
 mod full;
 mod holes;
 mod judge;
+mod overlap;
 mod recorded;
 mod table;
 mod trims;
