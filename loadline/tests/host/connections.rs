@@ -315,7 +315,7 @@ fn a_client_that_has_gone_keeps_nobody_waiting_for_what_osds_are_called_back_fro
     let flags = ["--osds", "3", "--size", "64MiB", "--image", "vol0=64MiB", "--cache", "8MiB"];
     let node = Node::start(&folder.path().join("node"), &flags);
     node.tell(&["image", "create", "filler", "--size", "256MiB"]);
-    node.tell(&["image", "qos", "vol0", "--limit", "1"]);
+    node.tell(&["image", "qos", "vol0", "--limit", "5"]);
     let open = |image| Connection::open(&node.socket(), image).unwrap();
     let (mut gone, mut other, mut filler) = (open("vol0"), open("vol0"), open("filler"));
     (0..WRITES).for_each(|at| gone.send(&write(offset(at % OBJECTS))).unwrap());
@@ -328,7 +328,7 @@ fn a_client_that_has_gone_keeps_nobody_waiting_for_what_osds_are_called_back_fro
     node.tell(&["osd", "down", "2", "--force"]);
     let asked = Instant::now();
     other.ask(&Request::Read { offset: 0, length: 512 }).unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(40), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
     node.kill();
 }
 
@@ -347,6 +347,8 @@ fn a_client_that_has_closed_its_end_is_not_ended_for_who_came_before_its_close()
     first.say_no_more().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     waits.send(&Request::Read { offset: offset(served), length: 512 }).unwrap();
+    // It comes before the other's close.
+    std::thread::sleep(Duration::from_secs(1));
     half.send(&write(offset(lost))).unwrap();
     half.say_no_more().unwrap();
     std::thread::sleep(Duration::from_secs(35));
