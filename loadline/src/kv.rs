@@ -2,6 +2,7 @@
 
 mod args;
 mod serve;
+mod size;
 
 pub(crate) use args::KvCommand;
 
@@ -18,6 +19,7 @@ use loadline_kv::{
 };
 use loadline_store::paged::{Fault, RestartFault};
 use serde_json::{Value, json};
+use size::{check_size, size_if_new};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -50,10 +52,6 @@ fn open(args: &DbArgs) -> Result<Db, Failure> {
     Ok(Db::open(&args.dir, options)?)
 }
 
-fn size_if_new(asked: Option<Bytes>) -> Bytes {
-    asked.unwrap_or(DbOptions::default().size)
-}
-
 fn open_keyspace(of: &KeyspaceArgs, create: bool) -> Result<(Db, Keyspace), Failure> {
     let (cache, log_mode) = (of.db.cache, of.log_mode);
     let options =
@@ -62,18 +60,6 @@ fn open_keyspace(of: &KeyspaceArgs, create: bool) -> Result<(Db, Keyspace), Fail
     let db = Db::open(&of.db.dir, options)?;
     check_size(&db, of.size)?;
     Ok((db, keyspace))
-}
-
-/// Who asks for a size that a database has not would wait for room that never comes.
-fn check_size(db: &Db, asked: Option<Bytes>) -> Result<(), Failure> {
-    let Some(asked) = asked else { return Ok(()) };
-    let is = Bytes::new(db.statistics()?.file_bytes);
-    if asked == is {
-        return Ok(());
-    }
-    Err(Failure::Input(format!(
-        "--size {asked}: the database has a file of {is} already; leave --size out, or give it a larger one with `loadline kv grow`"
-    )))
 }
 
 fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {

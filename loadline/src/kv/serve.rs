@@ -1,7 +1,7 @@
 //! `loadline kv serve`: a database behind Redis' protocol.
 
 use super::args::KvServeArgs;
-use super::{check_size, size_if_new};
+use super::size::{check_size, size_if_new};
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::{notify, show};

@@ -94,6 +94,11 @@ impl Engine {
         self.clients.has_left()
     }
 
+    /// Others may not have to wait any more at an image for those who have closed.
+    pub(super) fn others_go_on_at(&mut self, image: ImageId) {
+        self.clients.free(image);
+    }
+
     /// Whoever had to wait for what others have left behind goes on.
     pub(super) fn go_on_behind_others(&mut self) {
         while let Some(image) = self.clients.next_freed() {

@@ -432,7 +432,7 @@ impl Engine {
     /// Nothing of a client that has closed is still to begin.
     fn nbd_is_heard(&mut self, conn: ConnId) {
         if let Some(heard) = self.nbd.take_unheard(conn) {
-            self.clients.free(heard.image);
+            self.others_go_on_at(heard.image);
         }
     }
 
