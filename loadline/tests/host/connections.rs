@@ -306,60 +306,6 @@ fn a_guest_that_has_gone_keeps_nobody_waiting_for_what_no_osd_has() {
     node.kill();
 }
 
-/// It was looked once, when a client went, for what no OSD had of its writes. Those that an OSD had then and was called back from, since there was no
-/// room where they were to go next, kept all others of the image waiting for as long as there was none.
-#[test]
-fn a_client_that_has_gone_keeps_nobody_waiting_for_what_osds_are_called_back_from() {
-    const WRITES: u64 = 100;
-    let folder = tempfile::tempdir().unwrap();
-    let flags = ["--osds", "3", "--size", "64MiB", "--image", "vol0=64MiB", "--cache", "8MiB"];
-    let node = Node::start(&folder.path().join("node"), &flags);
-    node.tell(&["image", "create", "filler", "--size", "256MiB"]);
-    node.tell(&["image", "qos", "vol0", "--limit", "5"]);
-    let open = |image| Connection::open(&node.socket(), image).unwrap();
-    let (mut gone, mut other, mut filler) = (open("vol0"), open("vol0"), open("filler"));
-    (0..WRITES).for_each(|at| gone.send(&write(offset(at % OBJECTS))).unwrap());
-    node.wait_until("OSDs do not have them", |node| under_way(node).0 > WRITES as usize / 2);
-    drop(gone);
-    for at in 0..64 {
-        filler.send(&Request::Write { offset: at << 20, data: vec![1; 1 << 20] }).unwrap();
-    }
-    node.wait_until("there is room", |node| node.tell(&["health"]).contains(" is full"));
-    node.tell(&["osd", "down", "2", "--force"]);
-    let asked = Instant::now();
-    other.ask(&Request::Read { offset: 0, length: 512 }).unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
-    node.kill();
-}
-
-/// A client that had closed its end was ended for commands that did not wait for it: they had come before its close, and waited for an earlier one.
-#[test]
-fn a_client_that_has_closed_its_end_is_not_ended_for_who_came_before_its_close() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = start_without_an_osd(&folder.path().join("node"), &[]);
-    let open = || Connection::open(&node.socket(), "vol0").unwrap();
-    let (mut first, mut probe, mut waits, mut half) = (open(), open(), open(), open());
-    let (served, lost) = served_and_lost(&node, &mut probe);
-    drop(probe);
-    node.wait_until("it has not gone", is_idle);
-    node.tell(&["image", "qos", "vol0", "--limit", "1"]);
-    (0..100).for_each(|_| first.send(&write(offset(served))).unwrap());
-    first.say_no_more().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    waits.send(&Request::Read { offset: offset(served), length: 512 }).unwrap();
-    // It comes before the other's close.
-    std::thread::sleep(Duration::from_secs(1));
-    half.send(&write(offset(lost))).unwrap();
-    half.say_no_more().unwrap();
-    std::thread::sleep(Duration::from_secs(35));
-    assert!(!is_idle(&node), "the first one has ended");
-    node.tell(&["image", "qos", "vol0", "--limit", "0"]);
-    waits.receive().unwrap();
-    node.tell(&["osd", "up", "2"]);
-    half.receive().expect("it has its answer");
-    node.kill();
-}
-
 /// Whoever asks for more than is sent to it at a time, closes its end and takes nothing of it would keep all others of the image waiting for ever.
 #[test]
 fn a_client_that_has_closed_its_end_and_takes_no_answers_is_ended_for_others() {
