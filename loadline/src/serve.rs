@@ -63,7 +63,8 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
 
 fn failure(error: BootError) -> Failure {
     match error {
-        BootError::NoDisks
+        BootError::NoDisks(_)
+        | BootError::HadDisks { .. }
         | BootError::Empty(_)
         | BootError::NothingToGiveUp
         | BootError::Holds(..)

@@ -170,6 +170,18 @@ fn without_a_majority_of_the_disks_the_node_does_not_start() {
     check_refused(&stopped.dir(), &["--osds", "4"], 1, &["osd.1", "osd.2", "osd.3"]);
 }
 
+/// A node whose disks were on what was not mounted began anew beside its former images, and so did one that was told of a disk less and whose first one was gone.
+#[test]
+fn a_node_whose_disks_have_gone_is_not_begun_anew() {
+    let stopped = Stopped::new();
+    let names = ["disks.json says that a node was here", "osd.0 was on", "osd.3 was on"];
+    fs::remove_file(stopped.disk(0)).unwrap();
+    check_refused(&stopped.dir(), &["--osds", "1", "--size", "128MiB"], 2, &names);
+    (1..4).for_each(|osd| fs::remove_file(stopped.disk(osd)).unwrap());
+    check_refused(&stopped.dir(), &["--osds", "4", "--size", "128MiB"], 2, &names);
+    assert!(!stopped.disk(0).exists() && !stopped.disk(3).exists());
+}
+
 #[test]
 fn another_cluster_s_disk_is_not_taken() {
     let (ours, theirs) = (Stopped::new(), Stopped::with("write -P 78 0 32M"));

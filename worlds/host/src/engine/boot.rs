@@ -54,9 +54,21 @@ pub enum BootError {
         /// What they take.
         together: Bytes,
     },
-    /// No disk at all is there.
-    #[error("none of the node's disks is there: say --osds to make some, or where they are")]
-    NoDisks,
+    /// No disk at all is there, and none has a size.
+    #[error(
+        "none of the node's disks is there ({0}): give each its size to have it made, or say where they are"
+    )]
+    NoDisks(String),
+    /// None of the disks belongs to a cluster, and a node was here whose disks did.
+    #[error(
+        "{} says that a node was here, and none of its disks holds it any more ({disks}): bring them back, or remove that file for a new node", file.display()
+    )]
+    HadDisks {
+        /// Where it is kept which disks a node had.
+        file: std::path::PathBuf,
+        /// Which these were.
+        disks: String,
+    },
     /// Disks of a node that is to begin hold nothing, and nobody said that they may be written.
     #[error(
         "{0} holds nothing: `loadline store format {0}` makes it a store, and `loadline serve --format-empty` does so with every empty disk of a new node"

@@ -137,6 +137,15 @@ impl HostNode {
         left_out.map(|disks| format!("; {disks}"))
     }
 
+    /// A node whose disks are all missing, as where something is not mounted, is not begun anew: what it held would be forgotten.
+    fn refuse_where_a_node_was(&self) -> Result<(), BootError> {
+        let Some(file) = &self.config.disks_file else { return Ok(()) };
+        match FormerDisks::read(file).left_out(std::iter::empty()) {
+            Some(disks) => Err(BootError::HadDisks { file: file.clone(), disks }),
+            None => Ok(()),
+        }
+    }
+
     /// Keeps where the disks are for a later start that is told of too few.
     pub(super) fn keep_known_disks(&self) {
         let Some(file) = &self.config.disks_file else { return };
@@ -190,6 +199,7 @@ impl Engine {
         }
         if makes {
             self.host.refuse_what_cannot_be_opened()?;
+            self.host.refuse_where_a_node_was()?;
             self.host.config.listens_at().iter().try_for_each(check_free)?;
         }
         for (number, spec) in specs.iter().enumerate() {
@@ -209,7 +219,8 @@ impl Engine {
             self.host.make_missing_disks()?;
         }
         if self.host.has_no_disk() {
-            return Err(BootError::NoDisks);
+            let paths = specs.iter().map(|spec| spec.path.display().to_string());
+            return Err(BootError::NoDisks(paths.collect::<Vec<_>>().join(", ")));
         }
         self.run_until(|engine| !engine.host.node.cluster().is_opening())?;
         self.put_disks_right()

@@ -58,7 +58,7 @@ pub(crate) fn start(file: PathBuf, options: DbOptions) -> Result<StartedOwner, D
 /// database.
 fn open_disk(file: &Path, options: &DbOptions) -> Result<OpenedDisk, DbOpenError> {
     let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
-    if !file.exists() {
+    if !file.try_exists().map_err(cannot)? {
         match options.create {
             true => make(file, options)?,
             false => return Err(DbOpenError::Missing { path: file.to_owned() }),
