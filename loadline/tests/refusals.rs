@@ -344,13 +344,19 @@ fn a_damaged_record_is_named_by_its_line() {
 fn a_study_writes_over_nothing_of_anybody_else_s() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    for mine in ["report.html", "results.json"] {
+    for (file, mine) in [
+        ("report.html", "report.html"),
+        ("results.json", "results.json"),
+        ("csv/results.csv", "csv"),
+        ("plots/clat-mean.svg", "plots"),
+    ] {
         let out = mine.replace('.', "-");
-        fs::create_dir(folder.join(&out)).unwrap();
-        fs::write(folder.join(&out).join(mine), "mine").unwrap();
+        let file = folder.join(&out).join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "mine").unwrap();
         let run = small_study(&format!("baseline --out {out}"));
         refused(folder, &run, 2, &format!("{out} holds {mine}, which no study there has written"));
-        assert_eq!(fs::read_to_string(folder.join(&out).join(mine)).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     }
 }
 

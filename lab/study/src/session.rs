@@ -271,7 +271,8 @@ impl Order {
     pub fn may_use(&self, folder: &RunFolder) -> Result<Option<Manifest>, SessionError> {
         let Some(before) = folder.manifest()? else {
             let is_there = |file: &&str| folder.path().join(file).exists();
-            return match ["results.json", "report.html"].into_iter().find(is_there) {
+            let written = ["results.json", "report.html", "trace.json", "csv", "plots"];
+            return match written.into_iter().find(is_there) {
                 Some(file) => Err(SessionError::NotOurs { folder: folder.path().to_owned(), file }),
                 None => Ok(None),
             };
