@@ -199,7 +199,10 @@ impl Engine {
         }
         if makes {
             self.host.refuse_what_cannot_be_opened()?;
-            self.host.refuse_where_a_node_was()?;
+            // Where somebody has formatted every disk, nothing is made that nobody asked for.
+            if holdings.iter().any(|holding| *holding != Some(Holding::Store)) {
+                self.host.refuse_where_a_node_was()?;
+            }
             self.host.config.listens_at().iter().try_for_each(check_free)?;
         }
         for (number, spec) in specs.iter().enumerate() {
