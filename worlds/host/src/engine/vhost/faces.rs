@@ -219,8 +219,7 @@ impl VhostFaces {
 
 impl VhostFace {
     pub(super) fn new(image: String) -> VhostFace {
-        let under_way = Slots::new();
-        VhostFace { image, session: None, under_way, old: 0, taken: 0 }
+        VhostFace { image, session: None, under_way: Slots::new(), old: 0, taken: 0 }
     }
 
     /// Whether its guest has an image.
