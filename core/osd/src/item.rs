@@ -241,10 +241,8 @@ fn owner_of_client(client: ClientId) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aside::Aside;
     use crate::message::{Before, ClientOp, Data, OpKind, Push, ReplicaWrite, WriteTag};
     use crate::snapshots::SnapshotNo;
-    use crate::tenants::GivenOps;
     use loadline_qos::Urgency;
     use loadline_store::{ObjectNo, Version};
 
@@ -269,20 +267,9 @@ mod tests {
             (OpKind::Purge, 0),
             (OpKind::Trim(SnapshotNo(1)), 0),
         ] {
-            let op = ClientOp {
-                id,
-                client: ClientId::new(1),
-                kind,
-                traced: false,
-                background: false,
-                resent: false,
-                aside: Aside::NONE,
-                pg: PG,
-                object: ObjectNo(1),
-                offset: 0,
-                length: LENGTH,
-                given: GivenOps::default(),
-            };
+            let (client, background, length) = (ClientId::new(1), false, LENGTH);
+            let nobodys = ClientOp::of_nobody(PG, ObjectNo(1), kind);
+            let op = ClientOp { id, client, background, length, ..nobodys };
             let tag = WriteTag { slot: SlotId::new(1), sequence: 1 };
             let write = ReplicaWrite::of(&op, tag, Before::Nothing, Version(1));
             let carried = Bytes::new(u64::from(carried));

@@ -163,6 +163,24 @@ pub struct ClientOp {
 }
 
 impl ClientOp {
+    /// An op without a range that no client waits for.
+    pub(crate) fn of_nobody(pg: PgId, object: ObjectNo, kind: OpKind) -> ClientOp {
+        ClientOp {
+            id: OpId::NOBODYS,
+            client: ClientId::new(0),
+            kind,
+            traced: false,
+            background: true,
+            resent: false,
+            aside: Aside::NONE,
+            pg,
+            object,
+            offset: 0,
+            length: 0,
+            given: GivenOps::default(),
+        }
+    }
+
     /// The number of the image that its object belongs to.
     pub fn image(&self) -> u32 {
         image_of(self.object)

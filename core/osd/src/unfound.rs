@@ -330,10 +330,8 @@ fn join_oldest(places: &mut Vec<BadPlace>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aside::Aside;
-    use crate::ids::{ClientId, OpId, PgId};
+    use crate::ids::PgId;
     use crate::snapshots::{Ancestor, Lineage};
-    use crate::tenants::GivenOps;
 
     const OBJECT: ObjectNo = ObjectNo(3);
 
@@ -451,24 +449,10 @@ mod tests {
         let (newest, ancestors) = (SnapshotNo::HEAD, vec![seen]);
         let mut views = Views::default();
         views.insert(8, newest, Lineage { newest, object_bytes: 65536, ancestors });
-        let op = |kind, object, offset, length| {
-            let (id, client, pg) = (OpId::NOBODYS, ClientId::new(0), PgId::new(0));
-            let (traced, background, resent) = (false, false, false);
-            let (aside, given) = (Aside::default(), GivenOps::default());
-            ClientOp {
-                id,
-                client,
-                kind,
-                traced,
-                background,
-                resent,
-                aside,
-                pg,
-                object,
-                offset,
-                length,
-                given,
-            }
+        let op = |kind, object, offset, length| ClientOp {
+            offset,
+            length,
+            ..ClientOp::of_nobody(PgId::new(0), object, kind)
         };
         let place = |op: &ClientOp| AskedPlace::in_object(op, parent, &views);
         let mut unfound = Unfound::default();

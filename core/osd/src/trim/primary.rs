@@ -2,9 +2,8 @@
 
 use super::run::{TrimItem, TrimPhase, TrimRun, TrimState};
 use crate::access::{AccessFailure, METADATA_BYTES};
-use crate::aside::Aside;
 use crate::event::{Effect, Effects, Timer};
-use crate::ids::{ClientId, OpId, OsdSet, PgId};
+use crate::ids::{OsdSet, PgId};
 use crate::in_flight::Stamps;
 use crate::item::Item;
 use crate::message::{ClientOp, Data, OpKind, WriteTag};
@@ -12,7 +11,6 @@ use crate::osd::Osd;
 use crate::pg::{Pause, Primary, WriteWay};
 use crate::recovery::ReserverChange;
 use crate::snapshots::{Decision, STATES_MAX, SnapshotKey, SnapshotNo, image_of};
-use crate::tenants::GivenOps;
 use loadline_base::{Span, Time};
 use loadline_store::ObjectNo;
 
@@ -234,20 +232,8 @@ impl Osd {
 
 /// The op that trims an object of what it keeps for a removed snapshot.
 fn trim_of(pg: PgId, object: ObjectNo, snapshot: SnapshotNo) -> ClientOp {
-    ClientOp {
-        id: OpId::NOBODYS,
-        client: ClientId::new(0),
-        kind: OpKind::Trim(snapshot),
-        traced: false,
-        background: true,
-        resent: false,
-        aside: Aside::NONE,
-        pg,
-        object,
-        offset: 0,
-        length: METADATA_BYTES as u32,
-        given: GivenOps::default(),
-    }
+    let length = METADATA_BYTES as u32;
+    ClientOp { length, ..ClientOp::of_nobody(pg, object, OpKind::Trim(snapshot)) }
 }
 
 impl Primary {
