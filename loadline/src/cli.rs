@@ -40,9 +40,11 @@ const VERSION: &str = concat!(
 const EXIT_CODES: &str = "\
 Exit codes:
   0    it is done
-  1    this machine does not let it: a folder cannot be written, a tool is missing; or a store is damaged
-  2    what was typed, or a file that it names, cannot be used
-  3    `ceph check` found something that is not as it should be
+  1    not now: no room, a disk that fails, something that is in use, a node that does not answer;
+       or what was checked is not as it should be, a damaged store among it
+  2    what was typed, or what stands at a place that it names, cannot be used: the same line is
+       refused again until one of them changes
+  3    `serve` ended and not all that it answered is known to be durable; `ceph check` warns
   4    `ceph check` found something dangerous
   130  interrupted; a study's folder can be continued by the same command";
 

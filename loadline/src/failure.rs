@@ -11,9 +11,9 @@ use std::process::ExitCode;
 /// A command that did not do what it was asked.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something that was typed, or a file that it names, cannot be used.
+    /// Something that was typed, or a file that it names, cannot be used: typed again, it is refused again.
     Input(String),
-    /// This machine does not let it: a disk, a folder.
+    /// This machine does not let it now: no room, a disk that fails, somebody else who uses it.
     Environment(String),
     /// A node has ended as it was asked to, and not all that was answered is known to be durable. Whoever starts programs again that failed
     /// is to tell it from a node that died: it was to end.
@@ -30,30 +30,35 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// A file or folder could not be read: the machine has failed, or what was typed names none that can be.
-    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
-        let text = format!("cannot read {}: {}", path.display(), why(error));
-        match error.kind() {
+    /// What the system has refused. It was typed wrong where the same line never works, because of what stands at the place that it names or may
+    /// not be done there; it is this machine's where it works once there is room, or nobody else uses it, or the disk answers.
+    pub(crate) fn refused(kind: io::ErrorKind, text: String) -> Failure {
+        match kind {
             io::ErrorKind::NotFound
+            | io::ErrorKind::AlreadyExists
             | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
             | io::ErrorKind::IsADirectory
             | io::ErrorKind::NotADirectory
             | io::ErrorKind::InvalidFilename
             | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::NotSeekable
+            | io::ErrorKind::InvalidInput
             | io::ErrorKind::InvalidData => Failure::Input(text),
             _ => Failure::Environment(text),
         }
     }
 
-    /// A file or folder could not be written: the machine does not let it, or what stands there already is no place for it.
+    /// A file or folder could not be read.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
+        let text = format!("cannot read {}: {}", path.display(), why(error));
+        Failure::refused(error.kind(), text)
+    }
+
+    /// A file or folder could not be written.
     pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
         let text = format!("cannot write {}: {}", path.display(), why(error));
-        match error.kind() {
-            io::ErrorKind::AlreadyExists
-            | io::ErrorKind::IsADirectory
-            | io::ErrorKind::NotADirectory => Failure::Input(text),
-            _ => Failure::Environment(text),
-        }
+        Failure::refused(error.kind(), text)
     }
 
     /// Says why in one sentence, or in an object for programs, and gives the exit code.
