@@ -103,7 +103,7 @@ mod tests {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
         runtime.block_on(async {
-            let mut out = Outgoing::new(Stuck, &Budget::new(1, 1).connection());
+            let mut out = Outgoing::new(Stuck, &Budget::new(1, 1, 1).connection());
             let day = Duration::from_secs(24 * 3600);
             out.put(&RespReply::OK, RespVersion::Two);
             let sent = timeout(day, out.send()).await.expect("it is given up");

@@ -186,7 +186,8 @@ fn serve_connections(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
     tasks.block_on(&runtime, async {
-        let budget = Budget::new(options.memory.get(), db.limits().value_bytes);
+        let (most, each) = (options.memory.get(), db.limits().value_bytes);
+        let budget = Budget::new(most, each, users.terms().count());
         let service = Service::new(db, users, options.promise, budget)?;
         let listen = |at: Option<ListenAt>| at.map(|at| listen_at(&at, SOCKET_MODE)).transpose();
         let tcp = listen(options.tcp.map(ListenAt::Tcp))?;

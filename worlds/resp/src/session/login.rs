@@ -1,5 +1,6 @@
 //! Who a connection is: nobody at first, unless its server takes everybody for a user; then a user, with whose turns its commands go.
 
+use crate::budget::ConnectionMemory;
 use crate::gate::Passed;
 use crate::refusal::RespRefusal;
 use crate::service::Service;
@@ -15,7 +16,8 @@ const LOGIN: Duration = Duration::from_secs(30);
 /// See [above](self).
 pub(super) struct Login {
     service: Rc<Service>,
-    /// The connection's.
+    /// The connection's, and its number.
+    memory: Rc<ConnectionMemory>,
     number: u64,
     user: Option<SessionUser>,
     /// What it has of its peer's part of the places, as long as it is nobody.
@@ -32,9 +34,14 @@ struct SessionUser {
 
 impl Login {
     /// `stranger` goes when it is known who it is.
-    pub(super) fn new(service: &Rc<Service>, number: u64, stranger: Option<Stranger>) -> Login {
-        let (service, by) = (Rc::clone(service), Instant::now() + LOGIN);
-        let mut login = Login { service, number, user: None, stranger, by };
+    pub(super) fn new(
+        service: &Rc<Service>,
+        memory: &Rc<ConnectionMemory>,
+        (number, stranger): (u64, Option<Stranger>),
+    ) -> Login {
+        let (service, memory) = (Rc::clone(service), Rc::clone(memory));
+        let by = Instant::now() + LOGIN;
+        let mut login = Login { service, memory, number, user: None, stranger, by };
         login.reset();
         login
     }
@@ -93,6 +100,7 @@ impl Login {
         if user.is_some() {
             self.stranger = None;
         }
+        self.memory.belongs_to(user);
         self.user = user.map(|number| SessionUser {
             number,
             flow: self.service.gate.flow(number, self.number),

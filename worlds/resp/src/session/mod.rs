@@ -144,7 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
             let now = Instant::now();
             let is_over = over.is_some_and(|over| now >= over);
             let is_still = now >= began + STANDSTILL || whole_by.is_some_and(|by| now >= by);
-            if is_over || (keeps_much && is_still && service.budget.is_short()) {
+            if is_over || (keeps_much && is_still && self.memory.is_wanted()) {
                 self.out.close().await?;
                 return Ok(0);
             }
@@ -203,7 +203,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RespSession<S> {
             return Ok(Next::GoOn);
         }
         self.settle().await?;
-        if self.service.budget.is_short() {
+        if self.memory.is_wanted() {
             // It may have to wait, and nobody waits for what it has.
             self.out.send().await?;
         }
@@ -365,7 +365,7 @@ impl<S> RespSession<S> {
     ) -> RespSession<S> {
         let memory = service.budget.connection();
         let out = Outgoing::new(stream, &memory);
-        let login = Login::new(&service, number, stranger);
+        let login = Login::new(&service, &memory, (number, stranger));
         RespSession {
             service,
             login,

@@ -12,7 +12,7 @@ async fn watches_and_syncs_have_turns() {
     let folder = tempfile::tempdir().expect("a folder");
     let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
     let users = Users::parse("[user.default]\nlimit = 1000").expect("it is one");
-    let service = Service::new(db, users, LogMode::LogOnly, Budget::new(64 << 20, 1 << 15));
+    let service = Service::new(db, users, LogMode::LogOnly, Budget::new(64 << 20, 1 << 15, 1));
     let (mut client, stream) = duplex(1 << 16);
     let session = RespSession::new(service.expect("its terms can be kept"), 1, stream, None);
     let talk = async move {
@@ -42,7 +42,7 @@ async fn who_waits_for_a_turn_keeps_nothing_that_others_need() {
     let folder = tempfile::tempdir().expect("a folder");
     let db = Db::open(folder.path(), DbOptions::small()).expect("it opens");
     let users = Users::parse("[user.default]\n[user.slow]\nlimit = 0.01").expect("they are some");
-    let budget = Budget::new(8 * MIB, MIB as usize);
+    let budget = Budget::new(8 * MIB, MIB as usize, 2);
     let service = Service::new(db, users, LogMode::LogOnly, Rc::clone(&budget));
     let service = service.expect("its terms can be kept");
     let mget = format!("MGET{}\r\n", " k".repeat(60));
