@@ -48,12 +48,12 @@ impl Cluster {
         displaced.into_iter().filter_map(|(id, why)| Some((self.end_op(id)?, why))).collect()
     }
 
-    /// Ends the writes and zeros that no OSD has and that nobody wants any more: who asked has gone, and others wait for them.
+    /// Ends what no OSD has and nobody wants any more, since others wait for it: who asked has gone, or asks again later.
     pub fn end_unwanted(
         &mut self,
         is_unwanted: impl Fn(OpId) -> bool,
     ) -> Vec<(IssuedOp, Displaced)> {
-        let waiting = self.changes_that_wait().map(|op| op.id);
+        let waiting = self.router.ops_that_wait().map(|op| op.id);
         let unwanted: Vec<OpId> = waiting.filter(|id| is_unwanted(*id)).collect();
         unwanted.into_iter().filter_map(|id| Some((self.end_op(id)?, Displaced::Gone))).collect()
     }

@@ -110,6 +110,31 @@ fn pools_go_and_leave_nothing() {
     node.says(&["image", "create", image, "--size", "8MiB"]);
 }
 
+/// The removal of an image waited for a PG that nobody served, and the others of its pool for that.
+#[test]
+fn an_image_whose_objects_can_go_waits_for_no_other() {
+    let node = Node::with_osds(2);
+    node.says(&["pool", "create", "single", "--pgs", "8", "--copies", "1"]);
+    node.await_clean();
+    let used = |node: &Node| node.osd(0)["used_bytes"].as_u64().unwrap();
+    let before = used(&node);
+    let images: Vec<String> = (0..16).map(|image| format!("vol{image}")).collect();
+    for image in &images {
+        node.says(&["image", "create", image, "--size", "1MiB", "--pool", "single"]);
+        Client::connect(&node.file("nbd.sock"), image).write(0, &vec![5; 1 << 20]);
+    }
+    let own = used(&node) - before;
+    assert!((3 << 20..13 << 20).contains(&own), "each disk has some: {own} bytes");
+    node.says(&["osd", "down", "1", "--force"]);
+    for image in &images {
+        node.says(&["image", "remove", image, "--yes"]);
+    }
+    node.await_ok(&["osd", "list", "--json"], |text| {
+        let listed: Value = serde_json::from_str(text).unwrap();
+        listed["osds"][0]["used_bytes"].as_u64().unwrap() < before + (1 << 20)
+    });
+}
+
 fn remove(pool: &str) -> [&str; 4] {
     ["pool", "remove", pool, "--yes"]
 }

@@ -1,7 +1,7 @@
 //! Clients' commands on their way: ops go to their placement groups, replies to whoever waits for the command.
 
 use super::Engine;
-use super::client_ops::Waiter;
+use super::client_ops::{ClientOps, Waiter};
 use super::host_node::HostNode;
 use super::image_ops::NewOp;
 use super::op_trace::OpTrace;
@@ -58,15 +58,19 @@ impl Engine {
         self.end_given_up();
     }
 
-    /// Ends what no OSD has of the writes and zeros of who has gone. To be called every second or so: an OSD that had one may have been called
+    /// Ends what no OSD has of the commands of who has gone. To be called every second or so: an OSD that had one may have been called
     /// back from it, to wait for room.
     pub(super) fn end_given_up(&mut self) {
         if self.has_left() {
-            let clients = &self.clients;
-            let is_unwanted = |op: OpId| clients.is_given_up(op);
-            let ended = self.host.node.cluster_mut().end_unwanted(is_unwanted);
-            self.end_without_osd(ended);
+            self.end_unwanted(ClientOps::is_given_up);
         }
+    }
+
+    /// Ends what no OSD has of these ops.
+    pub(super) fn end_unwanted(&mut self, is_unwanted: impl Fn(&ClientOps, OpId) -> bool) {
+        let clients = &self.clients;
+        let ended = self.host.node.cluster_mut().end_unwanted(|op| is_unwanted(clients, op));
+        self.end_without_osd(ended);
     }
 
     /// Whether what is shown is still changed by who has gone, or may be: what others do there now could come before that.

@@ -79,6 +79,7 @@ impl Engine {
         self.end_idle();
         self.end_gone();
         self.end_given_up();
+        self.end_waiting_jobs();
         self.vhost_tell_sizes();
         self.doors.tell_more(self.host.now);
         give_back_memory();

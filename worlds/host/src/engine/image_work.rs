@@ -11,8 +11,7 @@ const TRIED_AGAIN_AFTER: Span = Span::from_millis(1000);
 /// The parts of jobs that are under way, and what has failed lately.
 #[derive(Debug, Default)]
 pub(super) struct ImageWork {
-    /// The job of each and the block that comes after the part. A part may wait for a placement group that nobody serves, and holds up its own
-    /// pool alone.
+    /// The job of each and the block that comes after the part.
     parts: BTreeMap<PoolId, (JobId, u64)>,
     /// When a job whose part has failed may be tried again. What cannot be done fails at once, and would again.
     again_at: BTreeMap<JobId, Time>,
