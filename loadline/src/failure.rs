@@ -126,7 +126,10 @@ impl From<SessionError> for Failure {
 
 impl From<ReportError> for Failure {
     fn from(error: ReportError) -> Failure {
-        Failure::Environment(error.to_string())
+        match error {
+            ReportError::Unwritable { path, source } => Failure::unwritable(&path, &source),
+            other => Failure::Environment(other.to_string()),
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 //! is left as it is. Whether one could be written is asked before long work begins.
 
 use crate::failure::Failure;
-use loadline_host::folder_of;
+use loadline_host::{MadeFolders, folder_of};
+use loadline_study::write_whole;
 use rustix::fs::{Access, access};
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A new file, in a folder that is there.
 pub(crate) fn file(path: &Path) -> Result<(), Failure> {
@@ -40,6 +41,35 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failur
         let _ = fs::remove_file(path);
         unwritable(error)
     })
+}
+
+/// Writes files into a folder, which is made if it is missing, each as [`write`] or [`replace`] does. Of new ones all come or none.
+pub(crate) fn write_all(
+    place: &Path,
+    files: &[(String, Vec<u8>)],
+    write_one: fn(&Path, &[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    folder(place)?;
+    let made = MadeFolders::make(place).map_err(|error| Failure::unwritable(place, &error))?;
+    let mut new: Vec<PathBuf> = Vec::new();
+    let mut write_next = |(name, content): &(String, Vec<u8>)| {
+        let path = place.join(name);
+        let is_new = fs::symlink_metadata(&path).is_err();
+        write_one(&path, content)?;
+        new.extend(is_new.then_some(path));
+        Ok(())
+    };
+    let outcome = files.iter().try_for_each(&mut write_next);
+    outcome.inspect_err(|_| {
+        // What cannot be written is told; that a part of it cannot be taken away adds nothing.
+        new.iter().for_each(|path| drop(fs::remove_file(path)));
+        made.take_away();
+    })
+}
+
+/// Writes a file of the program's own, over what stood there, whole or not at all.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    write_whole(path, content).map_err(|error| Failure::unwritable(path, &error))
 }
 
 /// Whether it is written as it is, because nothing that it had could be lost: a pipe, a terminal, `/dev/null`.
@@ -111,5 +141,28 @@ mod tests {
         write(&at("new"), "a trace").unwrap();
         assert_eq!(fs::read_to_string(at("new")).unwrap(), "a trace");
         write(Path::new("/dev/null"), "a trace").unwrap();
+    }
+
+    /// Tables replaced one of somebody else's, and a folder stayed of those that found no room.
+    #[test]
+    fn files_come_all_or_none() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let files = ["a", "b"].map(|name| (name.to_owned(), b"ours".to_vec()));
+        let new_one = |path: &Path, content: &[u8]| write(path, content);
+        fs::create_dir(at("theirs")).unwrap();
+        fs::write(at("theirs/b"), "mine").unwrap();
+        write_all(&at("theirs"), &files, new_one).unwrap_err();
+        assert!(!at("theirs/a").exists());
+        assert_eq!(fs::read_to_string(at("theirs/b")).unwrap(), "mine");
+        let too_long = [files[0].clone(), ("n".repeat(300), Vec::new())];
+        write_all(&at("new/below"), &too_long, new_one).unwrap_err();
+        assert!(!at("new").exists());
+        write_all(&at("new/below"), &files, new_one).unwrap();
+        assert_eq!(fs::read(at("new/below/b")).unwrap(), b"ours");
+        write_all(&at("new/below"), &files, new_one).unwrap_err();
+        write_all(&at("new/below"), &files, replace).unwrap();
+        write_all(&at("new/below"), &too_long, replace).unwrap_err();
+        assert!(at("new/below/a").exists(), "it was there before");
     }
 }

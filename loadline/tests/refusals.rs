@@ -330,8 +330,31 @@ fn a_damaged_record_is_named_by_its_line() {
         folder,
         "study report s",
         2,
-        "s/runs.jsonl is not a file of a study: line 2: expected value; put back",
+        "s/runs.jsonl is not as a study wrote it: line 2: expected value; take the line out, and `loadline study run`",
     );
+    // Each was a record all the same, and its figures stood in the report.
+    let line = 1 + whole[..whole.find("\"balanced\"").unwrap()].matches('\n').count();
+    let says = format!("s/runs.jsonl is not as a study wrote it: line {line}: it was changed");
+    let (before, rest) = whole.split_at(whole.find("\"balanced\"").unwrap());
+    for (written, damaged) in [
+        ("\"client/iops\":", "\"client/iops\":-"),
+        ("/p50\"", "/p59\""),
+        ("\"balanced\"", "\"balancet\""),
+        ("\"counted\":{", "\"counted\":{},\"other\":{"),
+        ("\"columns\":{", "\"columns\":{},\"other\":{"),
+    ] {
+        let damaged = rest.replacen(written, damaged, 1);
+        assert!(damaged != rest, "{written}");
+        fs::write(&records, format!("{before}{damaged}")).unwrap();
+        for command in ["study report s", "study export s --parquet"] {
+            refused(folder, command, 2, &says);
+        }
+    }
+    // What it says helps, and what was written before there were checksums is read.
+    let others: Vec<&str> = whole.lines().filter(|line| !line.contains("\"balanced\"")).collect();
+    let without_sum = |line: &&str| format!("{}}}\n", &line[..line.rfind(",\"crc32c\"").unwrap()]);
+    fs::write(&records, others.iter().map(without_sum).collect::<String>()).unwrap();
+    check(folder, &small_study("baseline,balanced --out s"), 0, "s/report.html");
     fs::write(&records, &whole).unwrap();
     check(folder, "study report s", 0, "s/report.html");
     // The same where an op is to be traced that no run comes to.
@@ -360,6 +383,92 @@ fn a_study_writes_over_nothing_of_anybody_else_s() {
     }
 }
 
+/// Tables took the place of somebody else's.
+#[cfg(feature = "parquet")]
+#[test]
+fn tables_take_no_place_of_anybody_else_s() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    check(folder, &small_study("baseline --out s"), 0, "s/report.html");
+    fs::create_dir(folder.join("pq")).unwrap();
+    fs::write(folder.join("pq/seconds.parquet"), "mine").unwrap();
+    let says = "pq/seconds.parquet: it is there already, and is left as it is";
+    refused(folder, "study export s --parquet --out pq", 2, says);
+    assert_eq!(fs::read_to_string(folder.join("pq/seconds.parquet")).unwrap(), "mine");
+    assert!(!folder.join("pq/results.parquet").exists(), "all come or none");
+    let says = "cannot write /etc/passwd: a part of the path is a file";
+    refused(folder, "study export s --parquet --out /etc/passwd", 2, says);
+    let program = env!("CARGO_BIN_EXE_loadline");
+    let line = format!("ulimit -f 0; exec {program} study export s --parquet");
+    let output = Command::new("bash").args(["-c", &line]).current_dir(folder).output().unwrap();
+    assert!(!output.status.success() && !folder.join("s/parquet").exists(), "{output:?}");
+    // Those in its own folder are its own.
+    check(folder, "study export s --parquet", 0, "s/parquet/results.parquet");
+    check(folder, "study export s --parquet", 0, "s/parquet/results.parquet");
+}
+
+/// A folder stayed of each, with a manifest or with records that were none.
+#[test]
+fn a_study_that_never_began_leaves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    // Its one run fails: what is to be recovered takes longer than it may.
+    let study = include_str!("../../studies/recovery-nvme.toml");
+    let study = study.replacen("baseline = \"300 s\"", "baseline = \"1 s\"", 1);
+    fs::write(folder.join("s.toml"), study.replacen("limit = \"3 h\"", "limit = \"1 s\"", 1))
+        .unwrap();
+    let too_long = "study run s.toml --set scale=0.05 --setups balanced --jobs 1";
+    refused(folder, too_long, 2, "were not whole again after 1 s without the OSD; raise `limit`");
+    refused(folder, &format!("{too_long} --out a/b"), 2, "raise `limit`");
+    fs::remove_file(folder.join("s.toml")).unwrap();
+    let line =
+        format!("ulimit -f 0; exec {} {}", env!("CARGO_BIN_EXE_loadline"), small_study("baseline"));
+    let output = Command::new("bash").args(["-c", &line]).current_dir(folder).output().unwrap();
+    assert!(text(&output.stderr).contains("manifest.json"), "{output:?}");
+    assert!(fs::read_dir(folder).unwrap().next().is_none(), "nothing was left");
+}
+
+/// What would be refused was told as what would be run.
+#[test]
+fn a_dry_run_looks_at_its_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    check(folder, &small_study("baseline --out s"), 0, "s/report.html");
+    let dry = |more: &str| small_study(&format!("baseline --dry-run {more}"));
+    check(folder, &dry("--out s"), 0, "folder    s");
+    refused(folder, &dry("--out s --seed 2"), 2, "s holds runs of other inputs");
+    refused(folder, &dry("--out s/report.html"), 2, "cannot write s/report.html: a part of");
+    fs::create_dir_all(folder.join("theirs/csv")).unwrap();
+    refused(folder, &dry("--out theirs"), 2, "theirs holds csv, which no study there has written");
+    fs::write(folder.join("s/runs.jsonl"), "garbage\n").unwrap();
+    refused(folder, &dry("--out s"), 2, "s/runs.jsonl is not as a study wrote it: line 1");
+    assert!(!folder.join("runs").exists());
+}
+
+#[test]
+fn a_new_study_s_file_is_refused_as_what_was_typed() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("mine.toml"), "mine").unwrap();
+    fs::create_dir(folder.join("folder.toml")).unwrap();
+    let long = "n".repeat(300);
+    refused(folder, &format!("study new {long}"), 2, "a name in the path is too long");
+    refused(folder, "study new folder", 2, "cannot write folder.toml: it is a folder");
+    refused(folder, "study new mine", 2, "mine.toml: it is there already, and is left as it is");
+    assert_eq!(fs::read_to_string(folder.join("mine.toml")).unwrap(), "mine");
+}
+
+/// It was waited for.
+#[test]
+fn a_pipe_in_a_folder_is_no_file_of_a_study() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
+    for line in ["study show ./pipe", "study run ./pipe --dry-run", "drive show ./pipe"] {
+        refused(folder, line, 2, "./pipe: cannot be read: it is a pipe, and a file is needed");
+    }
+}
+
 /// Tables of a result that belongs to somebody else could not be had, wherever they were to go.
 #[test]
 fn what_is_read_alone_is_not_written() {
@@ -371,8 +480,27 @@ fn what_is_read_alone_is_not_written() {
     check(folder, "study export s --parquet --out tables", 0, "tables/results.parquet");
     check(folder, "study compare s s", 0, "equal");
     assert_eq!(fs::metadata(&result).unwrap().modified().unwrap(), before, "it is as it was");
-    // What another version wrote was taken as if it were ours.
     let ours = fs::read_to_string(&result).unwrap();
+    // A result without setups was like any other, and what was cut was to be put back by whoever had no other.
+    let no_setups = |text: &str| {
+        let mut object: Value = serde_json::from_str(text).unwrap();
+        object["setups"] = Value::Array(Vec::new());
+        object.to_string()
+    };
+    for (damaged, says) in [
+        (no_setups(&ours), "it was changed after it was written"),
+        (ours[..ours.len() / 2].to_owned(), "it ends before it is whole"),
+        ("{}".to_owned(), "line 1: missing field `version`"),
+    ] {
+        fs::write(&result, damaged).unwrap();
+        for command in ["study compare s s", "study export s --parquet --out more"] {
+            refused(folder, command, 2, says);
+            refused(folder, command, 2, "; `loadline study report s` makes it again");
+        }
+    }
+    check(folder, "study report s", 0, "s/report.html");
+    assert_eq!(fs::read_to_string(&result).unwrap(), ours);
+    // What another version wrote was taken as if it were ours.
     fs::write(&result, ours.replacen("\"version\": 3", "\"version\": 99", 1)).unwrap();
     for command in ["study compare s s", "study export s --parquet --out more"] {
         let output = loadline(folder, command);

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod agenda;
 mod ids;
+mod plain;
 mod random;
 mod slots;
 mod text;
@@ -18,6 +19,7 @@ mod wall;
 
 pub use agenda::Agenda;
 pub use ids::IdVec;
+pub use plain::in_plain_words;
 pub use random::{Rng, mix64};
 pub use slots::{SlotId, Slots};
 pub use text::in_short;

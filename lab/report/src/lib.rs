@@ -28,7 +28,7 @@ mod write;
 
 pub use answer::{answer_for_programs, answer_text};
 #[cfg(feature = "parquet")]
-pub use parquet::write_parquet;
+pub use parquet::parquet_files;
 pub use reservation::reservation_text;
 pub use terminal::{terminal_table, told};
 pub use write::{ReportError, write_report};

@@ -1,7 +1,7 @@
 //! Parquet files: the same tables as the CSV files, those of all setups in one file with the setup's name in front.
 
 use crate::tables::{DataTable, ResultTables, SetupTables, TableCell};
-use crate::write::{ReportError, write_bytes};
+use crate::write::ReportError;
 use loadline_study::StudyResult;
 use parquet::basic::{ConvertedType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
@@ -9,28 +9,16 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writes `results.parquet`, `seconds.parquet` and, where the result has them, `service.parquet` and `checkpoints.parquet` into a
-/// folder, over what stood there before. Answers the files.
+/// `results.parquet`, `seconds.parquet` and, where the result has them, `service.parquet` and `checkpoints.parquet`: each name with what
+/// the file holds.
 ///
 /// # Errors
-/// [`ReportError::Unwritable`] if the folder or a file cannot be written.
-pub fn write_parquet(folder: &Path, result: &StudyResult) -> Result<Vec<PathBuf>, ReportError> {
-    let unwritable = |path: &Path| {
-        let path = path.to_owned();
-        |source| ReportError::Unwritable { path, source }
-    };
-    fs::create_dir_all(folder).map_err(unwritable(folder))?;
-    let mut written = Vec::new();
-    for (name, table) in tables(result) {
-        let path = folder.join(format!("{name}.parquet"));
-        write_bytes(&path, &file(&table)?)?;
-        written.push(path);
-    }
-    Ok(written)
+/// [`ReportError::Table`] if a table does not fit into the form.
+pub fn parquet_files(result: &StudyResult) -> Result<Vec<(String, Vec<u8>)>, ReportError> {
+    let named = |(name, table): (&str, DataTable)| Ok((format!("{name}.parquet"), file(&table)?));
+    tables(result).into_iter().map(named).collect()
 }
 
 fn tables(result: &StudyResult) -> Vec<(&'static str, DataTable)> {
@@ -128,6 +116,7 @@ mod tests {
     use loadline_study::{Configuration, Figures, Series, SetupResult};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
+    use std::io::Write;
 
     fn setup(name: &str, iops: [f64; 2], mean: Option<f64>) -> SetupResult {
         let mut series = Series { t_s: vec![0.0, 1.0], ..Series::default() };
@@ -141,8 +130,10 @@ mod tests {
         }
     }
 
-    fn read(path: &Path) -> Vec<Vec<(String, Field)>> {
-        let file = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+    fn read((_, file): &(String, Vec<u8>)) -> Vec<Vec<(String, Field)>> {
+        let mut written = tempfile::tempfile().unwrap();
+        written.write_all(file).unwrap();
+        let file = SerializedFileReader::new(written).unwrap();
         let rows = file.get_row_iter(None).unwrap().map(Result::unwrap);
         rows.map(|row| row.into_columns()).collect()
     }
@@ -150,11 +141,10 @@ mod tests {
     /// Written and read again by the library's reader: every row, names as text, and what does not exist as null.
     #[test]
     fn what_is_written_is_read_again() {
-        let folder = tempfile::tempdir().unwrap();
         let setups = vec![setup("a, \"b\"", [100.5, 0.0], None), setup("c", [7.0, 8.0], Some(1.5))];
         let result = StudyResult { setups, ..StudyResult::default() };
-        let files = write_parquet(folder.path(), &result).unwrap();
-        let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap()).collect();
+        let files = parquet_files(&result).unwrap();
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["results.parquet", "seconds.parquet"]);
         let seconds = read(&files[1]);
         assert_eq!(seconds.len(), 4);

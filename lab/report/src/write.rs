@@ -61,11 +61,7 @@ pub fn write_report(
 }
 
 fn write(path: &Path, text: &str) -> Result<(), ReportError> {
-    write_bytes(path, text.as_bytes())
-}
-
-pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
-    write_whole(path, bytes).map_err(|source| unwritable(path, source))
+    write_whole(path, text).map_err(|source| unwritable(path, source))
 }
 
 fn unwritable(path: &Path, source: std::io::Error) -> ReportError {

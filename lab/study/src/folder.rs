@@ -4,10 +4,13 @@ use crate::facts::RunFacts;
 use crate::inputs::Inputs;
 use crate::record::RunRecord;
 use crate::result::{StudyResult, VERSION};
-use loadline_host::why;
+use crate::seal::{is_as_written, sealed};
+use loadline_base::in_plain_words;
+use loadline_host::{MadeFolders, folder_of, why};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -72,14 +75,32 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// A file is not what a study wrote.
-    #[error("{} is not a file of a study: {reason}; put back what was there, or take another folder", path.display())]
+    #[error("{} is not as a study wrote it: {reason}; {}", path.display(), remedy(path))]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with it, and in which line.
         reason: String,
     },
 }
+
+const MANIFEST: &str = "manifest.json";
+pub(crate) const RECORDS: &str = "runs.jsonl";
+pub(crate) const RESULT: &str = "results.json";
+
+/// What makes a file again that is not as a study wrote it.
+fn remedy(path: &Path) -> String {
+    let folder = folder_of(path).display();
+    match path.file_name().and_then(OsStr::to_str) {
+        Some(RESULT) => format!("`loadline study report {folder}` makes it again"),
+        Some(RECORDS) => format!(
+            "take the line out, and `loadline study run` with the same arguments and --out {folder} makes its run again"
+        ),
+        _ => "put back what was there, or take another folder".to_owned(),
+    }
+}
+
+const CHANGED: &str = "it was changed after it was written, as its checksum tells";
 
 /// A folder that holds a study's runs.
 #[derive(Clone, Debug)]
@@ -98,22 +119,17 @@ impl RunFolder {
         &self.path
     }
 
-    /// Makes the folder.
-    pub fn create(&self) -> Result<(), FolderError> {
-        fs::create_dir_all(&self.path).map_err(|source| self.unwritable("", source))
-    }
-
     /// The manifest; `None` if the folder has none yet.
     ///
     /// # Errors
     /// [`FolderError::OtherForm`] if another version of the program made the folder in a form that is no longer read.
     pub fn manifest(&self) -> Result<Option<Manifest>, FolderError> {
-        self.read_of_version("manifest.json")
+        self.read_of_version(MANIFEST)
     }
 
     /// Writes the manifest, whole or not at all.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), FolderError> {
-        self.write_json("manifest.json", manifest)
+        self.write_json(MANIFEST, manifest)
     }
 
     /// The result; `None` if the study has not ended.
@@ -121,19 +137,19 @@ impl RunFolder {
     /// # Errors
     /// [`FolderError::OtherForm`] if another version of the program wrote it in a form that is no longer read.
     pub fn result(&self) -> Result<Option<StudyResult>, FolderError> {
-        self.read_of_version("results.json")
+        self.read_of_version(RESULT)
     }
 
     /// Writes the result, whole or not at all.
     pub fn write_result(&self, result: &StudyResult) -> Result<(), FolderError> {
-        self.write_json("results.json", result)
+        self.write_json(RESULT, result)
     }
 
     /// Takes the result away, if there is one.
     pub(crate) fn remove_result(&self) -> Result<(), FolderError> {
-        match fs::remove_file(self.path.join("results.json")) {
+        match fs::remove_file(self.path.join(RESULT)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(self.unwritable("results.json", error))
+                Err(self.unwritable(RESULT, error))
             }
             _ => Ok(()),
         }
@@ -146,43 +162,49 @@ impl RunFolder {
 
     /// Every whole record. A line without its end is not there yet: somebody is writing it, or a kill has cut it short.
     pub fn records(&self) -> Result<Vec<RunRecord>, FolderError> {
-        let path = self.path.join("runs.jsonl");
+        let path = self.path.join(RECORDS);
         let text = read_if_there(&path)?.unwrap_or_default();
         read_records(&path, &text[..whole_lines(&text)])
     }
 
-    /// Takes the records, which it answers as they are then, for a writer of their own. What a kill cut short is taken out of them, so that the
-    /// next one begins on a line of its own: of a line whose writer is at work that would leave nothing.
+    /// Takes the records, which it answers as they are then, for a writer of their own, in a folder that is made if it is missing. What a kill cut short
+    /// is taken out of them, so that the next one begins on a line of its own: of a line whose writer is at work that would leave nothing.
     ///
     /// # Errors
     /// [`FolderError::Busy`] while somebody else has them.
     pub(crate) fn claim(&self) -> Result<(RecordsClaim, Vec<RunRecord>), FolderError> {
-        let path = self.path.join("runs.jsonl");
-        let unwritable = |source| self.unwritable("runs.jsonl", source);
+        let path = self.path.join(RECORDS);
+        let unwritable = |source| self.unwritable(RECORDS, source);
+        let is_new = !self.path.join(MANIFEST).exists();
+        let made = MadeFolders::make(&self.path).map_err(|source| self.unwritable("", source))?;
         let options = OpenOptions::new().create(true).read(true).append(true).open(&path);
-        let file = options.map_err(unwritable)?;
+        let file = options.inspect_err(|_| made.take_away()).map_err(unwritable)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => FolderError::Busy { path: self.path.clone() },
             TryLockError::Error(source) => unwritable(source),
         })?;
+        let claim = RecordsClaim { file, folder: self.path.clone(), made: is_new.then_some(made) };
         let text = read_if_there(&path)?.unwrap_or_default();
         let whole = whole_lines(&text);
         if whole < text.len() {
-            file.set_len(whole as u64).map_err(unwritable)?;
+            claim.file.set_len(whole as u64).map_err(unwritable)?;
         }
-        Ok((RecordsClaim(file), read_records(&path, &text[..whole])?))
+        Ok((claim, read_records(&path, &text[..whole])?))
     }
 
-    /// Adds a record; when this returns, it is on disk.
+    /// Adds a record; when this returns, it is on disk. Of one that does not fit there no part stays.
     pub fn append(&self, record: &RunRecord) -> Result<(), FolderError> {
-        let line = serde_json::to_string(record).expect("a record is plain data") + "\n";
-        let path = self.path.join("runs.jsonl");
+        let object = serde_json::to_string(record).expect("a record is plain data");
+        let line = sealed(&object) + "\n";
+        let path = self.path.join(RECORDS);
         let write = || -> io::Result<()> {
             let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-            file.write_all(line.as_bytes())?;
-            file.sync_all()
+            let before = file.metadata()?.len();
+            let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_all());
+            // What cannot be written is told; that a part of it cannot be taken away adds nothing.
+            written.inspect_err(|_| drop(file.set_len(before)))
         };
-        write().map_err(|source| self.unwritable("runs.jsonl", source))
+        write().map_err(|source| self.unwritable(RECORDS, source))
     }
 
     /// Reads a file that says of which form it is. One that does not is no other version's: it lacks a field.
@@ -193,20 +215,21 @@ impl RunFolder {
         }
         let path = self.path.join(name);
         let Some(text) = read_if_there(&path)? else { return Ok(None) };
-        let foreign = |error: serde_json::Error| FolderError::Foreign {
-            path: path.clone(),
-            reason: error.to_string(),
-        };
-        let head: Head = serde_json::from_str(&text).map_err(foreign)?;
+        let foreign = |reason: String| FolderError::Foreign { path: path.clone(), reason };
+        let unread = |error: serde_json::Error| foreign(in_plain_words(&error.to_string()));
+        let head: Head = serde_json::from_str(&text).map_err(unread)?;
         if head.version != VERSION {
             return Err(FolderError::OtherForm { path: self.path.clone() });
         }
-        serde_json::from_str(&text).map(Some).map_err(foreign)
+        if !is_as_written(&text) {
+            return Err(foreign(CHANGED.to_owned()));
+        }
+        serde_json::from_str(&text).map(Some).map_err(unread)
     }
 
     fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<(), FolderError> {
-        let text = serde_json::to_string_pretty(value).expect("a result is plain data") + "\n";
-        self.write_whole(name, &text)
+        let object = serde_json::to_string_pretty(value).expect("a result is plain data");
+        self.write_whole(name, &(sealed(&object) + "\n"))
     }
 
     fn write_whole(&self, name: &str, text: &str) -> Result<(), FolderError> {
@@ -219,16 +242,42 @@ impl RunFolder {
     }
 }
 
-/// Records that nobody else writes as long as this lives.
+/// Records that nobody else writes as long as this lives, which is the lock.
 #[derive(Debug)]
-pub(crate) struct RecordsClaim(#[expect(dead_code, reason = "it is the lock")] File);
+pub(crate) struct RecordsClaim {
+    file: File,
+    folder: PathBuf,
+    /// What was made for them, where no study had been there before.
+    made: Option<MadeFolders>,
+}
+
+impl Drop for RecordsClaim {
+    /// Takes away what was made for runs of which none was recorded. Where anything else lies it all stays: the journal of a run on a cluster names the folder.
+    fn drop(&mut self) {
+        let Some(made) = &self.made else { return };
+        let is_empty = self.file.metadata().is_ok_and(|found| found.len() == 0);
+        let own = [MANIFEST, RECORDS].map(OsStr::new);
+        let is_own = |entry: io::Result<DirEntry>| {
+            entry.is_ok_and(|entry| own.contains(&entry.file_name().as_os_str()))
+        };
+        if is_empty && fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.all(is_own)) {
+            // What cannot be taken away adds nothing to why no run was made.
+            own.iter().for_each(|name| drop(fs::remove_file(self.folder.join(name))));
+            made.take_away();
+        }
+    }
+}
 
 fn read_records(path: &Path, lines: &str) -> Result<Vec<RunRecord>, FolderError> {
-    let record = |(number, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| FolderError::Foreign {
+    let record = |(at, line): (usize, &str)| {
+        let foreign = |reason: &str| FolderError::Foreign {
             path: path.to_owned(),
-            reason: format!("line {}: {}", number + 1, without_place(&error)),
-        })
+            reason: format!("line {}: {reason}", at + 1),
+        };
+        if !is_as_written(line) {
+            return Err(foreign(CHANGED));
+        }
+        serde_json::from_str(line).map_err(|error| foreign(&in_plain_words(&without_place(&error))))
     };
     lines.lines().enumerate().map(record).collect()
 }

@@ -1,6 +1,6 @@
 //! Texts that a study is built from, and what is said when one of them cannot be used.
 
-use loadline_base::in_short;
+use loadline_base::{in_plain_words, in_short};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -85,7 +85,10 @@ impl Source {
 
     /// What the TOML reader says, with the nearest right name where it knows the right ones.
     pub(crate) fn toml_error(&self, error: &toml::de::Error) -> InputError {
-        self.error_at(error.span().map_or(0, |span| span.start), with_hint(error.message()))
+        self.error_at(
+            error.span().map_or(0, |span| span.start),
+            with_hint(&in_plain_words(error.message())),
+        )
     }
 }
 

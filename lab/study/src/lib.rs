@@ -41,6 +41,7 @@ mod job;
 mod memory;
 mod plan;
 mod record;
+mod seal;
 mod service;
 mod session;
 mod stopwatch;

@@ -3,7 +3,7 @@
 use crate::conclude::conclude;
 use crate::execute::{Advance, ExecuteError, RunEvent, execute};
 use crate::facts::RunFacts;
-use crate::folder::{FolderError, Manifest, RecordsClaim, RunFolder};
+use crate::folder::{FolderError, Manifest, RECORDS, RESULT, RecordsClaim, RunFolder};
 use crate::input::InputError;
 use crate::inputs::Inputs;
 use crate::job::Job;
@@ -103,7 +103,6 @@ impl Session {
         if !missing.is_empty() {
             study.before_runs(facts.jobs, &missing)?;
         }
-        folder.create()?;
         // Whoever had it until then may have added some.
         let (claim, records) = folder.claim()?;
         if !missing.is_empty() {
@@ -270,8 +269,12 @@ impl Order {
     /// [`SessionError::OtherInputs`], [`SessionError::OtherBuild`] and [`SessionError::NotOurs`], or why the folder cannot be read.
     pub fn may_use(&self, folder: &RunFolder) -> Result<Option<Manifest>, SessionError> {
         let Some(before) = folder.manifest()? else {
-            let is_there = |file: &&str| folder.path().join(file).exists();
-            let written = ["results.json", "report.html", "trace.json", "csv", "plots"];
+            // Records that are none are what a kill left.
+            let is_there = |file: &&str| {
+                let found = folder.path().join(file).metadata();
+                found.is_ok_and(|found| *file != RECORDS || found.len() > 0)
+            };
+            let written = [RECORDS, RESULT, "report.html", "trace.json", "csv", "plots"];
             return match written.into_iter().find(is_there) {
                 Some(file) => Err(SessionError::NotOurs { folder: folder.path().to_owned(), file }),
                 None => Ok(None),

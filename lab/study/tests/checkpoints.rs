@@ -175,6 +175,9 @@ fn wrong_checkpoint_studies_are_refused_with_their_line() {
     check("depth = 46", "depth = 0", "s.toml:LINE: `depth` must be from 1 to 100000");
     check("cache = \"40 GiB\"", "cache = \"1 MiB\"", "s.toml:LINE: `cache` must be at least 1 MiB");
     check("\"log\"\ncompression", "\"lug\"\ncompression", "s.toml:LINE: `lug`: expected `log` or");
+    let log = "log = \"48 GiB\"";
+    check(log, "log = \"1 TiB\"", "s.toml:LINE: `log` must be less than the store's `size`");
+    check(log, "log = \"380 GiB\"", "s.toml:LINE: `log` and `recovery` must leave room for pages");
     check("\"none\"", "\"gzip\"", "s.toml:LINE: `gzip`: expected `none`");
     check("[sets]\ndefault", "[sets]\nusual", "`[sets]` must have a `default`");
     let traced = Order { trace: Some(0), ..order("checkpoint-extreme", "default") };

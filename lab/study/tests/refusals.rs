@@ -46,7 +46,11 @@ fn wrong_study_files() {
     check("title =", "titel =", "s.toml:LINE: unknown field `titel`");
     check("title =", "titel =", "did you mean `title`?");
     check("kind = \"recovery\"", "kind = \"recvery\"", "did you mean `recovery`?");
-    check("osds = 4", "osds = 'four'", "s.toml:LINE: invalid type: string \"four\", expected u32");
+    check(
+        "osds = 4",
+        "osds = 'four'",
+        "s.toml:LINE: the text \"four\" stands where a whole number from 0 to 4294967295 is needed",
+    );
     check("osds = 4", "osds = 1", "s.toml:LINE: `osds` must be from 2 to 64");
     check(
         "copies = 3",

@@ -1,8 +1,8 @@
 //! `loadline study run --dry-run`: what would be run, and nothing is.
 
 use crate::failure::Failure;
-use crate::show;
-use loadline_study::{Order, Place, plan};
+use crate::{show, writable};
+use loadline_study::{Order, Place, RunFolder, plan};
 use serde_json::json;
 use std::path::Path;
 
@@ -14,6 +14,10 @@ pub(super) fn say(
     in_json: bool,
 ) -> Result<(), Failure> {
     let (study, request) = order.resolve()?;
+    let place = RunFolder::at(folder);
+    order.may_use(&place)?;
+    place.records()?;
+    writable::folder(folder)?;
     let jobs = plan(&study, &request);
     let allowed = study.before_runs(workers, &jobs);
     // A cluster's plan tells what is in the way line by line, and which word would let it be changed: it comes before the refusal.

@@ -2,8 +2,8 @@
 
 use crate::cli::ExportArgs;
 use crate::failure::Failure;
-use crate::show;
-use loadline_report::write_parquet;
+use crate::{show, writable};
+use loadline_report::parquet_files;
 use loadline_study::{RunFolder, Session};
 use serde_json::json;
 
@@ -12,9 +12,21 @@ pub(super) fn carry_out(args: &ExportArgs) -> Result<(), Failure> {
     // What is exported is made anew from the records; a result of another form beside them is not of the same program.
     folder.result()?;
     let result = Session::reopen(folder)?.result()?;
-    let folder = args.out.clone().unwrap_or_else(|| args.folder.join("parquet"));
-    let files = write_parquet(&folder, &result)?;
-    let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    let tables = parquet_files(&result)?;
+    let folder = match &args.out {
+        Some(folder) => {
+            writable::write_all(folder, &tables, |path, table| writable::write(path, table))?;
+            folder.clone()
+        }
+        // What a study's own folder has under that name is of an earlier export.
+        None => {
+            let own = args.folder.join("parquet");
+            writable::write_all(&own, &tables, writable::replace)?;
+            own
+        }
+    };
+    let path = |(name, _): &(String, _)| folder.join(name).display().to_string();
+    let files: Vec<String> = tables.iter().map(path).collect();
     if args.json.json {
         return show::json(&json!({ "files": files }));
     }

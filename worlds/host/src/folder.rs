@@ -1,6 +1,6 @@
 //! Folders that this program makes.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
@@ -12,6 +12,33 @@ use std::path::{Component, Path, PathBuf};
 /// What the system says.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+/// The folders that one took to be made, for who has nothing to put there after all.
+#[derive(Debug)]
+pub struct MadeFolders(Vec<PathBuf>);
+
+impl MadeFolders {
+    /// Makes a folder as [`make_folder`] does. One that is there is nobody's to take away.
+    ///
+    /// # Errors
+    /// What the system says; none is left then.
+    pub fn make(path: &Path) -> io::Result<MadeFolders> {
+        let is_missing =
+            |folder: &&Path| !folder.as_os_str().is_empty() && folder.symlink_metadata().is_err();
+        let missing = path.ancestors().take_while(is_missing);
+        let made = MadeFolders(missing.map(Path::to_owned).collect());
+        make_folder(path).inspect_err(|_| made.take_away())?;
+        Ok(made)
+    }
+
+    /// Takes those away again in which nothing is. What is not empty is somebody's.
+    pub fn take_away(&self) {
+        for folder in &self.0 {
+            // What is not there need not go.
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 /// The folder that a file is in: the current one where the path names none.
@@ -33,4 +60,27 @@ pub fn plain_path(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_were_made_go_and_those_that_were_there_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir(at("a")).unwrap();
+        let made = MadeFolders::make(&at("a/b/c")).unwrap();
+        assert!(at("a/b/c").is_dir());
+        made.take_away();
+        assert!(at("a").is_dir() && !at("a/b").exists());
+        let made = MadeFolders::make(&at("a/b/c")).unwrap();
+        fs::write(at("a/b/mine"), "").unwrap();
+        made.take_away();
+        assert!(at("a/b/mine").exists() && !at("a/b/c").exists());
+        MadeFolders::make(&at("a/b")).unwrap().take_away();
+        assert!(at("a/b").is_dir());
+        assert!(MadeFolders::make(&at("a/b/mine/d")).is_err());
+    }
 }

@@ -1,7 +1,8 @@
 //! Files that somebody has written and named.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// What people write and programs of theirs put together has far less: a file with more is something else, which may have no end.
@@ -12,12 +13,25 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 /// # Errors
 /// What the system says; or that it is no text, or too much.
 pub fn read_text(path: &Path) -> io::Result<String> {
+    if is_named_pipe(path) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a pipe, and a file is needed",
+        ));
+    }
     let mut bytes = Vec::new();
     File::open(path)?.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         return Err(too_much());
     }
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// A pipe that lies in a folder is waited for until somebody writes into it, who may never come. One that a shell gives, as behind `/dev/stdin`, has a writer
+/// and no place.
+fn is_named_pipe(path: &Path) -> bool {
+    let is_pipe = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    is_pipe && fs::canonicalize(path).is_ok()
 }
 
 fn too_much() -> io::Error {
@@ -29,7 +43,9 @@ fn too_much() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::process::Command;
 
     /// `--load /dev/zero` took all of the machine's memory, and was killed.
     #[test]
@@ -44,5 +60,20 @@ mod tests {
         assert_eq!(read_text(&file).unwrap_err().kind(), io::ErrorKind::InvalidData);
         fs::write(&file, "é".repeat(9 << 20)).unwrap();
         assert!(read_text(&file).unwrap_err().to_string().contains("more than"));
+    }
+
+    /// `study show` of a pipe waited for ever for somebody to write into it.
+    #[test]
+    fn a_pipe_is_read_where_a_shell_gave_it_and_nowhere_else() {
+        let place = tempfile::tempdir().unwrap();
+        let named = place.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&named).status().unwrap().success());
+        let refused = read_text(&named).unwrap_err().to_string();
+        assert_eq!(refused, "it is a pipe, and a file is needed");
+        let (from, mut to) = io::pipe().unwrap();
+        to.write_all(b"text").unwrap();
+        drop(to);
+        let given = format!("/dev/fd/{}", from.as_raw_fd());
+        assert_eq!(read_text(Path::new(&given)).unwrap(), "text");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::drive::{ReadService, ReadTime, ServiceTime, Slices};
 use crate::hdd::HddSpec;
-use loadline_base::{Bytes, Span};
+use loadline_base::{Bytes, Span, in_plain_words};
 use loadline_device::Medium;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -257,7 +257,7 @@ impl Drive {
 pub(crate) fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, DriveError> {
     toml::from_str(text).map_err(|problem| {
         let line = problem.span().map(|span| 1 + text[..span.start].matches('\n').count());
-        DriveError { file: file.to_owned(), line, reason: problem.message().to_owned() }
+        DriveError { file: file.to_owned(), line, reason: in_plain_words(problem.message()) }
     })
 }
 

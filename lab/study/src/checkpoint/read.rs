@@ -3,6 +3,7 @@
 use super::drive::StoreDrive;
 use super::file::{CheckpointFile, CheckpointSetupSection, QueueSection};
 use super::keys::CHECKPOINT_KEYS;
+use super::layout;
 use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::input::{InputError, Source, unknown};
 use crate::inputs::{Inputs, NamedFiles};
@@ -11,7 +12,7 @@ use crate::place::Place;
 use crate::result::{Configuration, NamedValue};
 use crate::sets::refuse_twins;
 use crate::study::{Study, StudyQuestion};
-use loadline_base::Span;
+use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
 use loadline_cluster::{Config, Placement};
 use loadline_device::Medium;
@@ -21,7 +22,7 @@ use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::{PRESETS, preset};
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::throttle::ThrottlePolicy;
-use loadline_store::paged::{LogMode, Protection};
+use loadline_store::paged::{FormatError, LogMode, Protection};
 use loadline_testbed::{ClientKind, HostPlace};
 use std::str::FromStr;
 use toml::Spanned;
@@ -91,7 +92,27 @@ pub(super) fn asked(inputs: &Inputs) -> Result<(CheckpointStudy, StudyQuestion),
         setups,
         place: inputs.place.clone(),
     };
+    check_layout(&script).map_err(|(field, reason)| inputs.refuse(field, reason))?;
     Ok((script, asked))
+}
+
+/// Whether the store's regions find their places on its device; the error names the field.
+fn check_layout(study: &CheckpointStudy) -> Result<(), (&'static str, String)> {
+    let refused = |error: FormatError| match error {
+        FormatError::TooSmall => {
+            ("log", "`log` and `recovery` must leave room for pages in the store's `size`")
+        }
+        FormatError::TooLarge => ("size", "`size` must be smaller: no tree names so many pages"),
+        FormatError::Recovery => (
+            "recovery",
+            "`recovery` must be larger: at the study's scale a transaction's pages do not fit",
+        ),
+        FormatError::Block | FormatError::Segment | FormatError::Log => {
+            ("log", "`log` must be larger: at the study's scale it has too few segments")
+        }
+    };
+    let layout = layout::format(study).layout().map_err(refused);
+    layout.map(drop).map_err(|(field, reason)| (field, reason.to_owned()))
 }
 
 /// What an embedded store has not, and what cannot be its client.
@@ -135,6 +156,9 @@ fn check(file: &CheckpointFile) -> Result<(), (&'static str, String)> {
             "at least 1 MiB at the study's scale",
         ),
         (store.recovery >= store.cache, "recovery", "at least as large as `cache`"),
+        (store.size <= Bytes::new(4 << 50), "size", "at most 4096 TiB"),
+        (store.log < store.size, "log", "less than the store's `size`, which holds it"),
+        (store.recovery < store.size, "recovery", "less than the store's `size`, which holds it"),
     ];
     if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
         return Err((field, format!("`{field}` must be {wanted}")));
