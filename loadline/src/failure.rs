@@ -41,7 +41,6 @@ impl Failure {
             | io::ErrorKind::IsADirectory
             | io::ErrorKind::NotADirectory
             | io::ErrorKind::InvalidFilename
-            | io::ErrorKind::FileTooLarge
             | io::ErrorKind::NotSeekable
             | io::ErrorKind::InvalidInput
             | io::ErrorKind::InvalidData => Failure::Input(text),
@@ -52,7 +51,11 @@ impl Failure {
     /// A file or folder could not be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
         let text = format!("cannot read {}: {}", path.display(), why(error));
-        Failure::refused(error.kind(), text)
+        match error.kind() {
+            // Of what is read it is a file of another kind; of what is written, room that is used up.
+            io::ErrorKind::FileTooLarge => Failure::Input(text),
+            kind => Failure::refused(kind, text),
+        }
     }
 
     /// A file or folder could not be written.

@@ -633,7 +633,7 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     // A socket may lie in the database's folder, before that is there.
     refused(folder, "kv serve --dir new --socket new/s --size 1", 2, "a new disk of 1 B is none");
     assert!(!folder.join("new").exists(), "a database was left of what was refused");
-    refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
+    refused(folder, "kv backup --dir db --to none/b", 2, "cannot write none/b");
     fs::write(folder.join("osd.1"), "a store").unwrap();
     let says = "osd.1: it is there already, is no backup, and is left as it is";
     refused(folder, "kv backup --dir db --to osd.1", 2, says);
