@@ -168,6 +168,8 @@ fn what_cannot_be_written_is_known_before_the_work() {
     );
     assert!(!folder.join("s").exists());
     refused(folder, "soak --seconds 0", 2, "it takes a whole number of at least 1");
+    // Who may everything was let in there.
+    refused(folder, "soak --seconds 1 --keep /proc/x", 2, "cannot write /proc/x: ");
 }
 
 /// What somebody has typed that cannot be used ended some commands with the code of a machine that does not let them.
