@@ -7,6 +7,7 @@ use program::{check, command, loadline, text};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -45,11 +46,11 @@ fn a_served_drive_takes_no_file_s_place() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     fs::write(folder.join("mine"), "precious").unwrap();
-    refused(folder, "drive serve --vhost-scsi mine", 1, "mine: there is a file that is no socket");
+    refused(folder, "drive serve --vhost-scsi mine", 2, "mine: there is a file that is no socket");
     refused(
         folder,
         "drive serve --vhost-scsi s --calendar mine",
-        1,
+        2,
         "there is a file that is no socket",
     );
     assert_eq!(fs::read_to_string(folder.join("mine")).unwrap(), "precious");
@@ -58,7 +59,7 @@ fn a_served_drive_takes_no_file_s_place() {
     refused(
         folder,
         "drive serve --vhost-scsi none/s",
-        1,
+        2,
         "none/s: cannot listen there: there is no such",
     );
     let own = "--calendar ./s: it is the path of --vhost-scsi, too: each takes one of its own";
@@ -69,17 +70,23 @@ fn a_served_drive_takes_no_file_s_place() {
     refused(folder, "drive serve --vhost-scsi served --calendar c", 1, "another process listens");
     let long = "n".repeat(108);
     let says = "a socket's path has at most 107 bytes";
-    refused(folder, &format!("drive serve --vhost-scsi {long}"), 1, says);
-    refused(folder, &format!("kv serve --dir db --socket {long}"), 1, says);
-    for left in ["s", "c", "db"] {
+    refused(folder, &format!("drive serve --vhost-scsi {long}"), 2, says);
+    refused(folder, &format!("kv serve --dir db --socket {long}"), 2, says);
+    // The file of its contents was made first, and stayed.
+    let line = "drive serve --vhost-scsi served --backing b";
+    refused(folder, line, 1, "served: another process listens there");
+    for left in ["s", "c", "db", "b"] {
         assert!(!folder.join(left).exists(), "{left}");
     }
     refused(
         folder,
         "drive serve --vhost-scsi s --backing none/b",
-        1,
+        2,
         "none/b: it cannot be opened",
     );
+    let no_file = "/dev/null: it is no regular file, which a drive's contents take";
+    refused(folder, "drive serve --vhost-scsi s --backing /dev/null", 2, no_file);
+    refused(folder, "drive serve --vhost-scsi s --backing mine", 2, "mine: it has 8 B, and");
 }
 
 #[test]
@@ -503,7 +510,17 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     );
     // The database was made first, and stayed.
     let says = "none/s: cannot listen there: there is no such file or folder";
-    refused(folder, "kv serve --dir new --socket none/s", 1, says);
+    refused(folder, "kv serve --dir new --socket none/s", 2, says);
+    fs::write(folder.join("no-socket"), "mine").unwrap();
+    let says = "no-socket: there is a file that is no socket";
+    refused(folder, "kv serve --dir new --socket no-socket", 2, says);
+    let _served = UnixListener::bind(folder.join("served")).unwrap();
+    let says = "served: another process listens there";
+    refused(folder, "kv serve --dir new --socket served", 1, says);
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let _listens = TcpListener::bind(tcp).unwrap();
+    let says = format!("{tcp}: another process listens there");
+    refused(folder, &format!("kv serve --dir new --socket s --tcp {tcp}"), 1, &says);
     // A socket may lie in the database's folder, before that is there.
     refused(folder, "kv serve --dir new --socket new/s --size 1", 2, "a new disk of 1 B is none");
     assert!(!folder.join("new").exists(), "a database was left of what was refused");

@@ -1,6 +1,6 @@
 //! Folders that this program makes.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
@@ -12,6 +12,26 @@ use std::path::{Component, Path, PathBuf};
 /// What the system says.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+/// Makes a folder and those above it where they are missing, for what follows. Where that comes to nothing, those that were made are gone again,
+/// unless somebody has put something there.
+///
+/// # Errors
+/// That of what follows, or that there is no folder for it.
+pub fn in_folder<T, E>(
+    path: &Path,
+    cannot: impl FnOnce(io::Error) -> E,
+    then: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err());
+    let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+    make_folder(path).map_err(cannot).and_then(|()| then()).inspect_err(|_| {
+        for folder in &missing {
+            // What is not empty is somebody's, and what is not there need not go.
+            let _ = fs::remove_dir(folder);
+        }
+    })
 }
 
 /// The folder that a file is in: the current one where the path names none.
