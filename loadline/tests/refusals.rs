@@ -476,7 +476,21 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     refused(folder, "kv grow --dir none --size 1GiB", 2, "none/data: there is no database");
     fs::write(folder.join("file"), "mine").unwrap();
     refused(folder, "kv put k v --dir file/below", 2, "a part of the path is a file");
-    refused(folder, "kv put k v --dir /dev/null", 2, "/dev/null: something of this name is there");
+    refused(
+        folder,
+        "kv put k v --dir /dev/null",
+        2,
+        "/dev/null/data: a part of the path is a file",
+    );
+    // A database of 1 GiB was made for each of them, and stayed.
+    refused(
+        folder,
+        "kv put k v --dir none --cache 0",
+        2,
+        "--cache: the cache is 0 B and this store",
+    );
+    refused(folder, "kv put k v --dir none --cache 1000TiB", 1, "--cache: the cache is too large");
+    assert!(!folder.join("none").exists(), "a database was left that could not be opened");
     check(folder, "kv put k v --dir db --size 32MiB", 0, "");
     refused(
         folder,
@@ -524,7 +538,7 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     // A socket may lie in the database's folder, before that is there.
     refused(folder, "kv serve --dir new --socket new/s --size 1", 2, "a new disk of 1 B is none");
     assert!(!folder.join("new").exists(), "a database was left of what was refused");
-    refused(folder, "kv backup --dir db --to none/b", 1, "cannot write none/b");
+    refused(folder, "kv backup --dir db --to none/b", 2, "cannot write none/b");
     fs::write(folder.join("osd.1"), "a store").unwrap();
     let says = "osd.1: it is there already, is no backup, and is left as it is";
     refused(folder, "kv backup --dir db --to osd.1", 2, says);
@@ -541,7 +555,11 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     );
     refused(folder, "kv restore --from .", 2, "cannot read .: it is a folder");
     fs::write(folder.join("no-backup"), "text").unwrap();
-    refused(folder, "kv restore --from no-backup", 1, "no-backup: the backup is not whole");
+    refused(folder, "kv restore --from no-backup", 2, "no-backup: this is no backup of a database");
+    refused(folder, "kv restore --from /dev/null", 2, "/dev/null: this is no backup of a database");
+    fs::create_dir(folder.join("other")).unwrap();
+    fs::write(folder.join("other/data"), [7; 1 << 20]).unwrap();
+    refused(folder, "kv show --dir other", 2, "other/data: there is no store here");
     refused(folder, "kv restore --from none", 2, "cannot read none: there is no such file");
     check(folder, "kv backup --dir db --to cut", 0, "");
     let whole = fs::read(folder.join("cut")).unwrap();

@@ -1,27 +1,10 @@
-//! Names of files that last, and folders that do not where nothing comes of them.
+//! Names of files that last.
 
-use loadline_host::{folder_of, make_folder};
+use loadline_host::folder_of;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-/// Makes a folder and those above it where they are missing, for what follows. Where that comes to nothing, those that were made are gone again,
-/// unless somebody has put something there.
-pub(crate) fn in_folder<T, E>(
-    path: &Path,
-    cannot: impl FnOnce(io::Error) -> E,
-    then: impl FnOnce() -> Result<T, E>,
-) -> Result<T, E> {
-    let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err());
-    let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
-    make_folder(path).map_err(cannot).and_then(|()| then()).inspect_err(|_| {
-        for folder in &missing {
-            // What is not empty is somebody's, and what is not there need not go.
-            let _ = fs::remove_dir(folder);
-        }
-    })
-}
+use std::path::Path;
 
 /// Gives a file its name, so that it keeps it after a power cut.
 pub(crate) fn rename_durably(from: &Path, to: &Path) -> io::Result<()> {
