@@ -13,6 +13,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
+/// A file that nobody may read, whoever it is.
+const UNREADABLE: &str = "/sys/bus/platform/uevent";
+
 /// Runs it, and looks at the one sentence that it answers with, for people and, if it has a form for programs, for them.
 fn refused(folder: &Path, arguments: &str, code: i32, says: &str) {
     let sentence = |arguments: &str| {
@@ -443,6 +446,19 @@ fn a_benchmark_with_no_sense_is_refused_whole() {
     bench("--runtime 99999999999999999", "a run takes at most a year together, 31536000 seconds");
     bench("--ramptime 18446744073709551615", "a run takes at most a year together");
     bench("--jobs 0", "it takes a whole number from 1 to 1024");
+    // fio said so in its banner, in a folder of the benchmark's.
+    let unreadable = format!("cdl bench --dev {UNREADABLE} --baseline --outdir above/out");
+    refused(folder, &unreadable, 2, &format!("--dev {UNREADABLE}: permission denied"));
+    // A part of the manifest, and the lock, were left.
+    let line = format!(
+        "ulimit -f 0; exec {} cdl bench --dev sim:hdd-22tb-cdl --baseline --outdir above/out",
+        env!("CARGO_BIN_EXE_loadline")
+    );
+    let output = Command::new("bash").args(["-c", &line]).current_dir(folder).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("above/out/bench.json: it would be larger than a file may"), "{said}");
+    assert!(!folder.join("above").exists());
     for (name, bytes) in [("zeros", vec![0; 232]), ("noise", vec![0xff; 36])] {
         fs::write(folder.join(name), bytes).unwrap();
         refused(
