@@ -308,11 +308,16 @@ fn why_there_is_no_way_to_a_ceph_cluster() {
         assert_eq!(output.status.code(), Some(code), "{line}: {said}");
         assert!(said.contains(says) && !said.contains("librados"), "{line}: {said}");
     };
-    check(
-        "ceph status --on ceph:. --by program",
-        1,
-        "it is a folder; name the cluster's ceph.conf",
-    );
+    // What leads to no cluster was typed, and was there all the same where it was said to be missing.
+    for (conf, says) in [
+        (".", "cannot read .: it is a folder"),
+        ("none", "cannot read none: there is no such file"),
+        ("ceph.conf/x", "cannot read ceph.conf/x: a part of the path is a file"),
+        ("/dev/null", "cannot read /dev/null: it is no regular file; name the cluster's ceph.conf"),
+        (UNREADABLE, "permission denied"),
+    ] {
+        check(&format!("ceph check --on ceph:{conf} --by program"), 2, says);
+    }
     let status = "ceph status --on ceph:ceph.conf --by program";
     check(status, 1, "the `ceph` program is not installed");
     check(&format!("{status} --name admin"), 2, "with its kind, such as `client.admin`");
