@@ -780,14 +780,26 @@ fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
     let line = format!("ulimit -f 1; exec {} man pages", env!("CARGO_BIN_EXE_loadline"));
     let output =
         Command::new("bash").args(["-c", &line]).current_dir(place.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(
         text(&output.stderr).contains("larger than a file may be here"),
         "{}",
         text(&output.stderr)
     );
-    // An empty page was left of the first that found no room.
-    for page in fs::read_dir(place.path().join("pages")).unwrap() {
-        assert_ne!(page.unwrap().metadata().unwrap().len(), 0);
+    // The pages before the first that found no room were left.
+    assert!(!place.path().join("pages").exists(), "no page is of use without the others");
+}
+
+/// `loadline --help > /dev/full` said by its exit code that the help is there.
+#[test]
+fn help_that_cannot_be_written_is_not_shown() {
+    let place = tempfile::tempdir().unwrap();
+    for asked in ["--help", "--version", "study run --help"] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = command(place.path());
+        let output = command.args(asked.split(' ')).stdout(full).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{asked}: {said}");
+        assert!(said.contains("cannot write the output: the disk is full"), "{asked}: {said}");
     }
 }
