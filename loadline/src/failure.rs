@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
-use loadline_host::{ListenError, in_words, why};
+use loadline_host::{DiskOpenError, DiskProblem, ListenError, in_words, why};
 use loadline_report::ReportError;
 use loadline_study::{FolderError, InputError, RunError, SessionError};
 use serde_json::json;
@@ -99,7 +99,34 @@ impl From<InputError> for Failure {
 
 impl From<ListenError> for Failure {
     fn from(error: ListenError) -> Failure {
-        Failure::Environment(error.to_string())
+        let text = error.to_string();
+        match error {
+            ListenError::InUse(_) => Failure::Environment(text),
+            ListenError::NotASocket(_) => Failure::Input(text),
+            ListenError::System { error, .. } => Failure::refused(error.kind(), text),
+        }
+    }
+}
+
+impl From<DiskOpenError> for Failure {
+    fn from(error: DiskOpenError) -> Failure {
+        let text = error.to_string();
+        match error.problem {
+            DiskProblem::Missing
+            | DiskProblem::NotADisk(_)
+            | DiskProblem::NoPermission
+            | DiskProblem::TooSmall { .. }
+            | DiskProblem::WrongSize { .. }
+            | DiskProblem::PartOfAPage { .. }
+            | DiskProblem::NewSize { .. }
+            | DiskProblem::NoDirect => Failure::Input(text),
+            DiskProblem::InUse | DiskProblem::NoRoom { .. } | DiskProblem::NotAdded(_) => {
+                Failure::Environment(text)
+            }
+            DiskProblem::NotAllocated { error, .. } | DiskProblem::System(error) => {
+                Failure::refused(error.kind(), text)
+            }
+        }
     }
 }
 

@@ -14,9 +14,10 @@ use args::{DbArgs, KeyspaceArgs, ScanArgs};
 use loadline_base::{Bytes, Span, in_short};
 use loadline_host::{DiskOpenError, DiskProblem, NewStoreError, folder_of};
 use loadline_kv::{
-    BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, StoreLimits, WriteBatch, grow,
-    restore, verify_backup,
+    BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, StoreLimits, StreamFault,
+    WriteBatch, grow, restore, verify_backup,
 };
+use loadline_store::paged::superblock::SuperblockFault;
 use loadline_store::paged::{Fault, RestartFault};
 use serde_json::{Value, json};
 use size::{check_size, size_if_new};
@@ -57,7 +58,13 @@ fn open_keyspace(of: &KeyspaceArgs, create: bool) -> Result<(Db, Keyspace), Fail
     let options =
         DbOptions { create, cache, size: size_if_new(of.size), log_mode, ..DbOptions::default() };
     let keyspace = Keyspace::new(&of.keyspace)?;
-    let db = Db::open(&of.db.dir, options)?;
+    let db = match Db::open(&of.db.dir, DbOptions { create: false, ..options }) {
+        // To make one takes long enough that somebody may press Ctrl-C meanwhile.
+        Err(DbOpenError::Missing { .. }) if create => {
+            Db::open_unless(&of.db.dir, options, interruptible()?)
+        }
+        opened => opened,
+    }?;
     check_size(&db, of.size)?;
     Ok((db, keyspace))
 }
@@ -257,11 +264,17 @@ impl GivenBackup {
                 Failure::Interrupted("interrupted; nothing was made of the backup".to_owned())
             }
             (Some(broken), _) => Failure::unreadable(from, &broken),
-            (None, BackupError::Stream(fault)) => {
-                Failure::Damaged(format!("{shown}: {}", BackupError::Stream(fault)))
-            }
+            (None, BackupError::Stream(fault)) => of_stream(fault, format!("{shown}: {fault}")),
             (None, other) => other.into(),
         }
+    }
+}
+
+/// What is no backup of a database, or one of another form, was typed.
+fn of_stream(fault: StreamFault, text: String) -> Failure {
+    match fault {
+        StreamFault::Foreign | StreamFault::Version(_) => Failure::Input(text),
+        _ => Failure::Damaged(text),
     }
 }
 
@@ -287,7 +300,8 @@ fn bring_back(from: &Path, dir: Option<&Path>, size: Bytes, in_json: bool) -> Re
 
 fn give_room(size: Bytes, args: &DbArgs) -> Result<(), Failure> {
     let options = DbOptions { create: false, cache: args.cache, ..DbOptions::default() };
-    grow(&args.dir, size, options)?;
+    let stop = interruptible()?;
+    grow(&args.dir, size, options, &stop)?;
     tell(args)
 }
 
@@ -322,6 +336,7 @@ impl From<DbError> for Failure {
 
 impl From<DbOpenError> for Failure {
     fn from(error: DbOpenError) -> Failure {
+        let text = error.to_string();
         match error {
             // The file that it was to be is gone again, and what was typed is a size.
             DbOpenError::Format(NewStoreError::TooSmall(_, size)) => Failure::Input(format!(
@@ -331,38 +346,51 @@ impl From<DbOpenError> for Failure {
                 problem: problem @ DiskProblem::NewSize { .. },
                 ..
             }) => Failure::Input(format!("--size: {problem}")),
+            DbOpenError::Disk(error) | DbOpenError::Format(NewStoreError::Disk(error)) => {
+                error.into()
+            }
+            DbOpenError::Folder { error, .. }
+            | DbOpenError::Format(NewStoreError::Write(_, error)) => {
+                Failure::refused(error.kind(), text)
+            }
             DbOpenError::Missing { .. }
             | DbOpenError::Exists { .. }
-            | DbOpenError::NotLarger { .. } => Failure::Input(error.to_string()),
-            // A file stands where the folder, or one above it, would be.
-            DbOpenError::Folder { path, error }
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                Failure::unwritable(&path, &error)
-            }
-            DbOpenError::Store {
-                fault: fault @ Fault::Restart(RestartFault::CacheTooSmall { .. }),
-                ..
-            } => Failure::Input(format!("--cache: {fault}")),
-            DbOpenError::Store { .. } => Failure::Damaged(error.to_string()),
-            _ => Failure::Environment(error.to_string()),
+            | DbOpenError::NotLarger { .. } => Failure::Input(text),
+            DbOpenError::Store { fault: Fault::Restart(fault), .. } => of_restart(&fault, text),
+            DbOpenError::Store { .. } | DbOpenError::Lost { .. } => Failure::Damaged(text),
+            DbOpenError::Interrupted => Failure::Interrupted(text),
+            DbOpenError::NoRoom { .. }
+            | DbOpenError::Loop(_)
+            | DbOpenError::Format(NewStoreError::Random(_)) => Failure::Environment(text),
         }
+    }
+}
+
+/// Why a store does not open; `text` names its file.
+fn of_restart(fault: &RestartFault, text: String) -> Failure {
+    match fault {
+        RestartFault::CacheTooSmall { .. } => Failure::Input(format!("--cache: {fault}")),
+        RestartFault::NoMemory { .. } => Failure::Environment(format!("--cache: {fault}")),
+        // Another file stands in the database's place, or one of another form.
+        RestartFault::Superblock(SuperblockFault::Foreign | SuperblockFault::Version(_))
+        | RestartFault::LogDevice => Failure::Input(text),
+        RestartFault::Unreadable(..)
+        | RestartFault::UnreadablePage(_)
+        | RestartFault::Unwritable => Failure::Environment(text),
+        _ => Failure::Damaged(text),
     }
 }
 
 impl From<BackupError> for Failure {
     fn from(error: BackupError) -> Failure {
+        let text = error.to_string();
         match error {
             BackupError::Db(error) => error.into(),
             BackupError::Open(error) => error.into(),
-            BackupError::Stream(_) | BackupError::CopyDamaged => {
-                Failure::Damaged(error.to_string())
-            }
-            BackupError::NotReplaced { .. } => Failure::Input(error.to_string()),
-            BackupError::Io(_) => Failure::Environment(error.to_string()),
+            BackupError::Stream(fault) => of_stream(fault, text),
+            BackupError::CopyDamaged => Failure::Damaged(text),
+            BackupError::NotReplaced { .. } => Failure::Input(text),
+            BackupError::Io(error) => Failure::refused(error.kind(), text),
         }
     }
 }

@@ -5,10 +5,12 @@ use crate::failure::Failure;
 use crate::show;
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
+use loadline_host::in_folder;
 use loadline_study::write_whole;
 use serde_json::json;
+use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Prints what a shell loads to complete the commands.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
@@ -21,10 +23,11 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
     let folder = &args.folder;
     let unwritable = |error| Failure::unwritable(folder, &error);
-    std::fs::create_dir_all(folder).map_err(unwritable)?;
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
-    pages(&program, folder).map_err(unwritable)?;
+    let mut all = Vec::new();
+    pages(&program, &mut all).map_err(unwritable)?;
+    in_folder(folder, unwritable, || write(folder, &all).map_err(unwritable))?;
     match args.json.json {
         true => show::json(&json!({ "folder": folder })),
         false => show::text(&format!(
@@ -34,15 +37,30 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
     }
 }
 
-/// The pages of a command and of all below it.
-fn pages(command: &Command, folder: &Path) -> io::Result<()> {
-    let below = command.get_subcommands().filter(|command| !command.is_hide_set());
-    below.into_iter().try_for_each(|command| pages(command, folder))?;
+/// Writes pages by their names, or none: of those that were not there before nothing is left where one cannot be written.
+fn write(folder: &Path, pages: &[(String, Vec<u8>)]) -> io::Result<()> {
+    let pages: Vec<_> = pages.iter().map(|(name, text)| (folder.join(name), text)).collect();
+    let new = pages.iter().map(|(page, _)| page).filter(|page| page.symlink_metadata().is_err());
+    let new: Vec<&PathBuf> = new.collect();
+    let written = pages.iter().try_for_each(|(page, text)| write_whole(page, text));
+    written.inspect_err(|_| {
+        for page in new {
+            // One that was not written need not go.
+            let _ = fs::remove_file(page);
+        }
+    })
+}
+
+/// The pages of a command and of all below it, by their names.
+fn pages(command: &Command, all: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
+    let mut below = command.get_subcommands().filter(|command| !command.is_hide_set());
+    below.try_for_each(|command| pages(command, all))?;
     let command = command.clone().override_usage(synopsis(command));
     let page = Man::new(command);
     let mut text = Vec::new();
     page.render(&mut text)?;
-    write_whole(&folder.join(page.get_filename()), text)
+    all.push((page.get_filename(), text));
+    Ok(())
 }
 
 /// A command's usage with each of its options by name and value. The generator's own names them without the value, and a page begins with what

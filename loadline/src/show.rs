@@ -18,8 +18,16 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 ///
 /// [`Failure::Environment`] if they cannot be written for another reason, such as a full disk.
 pub(crate) fn is_read(bytes: &[u8]) -> Result<bool, Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    taken(io::stdout().write_all(bytes))
+}
+
+/// Whether what was written to the output has come through.
+///
+/// # Errors
+///
+/// As [`is_read`].
+pub(crate) fn taken(written: io::Result<()>) -> Result<bool, Failure> {
+    match written.and_then(|()| io::stdout().flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => {

@@ -4,6 +4,7 @@ use crate::cli::{Cli, CliCommand};
 use crate::command_line::{wants_json, words};
 use crate::common_args::WANTED_ADDRESS;
 use crate::failure::error_in_json;
+use crate::show;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use loadline_base::{Bytes, Span, in_short};
@@ -60,6 +61,11 @@ fn json_last(mut line: Vec<OsString>) -> Vec<OsString> {
 }
 
 fn refuse(mut error: clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // What was asked for is help, or the version.
+        let shown = show::taken(error.print());
+        return shown.map_or_else(|failure| failure.report(wants_json()), |_| ExitCode::SUCCESS);
+    }
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
     let own = negative(&error)
         .or_else(|| beside(&error))
@@ -69,7 +75,6 @@ fn refuse(mut error: clap::Error) -> ExitCode {
         .or_else(|| no_value(&error));
     cut(&mut error);
     let _ = match own {
-        _ if !error.use_stderr() => error.print(),
         Some(text) => say(&text, code),
         None if wants_json() => say(&in_one_line(&error), code),
         None => error.print(),

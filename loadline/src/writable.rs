@@ -4,7 +4,6 @@
 use crate::failure::Failure;
 use loadline_host::{MadeFolders, folder_of};
 use loadline_study::write_whole;
-use rustix::fs::{Access, access};
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -90,11 +89,16 @@ pub(crate) fn folder(path: &Path) -> Result<(), Failure> {
     enter(named(there.unwrap_or(Path::new("")))).map_err(|error| Failure::unwritable(path, &error))
 }
 
-/// Whether something can be made in a folder.
+/// Whether something can be made in a folder, which is known when something was: rights alone do not tell of `/proc`, nor of a full disk.
 fn enter(folder: &Path) -> io::Result<()> {
-    match fs::metadata(folder)?.is_dir() {
-        true => Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?),
-        false => Err(io::ErrorKind::NotADirectory.into()),
+    if !fs::metadata(folder)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let trial = folder.join(format!(".loadline-{}", std::process::id()));
+    match fs::create_dir(&trial) {
+        // Another thread finds out the same.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.and_then(|()| fs::remove_dir(&trial)),
     }
 }
 
@@ -120,6 +124,13 @@ mod tests {
         assert!(is_good(folder(&at("a/b"))) && is_good(folder(place.path())));
         assert!(is_good(folder(Path::new("a/b"))) && !is_good(folder(&at("file"))));
         assert!(!is_good(folder(&at("file/b"))));
+        // Who may everything is told of no right that it lacks there.
+        assert!(!is_good(folder(Path::new("/proc/x"))) && !is_good(file(Path::new("/proc/x"))));
+        assert_eq!(
+            fs::read_dir(place.path()).unwrap().count(),
+            1,
+            "nothing is left of finding out"
+        );
     }
 
     /// A trace took the place of a running node's disk, also through a link to it.

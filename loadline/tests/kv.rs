@@ -1,10 +1,15 @@
 //! `loadline kv` as people and scripts meet it.
 
+#[path = "program/interrupt.rs"]
+mod interrupt;
 mod program;
 
-use program::{check, loadline, text};
+use interrupt::interrupt;
+use program::{check, command, loadline, text};
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
 
 /// A key `-5` was refused: "no number here can be negative".
 #[test]
@@ -73,4 +78,37 @@ fn a_database_is_made_read_backed_up_restored_and_checked() {
     check(folder, "kv restore --from none", 2, "cannot read none");
     let long = "n".repeat(33);
     check(folder, &format!("kv get a --dir db --keyspace {long}"), 2, "1 to 32 bytes");
+}
+
+/// Runs it until it waits for the database's folder, which somebody else has; presses Ctrl-C, and gives the folder back.
+fn interrupted_at_the_folder(folder: &Path, arguments: &str) {
+    let held = File::open(folder.join("db")).expect("it is there");
+    held.lock().expect("nobody else has it");
+    let mut running = command(folder);
+    running.args(arguments.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped());
+    let running = running.spawn().expect("the program starts");
+    interrupt(&running);
+    held.unlock().expect("it was locked");
+    let output = running.wait_with_output().expect("it ends");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{arguments}: {said}");
+    assert_eq!(said, "interrupted: nothing was made, and what was there is as it was\n");
+}
+
+/// An empty database was left of the one, and a part of a larger file of the other, which said nothing.
+#[test]
+fn what_is_interrupted_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    fs::create_dir(folder.join("db")).expect("a folder");
+    let files = || {
+        let entries = fs::read_dir(folder.join("db")).expect("the folder is there");
+        entries.map(|entry| entry.expect("it can be read").file_name()).collect::<Vec<_>>()
+    };
+    interrupted_at_the_folder(folder, "kv put ada 1815 --dir db --size 32MiB");
+    assert_eq!(files(), [""; 0]);
+    check(folder, "kv put ada 1815 --dir db --size 32MiB", 0, "");
+    interrupted_at_the_folder(folder, "kv grow --dir db --size 64MiB");
+    assert_eq!(files(), ["data"]);
+    check(folder, "kv show --dir db", 0, "file 32 MiB");
 }

@@ -7,10 +7,14 @@ use program::{check, command, loadline, text};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
+
+/// A file that nobody may read, whoever it is.
+const UNREADABLE: &str = "/sys/bus/platform/uevent";
 
 /// Runs it, and looks at the one sentence that it answers with, for people and, if it has a form for programs, for them.
 fn refused(folder: &Path, arguments: &str, code: i32, says: &str) {
@@ -45,11 +49,11 @@ fn a_served_drive_takes_no_file_s_place() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     fs::write(folder.join("mine"), "precious").unwrap();
-    refused(folder, "drive serve --vhost-scsi mine", 1, "mine: there is a file that is no socket");
+    refused(folder, "drive serve --vhost-scsi mine", 2, "mine: there is a file that is no socket");
     refused(
         folder,
         "drive serve --vhost-scsi s --calendar mine",
-        1,
+        2,
         "there is a file that is no socket",
     );
     assert_eq!(fs::read_to_string(folder.join("mine")).unwrap(), "precious");
@@ -58,7 +62,7 @@ fn a_served_drive_takes_no_file_s_place() {
     refused(
         folder,
         "drive serve --vhost-scsi none/s",
-        1,
+        2,
         "none/s: cannot listen there: there is no such",
     );
     let own = "--calendar ./s: it is the path of --vhost-scsi, too: each takes one of its own";
@@ -69,17 +73,23 @@ fn a_served_drive_takes_no_file_s_place() {
     refused(folder, "drive serve --vhost-scsi served --calendar c", 1, "another process listens");
     let long = "n".repeat(108);
     let says = "a socket's path has at most 107 bytes";
-    refused(folder, &format!("drive serve --vhost-scsi {long}"), 1, says);
-    refused(folder, &format!("kv serve --dir db --socket {long}"), 1, says);
-    for left in ["s", "c", "db"] {
+    refused(folder, &format!("drive serve --vhost-scsi {long}"), 2, says);
+    refused(folder, &format!("kv serve --dir db --socket {long}"), 2, says);
+    // The file of its contents was made first, and stayed.
+    let line = "drive serve --vhost-scsi served --backing b";
+    refused(folder, line, 1, "served: another process listens there");
+    for left in ["s", "c", "db", "b"] {
         assert!(!folder.join(left).exists(), "{left}");
     }
     refused(
         folder,
         "drive serve --vhost-scsi s --backing none/b",
-        1,
+        2,
         "none/b: it cannot be opened",
     );
+    let no_file = "/dev/null: it is no regular file, which a drive's contents take";
+    refused(folder, "drive serve --vhost-scsi s --backing /dev/null", 2, no_file);
+    refused(folder, "drive serve --vhost-scsi s --backing mine", 2, "mine: it has 8 B, and");
 }
 
 #[test]
@@ -168,6 +178,8 @@ fn what_cannot_be_written_is_known_before_the_work() {
     );
     assert!(!folder.join("s").exists());
     refused(folder, "soak --seconds 0", 2, "it takes a whole number of at least 1");
+    // Who may everything was let in there.
+    refused(folder, "soak --seconds 1 --keep /proc/x", 2, "cannot write /proc/x: ");
 }
 
 /// What somebody has typed that cannot be used ended some commands with the code of a machine that does not let them.
@@ -296,11 +308,16 @@ fn why_there_is_no_way_to_a_ceph_cluster() {
         assert_eq!(output.status.code(), Some(code), "{line}: {said}");
         assert!(said.contains(says) && !said.contains("librados"), "{line}: {said}");
     };
-    check(
-        "ceph status --on ceph:. --by program",
-        1,
-        "it is a folder; name the cluster's ceph.conf",
-    );
+    // What leads to no cluster was typed, and was there all the same where it was said to be missing.
+    for (conf, says) in [
+        (".", "cannot read .: it is a folder"),
+        ("none", "cannot read none: there is no such file"),
+        ("ceph.conf/x", "cannot read ceph.conf/x: a part of the path is a file"),
+        ("/dev/null", "cannot read /dev/null: it is no regular file; name the cluster's ceph.conf"),
+        (UNREADABLE, "permission denied"),
+    ] {
+        check(&format!("ceph check --on ceph:{conf} --by program"), 2, says);
+    }
     let status = "ceph status --on ceph:ceph.conf --by program";
     check(status, 1, "the `ceph` program is not installed");
     check(&format!("{status} --name admin"), 2, "with its kind, such as `client.admin`");
@@ -562,6 +579,19 @@ fn a_benchmark_with_no_sense_is_refused_whole() {
     bench("--runtime 99999999999999999", "a run takes at most a year together, 31536000 seconds");
     bench("--ramptime 18446744073709551615", "a run takes at most a year together");
     bench("--jobs 0", "it takes a whole number from 1 to 1024");
+    // fio said so in its banner, in a folder of the benchmark's.
+    let unreadable = format!("cdl bench --dev {UNREADABLE} --baseline --outdir above/out");
+    refused(folder, &unreadable, 2, &format!("--dev {UNREADABLE}: permission denied"));
+    // A part of the manifest, and the lock, were left.
+    let line = format!(
+        "ulimit -f 0; exec {} cdl bench --dev sim:hdd-22tb-cdl --baseline --outdir above/out",
+        env!("CARGO_BIN_EXE_loadline")
+    );
+    let output = Command::new("bash").args(["-c", &line]).current_dir(folder).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("above/out/bench.json: it would be larger than a file may"), "{said}");
+    assert!(!folder.join("above").exists());
     for (name, bytes) in [("zeros", vec![0; 232]), ("noise", vec![0xff; 36])] {
         fs::write(folder.join(name), bytes).unwrap();
         refused(
@@ -595,7 +625,21 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     refused(folder, "kv grow --dir none --size 1GiB", 2, "none/data: there is no database");
     fs::write(folder.join("file"), "mine").unwrap();
     refused(folder, "kv put k v --dir file/below", 2, "a part of the path is a file");
-    refused(folder, "kv put k v --dir /dev/null", 2, "/dev/null: something of this name is there");
+    refused(
+        folder,
+        "kv put k v --dir /dev/null",
+        2,
+        "/dev/null/data: a part of the path is a file",
+    );
+    // A database of 1 GiB was made for each of them, and stayed.
+    refused(
+        folder,
+        "kv put k v --dir none --cache 0",
+        2,
+        "--cache: the cache is 0 B and this store",
+    );
+    refused(folder, "kv put k v --dir none --cache 1000TiB", 1, "--cache: the cache is too large");
+    assert!(!folder.join("none").exists(), "a database was left that could not be opened");
     check(folder, "kv put k v --dir db --size 32MiB", 0, "");
     refused(
         folder,
@@ -629,7 +673,17 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     );
     // The database was made first, and stayed.
     let says = "none/s: cannot listen there: there is no such file or folder";
-    refused(folder, "kv serve --dir new --socket none/s", 1, says);
+    refused(folder, "kv serve --dir new --socket none/s", 2, says);
+    fs::write(folder.join("no-socket"), "mine").unwrap();
+    let says = "no-socket: there is a file that is no socket";
+    refused(folder, "kv serve --dir new --socket no-socket", 2, says);
+    let _served = UnixListener::bind(folder.join("served")).unwrap();
+    let says = "served: another process listens there";
+    refused(folder, "kv serve --dir new --socket served", 1, says);
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let _listens = TcpListener::bind(tcp).unwrap();
+    let says = format!("{tcp}: another process listens there");
+    refused(folder, &format!("kv serve --dir new --socket s --tcp {tcp}"), 1, &says);
     // A socket may lie in the database's folder, before that is there.
     refused(folder, "kv serve --dir new --socket new/s --size 1", 2, "a new disk of 1 B is none");
     assert!(!folder.join("new").exists(), "a database was left of what was refused");
@@ -650,7 +704,11 @@ fn databases_are_refused_in_the_words_of_who_typed() {
     );
     refused(folder, "kv restore --from .", 2, "cannot read .: it is a folder");
     fs::write(folder.join("no-backup"), "text").unwrap();
-    refused(folder, "kv restore --from no-backup", 1, "no-backup: the backup is not whole");
+    refused(folder, "kv restore --from no-backup", 2, "no-backup: this is no backup of a database");
+    refused(folder, "kv restore --from /dev/null", 2, "/dev/null: this is no backup of a database");
+    fs::create_dir(folder.join("other")).unwrap();
+    fs::write(folder.join("other/data"), [7; 1 << 20]).unwrap();
+    refused(folder, "kv show --dir other", 2, "other/data: there is no store here");
     refused(folder, "kv restore --from none", 2, "cannot read none: there is no such file");
     check(folder, "kv backup --dir db --to cut", 0, "");
     let whole = fs::read(folder.join("cut")).unwrap();
@@ -856,8 +914,20 @@ fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
         "{}",
         text(&output.stderr)
     );
-    // An empty page was left of the first that found no room.
-    for page in fs::read_dir(place.path().join("pages")).unwrap() {
-        assert_ne!(page.unwrap().metadata().unwrap().len(), 0);
+    // The pages before the first that found no room were left.
+    assert!(!place.path().join("pages").exists(), "no page is of use without the others");
+}
+
+/// `loadline --help > /dev/full` said by its exit code that the help is there.
+#[test]
+fn help_that_cannot_be_written_is_not_shown() {
+    let place = tempfile::tempdir().unwrap();
+    for asked in ["--help", "--version", "study run --help"] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = command(place.path());
+        let output = command.args(asked.split(' ')).stdout(full).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{asked}: {said}");
+        assert!(said.contains("cannot write the output: the disk is full"), "{asked}: {said}");
     }
 }

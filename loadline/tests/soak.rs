@@ -1,14 +1,15 @@
 //! `loadline soak` as people and scripts meet it: what it takes, what it refuses, what it keeps.
 
+#[path = "program/interrupt.rs"]
+mod interrupt;
 mod program;
 
+use interrupt::interrupt;
 use program::{loadline, text};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 /// A store of the tool's own, which holds keys and objects.
 const OWN: &str = "fsync/log/0";
@@ -67,6 +68,10 @@ fn what_was_typed_wrong_is_told_before_anything_runs() {
         ("--rot-self --flips many", "it takes a whole number"),
         ("--rot-self --flips 100000000000000000", "must be below"),
         ("--rot-self --seed 18446744073709551615", "must be below"),
+        (
+            "--rot-self --flips 0 --drops 0 --strays 0 --swaps 0 --truncations 0",
+            "nothing would be damaged; give one of at least 1",
+        ),
         ("--flips 3", "<--rot <FILE>|--rot-self>"),
         ("--case flip:3", "<--rot <FILE>|--rot-self>"),
         ("--rot-self --case flip:3", "--case: expected a case as the report names it"),
@@ -162,26 +167,9 @@ fn a_search_that_is_interrupted_says_so() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
     command.args(["soak", "--seconds", "3600", "--jobs", "1"]).stdout(Stdio::piped());
     let search = command.stderr(Stdio::piped()).spawn().expect("the program starts");
-    wait_until_caught(&search);
-    kill_process(Pid::from_child(&search), Signal::INT).expect("it is told");
+    interrupt(&search);
     let output = search.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr).lines().last(), Some("interrupted"));
     assert!(text(&output.stdout).contains("restarts judged"), "what it did is told");
-}
-
-/// Waits until a process is told of SIGINT, which ends it before.
-#[expect(clippy::disallowed_methods, reason = "another process takes its time")]
-fn wait_until_caught(process: &Child) {
-    for _ in 0..15_000 {
-        let path = format!("/proc/{}/status", process.id());
-        let status = fs::read_to_string(path).expect("it is not waited for yet");
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        let mask = u64::from_str_radix(mask.expect("the kernel tells it").trim(), 16);
-        if mask.expect("hexadecimal digits") >> (Signal::INT.as_raw() - 1) & 1 == 1 {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("signals are not caught within 300 s");
 }

@@ -73,19 +73,27 @@ impl BenchFolder {
         BenchFolder { root: root.to_owned(), lock: None }
     }
 
-    /// A new folder for the run that `manifest` tells of, or the one in which the same run was begun before. Until it and
-    /// all children that [`hold`](Self::hold) it are gone, nobody else can begin there.
+    /// A new folder for the run that `manifest` tells of, of which nothing stays where that cannot be written; or the one in which the same run was
+    /// begun before. Until it and all children that [`hold`](Self::hold) it are gone, nobody else can begin there.
     pub fn begin(root: &Path, manifest: &str) -> Result<BenchFolder, BenchFolderError> {
         let exists = |why| BenchFolderError::Exists { path: root.to_owned(), why };
         if root.exists() && !is_a_runs(root) {
             return Err(exists("it holds no run that could be continued".to_owned()));
         }
         make(root)?;
-        let lock = take_lock(root)?;
+        // What is not empty has a run, or somebody who begins one.
+        let unmake = || drop(fs::remove_dir(root));
+        let lock = take_lock(root).inspect_err(|_| unmake())?;
         let place = root.join(MANIFEST);
         match fs::read(&place) {
             Ok(found) => kept::check_same(&found, manifest).map_err(exists)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => write_whole(&place, manifest)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                write_whole(&place, manifest).inspect_err(|_| {
+                    // It is nobody else's as long as it is locked.
+                    drop(fs::remove_file(root.join(LOCK)));
+                    unmake();
+                })?;
+            }
             Err(error) => return Err(unusable(&place, error)),
         }
         Ok(BenchFolder { root: root.to_owned(), lock: Some(Arc::new(lock)) })
@@ -207,6 +215,10 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), BenchFolderErro
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&part, path)
+    });
+    let written = written.inspect_err(|_| {
+        // What cannot be written is told; that a part of it cannot be taken away adds nothing.
+        drop(fs::remove_file(&part));
     });
     written.map_err(|source| unusable(path, source))
 }

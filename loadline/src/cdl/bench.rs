@@ -17,7 +17,7 @@ use loadline_cdl::bench::{
 use loadline_cdl::plot::answer_of;
 use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures, ReadWorkload};
 use loadline_device::cdl::{DescriptorPage, DriveBounds, ModePage};
-use loadline_host::in_words;
+use loadline_host::{folder_of, in_folder, in_words, why};
 use loadline_sim::hdd::HddSpec;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -110,7 +110,10 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     }
     let ground = args.ground(&order, &pages)?;
     let root = args.outdir(&order)?;
-    let folder = BenchFolder::begin(&root, &manifest(&order, &ground))?;
+    let cannot = |error| Failure::unwritable(&root, &error);
+    let folder = in_folder(folder_of(&root), cannot, || {
+        Ok::<_, Failure>(BenchFolder::begin(&root, &manifest(&order, &ground))?)
+    })?;
     let bench = Bench { order: &order, folder: &folder, ground };
     let mut progress = BenchProgress::new(order.steps().len(), args.json);
     progress.lines(&in_words(&head(&bench, &root)))?;
@@ -435,9 +438,8 @@ impl From<BenchFolderError> for Failure {
     fn from(error: BenchFolderError) -> Failure {
         match error {
             BenchFolderError::Exists { .. } => Failure::Input(error.to_string()),
-            BenchFolderError::Busy { .. } | BenchFolderError::Unusable { .. } => {
-                Failure::Environment(error.to_string())
-            }
+            BenchFolderError::Busy { .. } => Failure::Environment(error.to_string()),
+            BenchFolderError::Unusable { path, source } => Failure::unwritable(&path, &source),
         }
     }
 }
@@ -445,9 +447,12 @@ impl From<BenchFolderError> for Failure {
 impl From<RealError> for Failure {
     fn from(error: RealError) -> Failure {
         match error {
-            RealError::Device { .. }
-            | RealError::Unsupported { .. }
-            | RealError::OtherDescriptors { .. } => Failure::Input(error.to_string()),
+            RealError::Device { path, error } => {
+                Failure::refused(error.kind(), format!("--dev {path}: {}", why(&error)))
+            }
+            RealError::Unsupported { .. } | RealError::OtherDescriptors { .. } => {
+                Failure::Input(error.to_string())
+            }
             _ => Failure::Environment(error.to_string()),
         }
     }

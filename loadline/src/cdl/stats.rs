@@ -56,7 +56,7 @@ pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
         LogScope { from_ms: args.from.nanos() / 1_000_000, fine: !args.percentiles.is_empty() };
     let statistics = collect(args, scope)?;
     if statistics.priorities.is_empty() {
-        return nothing(args, &statistics);
+        return Err(nothing(args, &statistics));
     }
     if args.save_priolat {
         save_latencies(&args.logs[0], &statistics)?;
@@ -78,19 +78,16 @@ pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
     show::text(&text)
 }
 
-/// A log without priorities: people hear it as the script says it, programs get their form with nothing in it.
-fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Result<(), Failure> {
+/// A log without priorities, in the words of the script.
+fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Failure {
     if args.from > Span::ZERO && statistics.ios == 0 {
-        return Err(Failure::Input(format!("--from {}: nothing ended from then on", args.from)));
+        return Failure::Input(format!("--from {}: nothing ended from then on", args.from));
     }
-    if !args.json && !args.csv {
-        show::text(&format!("{NO_PRIORITIES}\n"))?;
-        return Err(Failure::Said);
-    }
-    if args.json {
-        show::json(&as_json(args, statistics))?;
-    }
-    Err(Failure::Environment(NO_PRIORITIES.to_owned()))
+    let logs: Vec<String> = args.logs.iter().map(|log| log.display().to_string()).collect();
+    Failure::Input(format!(
+        "{}: {NO_PRIORITIES}; name one that fio has written with log_prio=1",
+        logs.join(", ")
+    ))
 }
 
 fn collect(args: &StatsArgs, scope: LogScope) -> Result<LogStatistics, Failure> {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::{Args, Subcommand, ValueEnum};
-use loadline_ceph::guard::GuardError;
+use loadline_ceph::guard::{GuardError, JournalError};
 use loadline_ceph::{CephConnection, CephError, CephPlace, ConnectBy};
 use std::path::PathBuf;
 
@@ -124,12 +124,21 @@ pub(crate) struct CephUndoArgs {
 
 impl From<GuardError> for Failure {
     fn from(error: GuardError) -> Failure {
-        Failure::Environment(error.to_string())
+        match error {
+            GuardError::Cluster(error) => error.into(),
+            GuardError::RunJournal(JournalError::File { path, error }) => {
+                Failure::unwritable(&path, &error)
+            }
+            _ => Failure::Environment(error.to_string()),
+        }
     }
 }
 
 impl From<CephError> for Failure {
     fn from(error: CephError) -> Failure {
-        Failure::Environment(error.to_string())
+        match error {
+            CephError::Conf { conf, error } => Failure::unreadable(&conf, &error),
+            _ => Failure::Environment(error.to_string()),
+        }
     }
 }

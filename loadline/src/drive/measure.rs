@@ -8,7 +8,7 @@ use crate::timestamp::rfc3339;
 use crate::{command_line, writable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_base::{Bytes, Span};
-use loadline_host::{DiskOpenError, DiskProblem, folder_of};
+use loadline_host::folder_of;
 use loadline_measure::{
     MeasureError, MeasureProgress, MeasureTarget, Measured, NoDriveFile, PointResult, Provenance,
     drive_file, measure,
@@ -64,10 +64,8 @@ fn check_out(args: &MeasureArgs) -> Result<(), Failure> {
 
 fn failure(error: MeasureError) -> Failure {
     match error {
-        MeasureError::Refused(_)
-        | MeasureError::Open(DiskOpenError { problem: DiskProblem::NotADisk(_), .. }) => {
-            Failure::Input(error.to_string())
-        }
+        MeasureError::Refused(_) => Failure::Input(error.to_string()),
+        MeasureError::Open(error) => error.into(),
         MeasureError::Interrupted => Failure::Interrupted(error.to_string()),
         _ => Failure::Environment(error.to_string()),
     }

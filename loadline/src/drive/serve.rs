@@ -7,10 +7,10 @@ use crate::library::mechanical;
 use crate::show;
 use loadline_base::{Bytes, Span};
 use loadline_drive::{
-    CommandCounts, DriveContents, DriveMedium, DriveStatistics, ScsiDevice, ServeOrders, serve,
-    serve_in_virtual_time,
+    CommandCounts, ContentsError, DriveContents, DriveMedium, DriveStatistics, ScsiDevice,
+    ServeOrders, serve, serve_in_virtual_time,
 };
-use loadline_host::{ListenAt, check_socket_path, listen_at, plain_path};
+use loadline_host::{ListenAt, check_free, listen_at, plain_path};
 use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
 use loadline_sim::hdd::{Hdd, HddSpec};
 use signal_hook::consts::SIGUSR1;
@@ -54,10 +54,10 @@ pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
     show_statistics(&statistics, args.json.json)
 }
 
-/// Each socket can stand where it is to be, and the one is not the other.
+/// Somebody can listen at each socket, and the one is not the other.
 fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
     for path in args.calendar.iter().chain([&args.vhost_scsi]) {
-        check_socket_path(path, None)?;
+        check_free(&ListenAt::Unix(path.clone()), None)?;
     }
     match &args.calendar {
         Some(calendar) if plain_path(calendar) == plain_path(&args.vhost_scsi) => {
@@ -148,10 +148,22 @@ pub(super) fn device(
     }
     let contents = match backing {
         None => DriveContents::Zeros,
-        Some(path) => DriveContents::open(path, spec.capacity())
-            .map_err(|error| Failure::Environment(format!("{}: {error}", path.display())))?,
+        Some(path) => {
+            DriveContents::open(path, spec.capacity()).map_err(|error| of_contents(path, error))?
+        }
     };
     Ok(ScsiDevice::new(disk, medium, contents))
+}
+
+/// Why a file holds no drive.
+fn of_contents(path: &Path, error: ContentsError) -> Failure {
+    let text = format!("{}: {error}", path.display());
+    match error {
+        ContentsError::Open(error) | ContentsError::Large { error, .. } => {
+            Failure::refused(error.kind(), text)
+        }
+        ContentsError::NoFile | ContentsError::OtherDrive { .. } => Failure::Input(text),
+    }
 }
 
 fn identity(spec: &HddSpec, seed: u64) -> DiskIdentity {

@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::{notify, show};
 use loadline_base::in_short;
-use loadline_host::check_socket_path;
 use loadline_kv::{Db, DbOptions};
 use loadline_resp::{RespError, RespOptions, Users, UsersError, promise_of};
 use std::path::Path;
@@ -42,11 +41,8 @@ pub(super) fn serve(args: KvServeArgs) -> Result<(), Failure> {
     })?;
     let idle = idle.map(|idle| Duration::from_nanos(idle.nanos()));
     let options = RespOptions { socket, tcp, tls, clients, idle, memory, promise };
-    options.check(&users)?;
     // A database would be made, and stay.
-    if let Some(socket) = &options.socket {
-        check_socket_path(socket, Some(&dir))?;
-    }
+    options.check(&users, Some(&dir))?;
     let stop = interruptible()?;
     let file = DbOptions { size: size_if_new(size), ..DbOptions::default() };
     let db = Db::open(&dir, DbOptions { cache, log_mode: promise, ..file })?;
@@ -81,10 +77,10 @@ impl From<RespError> for Failure {
             | RespError::NoClients
             | RespError::Idle(_)
             | RespError::Terms(_) => Failure::Input(error.to_string()),
-            RespError::Descriptors { .. }
-            | RespError::Listen(_)
-            | RespError::Runtime(_)
-            | RespError::NotDurable(_) => Failure::Environment(error.to_string()),
+            RespError::Listen(error) => error.into(),
+            RespError::Descriptors { .. } | RespError::Runtime(_) | RespError::NotDurable(_) => {
+                Failure::Environment(error.to_string())
+            }
         }
     }
 }

@@ -15,11 +15,16 @@ fn what_cannot_be_served_is_refused_in_a_sentence() {
     check(path, half, 2, "--tls-key: TLS takes the key of its certificate");
     let never = "kv serve --dir db --socket s --appendfsync never";
     check(path, never, 2, "it is always, everysec or no");
-    check(path, "kv serve --dir db --socket s --memory 1MiB", 2, "give at least that");
-    check(path, "kv serve --dir db --socket s --clients 0", 2, "allow at least 1");
-    check(path, "kv serve --dir db --socket s --idle 0", 2, "give at least 1s");
-    check(path, "kv serve --dir db --socket s --idle 999ms", 2, "give at least 1s");
-    check(path, "kv serve --dir db --socket s --clients 100000000", 1, "raise `ulimit -n`");
+    for (flag, says) in [
+        ("--memory 1", "--memory 1 B: it takes at least 16 MiB, since one request may have half"),
+        ("--clients 0", "--clients 0: nobody would be served; it takes at least 1"),
+        ("--idle 0s", "--idle 0ns: connections would be closed before their first command"),
+        ("--idle 999ms", "--idle 999ms: connections would be closed before their first command"),
+    ] {
+        check(path, &format!("kv serve --dir db --socket s {flag}"), 2, says);
+    }
+    let crowd = "kv serve --dir db --socket s --clients 100000000";
+    check(path, crowd, 1, "--clients 100000000: connections take a descriptor each, and ");
     let most = format!("kv serve --dir db --socket s --clients {}", u64::MAX);
     check(path, &most, 1, "raise `ulimit -n`");
     check(path, "kv serve --dir db --socket s --users none", 2, "cannot read none");
@@ -52,6 +57,7 @@ fn what_cannot_be_served_is_refused_in_a_sentence() {
     check(path, "kv serve --dir db --socket other.sock", 1, "");
     let port = format!("kv serve --dir db2 --size 64MiB --tcp 127.0.0.1:{}", server.port);
     check(path, &port, 1, "another process listens there");
+    assert!(!path.join("db2").exists(), "a database was made that nobody can serve");
     server.end();
     assert!(!path.join("kv.sock").exists(), "the socket goes with the server");
     // A socket that nobody listens at any more is in nobody's way.

@@ -3,6 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -127,6 +129,14 @@ pub trait CephConnection: Send + Sync {
 /// Why a cluster gave nothing to go on with.
 #[derive(Debug, thiserror::Error)]
 pub enum CephError {
+    /// The file that leads to it cannot be read.
+    #[error("cannot read {}: {error}", conf.display())]
+    Conf {
+        /// Which file.
+        conf: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// There is no way to it.
     #[error("no way to the cluster of {conf}: {reason}")]
     Unreachable {

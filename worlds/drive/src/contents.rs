@@ -1,7 +1,7 @@
 //! What is on the drive: a sparse file, or nothing, which reads as zeros.
 
 use loadline_base::Bytes;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -13,6 +13,9 @@ pub enum ContentsError {
     /// It cannot be opened or made.
     #[error("it cannot be opened: {0}")]
     Open(io::Error),
+    /// What is there has no length that could be set, as a device has none.
+    #[error("it is no regular file, which a drive's contents take; name another")]
+    NoFile,
     /// The file system has no files of that length.
     #[error(
         "its file system holds no file of {capacity}, even a sparse one ({error}); use one that does (XFS, Btrfs, tmpfs) or a smaller drive"
@@ -45,16 +48,29 @@ pub enum DriveContents {
 }
 
 impl DriveContents {
-    /// Opens a file, or makes one.
+    /// Opens a file, or makes one, of which nothing is left where it cannot be as long as the drive.
+    ///
+    /// # Errors
+    /// [`ContentsError`].
     pub fn open(path: &Path, capacity: Bytes) -> Result<DriveContents, ContentsError> {
+        let is_new = !path.exists();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let file = options.open(path).map_err(ContentsError::Open)?;
-        let found = Bytes::new(file.metadata().map_err(ContentsError::Open)?.len());
+        let facts = file.metadata().map_err(ContentsError::Open)?;
+        let found = Bytes::new(facts.len());
+        if !facts.is_file() {
+            return Err(ContentsError::NoFile);
+        }
         if found > Bytes::ZERO && found != capacity {
             return Err(ContentsError::OtherDrive { found, capacity });
         }
-        let sized = file.set_len(capacity.get());
+        let sized = file.set_len(capacity.get()).inspect_err(|_| {
+            if is_new {
+                // Why there is none is told.
+                let _ = fs::remove_file(path);
+            }
+        });
         sized.map_err(|error| ContentsError::Large { capacity, error })?;
         Ok(DriveContents::File(file))
     }

@@ -41,6 +41,20 @@ impl MadeFolders {
     }
 }
 
+/// Makes a folder and those above it where they are missing, for what follows. Where that comes to nothing, those that were made are gone again,
+/// unless somebody has put something there.
+///
+/// # Errors
+/// That of what follows, or that there is no folder for it.
+pub fn in_folder<T, E>(
+    path: &Path,
+    cannot: impl FnOnce(io::Error) -> E,
+    then: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let made = MadeFolders::make(path).map_err(cannot)?;
+    then().inspect_err(|_| made.take_away())
+}
+
 /// The folder that a file is in: the current one where the path names none.
 pub fn folder_of(file: &Path) -> &Path {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());

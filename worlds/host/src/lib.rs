@@ -45,10 +45,10 @@ pub use engine::{
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
-    LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, check_socket_path, listen_at,
-    outlives_its_terminal, prepare_tcp,
+    LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, check_free,
+    check_socket_path, listen_at, outlives_its_terminal, prepare_tcp,
 };
-pub use folder::{MadeFolders, folder_of, make_folder, plain_path};
+pub use folder::{MadeFolders, folder_of, in_folder, make_folder, plain_path};
 pub use handshakes::{HandshakeLine, NextHandshake};
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};

@@ -33,7 +33,7 @@ pub enum BackupError {
     #[error("the backup's stream: {}", why(.0))]
     Io(#[from] io::Error),
     /// What was read is no backup, or no whole one.
-    #[error("the backup is not whole: {0}")]
+    #[error(transparent)]
     Stream(#[from] StreamFault),
     /// The database does not let it.
     #[error(transparent)]
@@ -76,22 +76,22 @@ pub(crate) fn may_replace(path: &Path) -> Result<(), BackupError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamFault {
     /// It does not begin as a backup does.
-    #[error("it does not begin as a backup of a database does")]
+    #[error("this is no backup of a database: it does not begin as one does")]
     Foreign,
     /// It was written in a later form.
-    #[error("it has version {0}, and this program reads version 1")]
+    #[error("this is a backup of version {0}, and this program reads version 1")]
     Version(u32),
     /// A frame's checksum does not fit.
-    #[error("frame {0} is damaged")]
+    #[error("the backup is not whole: frame {0} is damaged")]
     Damaged(u64),
     /// It ends before its end.
-    #[error("it ends in frame {0}")]
+    #[error("the backup is not whole: it ends in frame {0}")]
     Cut(u64),
     /// There is more behind its end.
-    #[error("there are bytes behind its end")]
+    #[error("the backup is not whole: there are bytes behind its end")]
     Behind,
     /// It says that it has so many pairs, and has others.
-    #[error("it should have {told} keys and has {found}")]
+    #[error("the backup is not whole: it should have {told} keys and has {found}")]
     Count {
         /// What it says.
         told: u64,

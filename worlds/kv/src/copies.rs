@@ -4,17 +4,19 @@ use crate::backup::{BackupError, BackupReader};
 use crate::batch::WriteBatch;
 use crate::db::{Db, read_store};
 use crate::error::{DbError, DbOpenError};
-use crate::naming::{hold_folder, in_folder, name_durably, rename_durably};
+use crate::naming::{hold_folder, name_durably, rename_durably};
 use crate::options::DbOptions;
-use crate::owner::{DATA_FILE, make_in_held_folder};
+use crate::owner::{DATA_FILE, make_part};
 use crate::pending::Pending;
 use loadline_base::Bytes;
+use loadline_host::in_folder;
 use loadline_store::paged::LogMode;
 use loadline_store::paged::check::check;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Commits that are on their way into a copy at a time.
 const UNDER_WAY_MAX: usize = 32;
@@ -52,19 +54,25 @@ fn restore_there(
     while let Some(pairs) = reader.next()? {
         pairs.into_iter().try_for_each(|(key, value)| copy.put(key, value))?;
     }
-    copy.finish(|part| name_durably(part, &file)).map_err(|error| match error {
-        BackupError::Io(error) if error.kind() == io::ErrorKind::AlreadyExists => exists(),
-        other => other,
+    copy.finish()?;
+    name_durably(&copy.part, &file).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => exists(),
+        _ => error.into(),
     })?;
     Ok(Db::open_file(&file, options)?)
 }
 
 /// Gives the database in this folder, which nobody has open, a file of this size: every key goes into a new one, which takes the old one's place when it is whole, durable and checked.
-/// Meanwhile the disk holds both.
+/// Meanwhile the disk holds both. Where `stop` is set before that, the old one stays.
 ///
 /// # Errors
 /// [`BackupError`]; the database is as it was then.
-pub fn grow(path: impl AsRef<Path>, size: Bytes, options: DbOptions) -> Result<(), BackupError> {
+pub fn grow(
+    path: impl AsRef<Path>,
+    size: Bytes,
+    options: DbOptions,
+    stop: &AtomicBool,
+) -> Result<(), BackupError> {
     let file = path.as_ref().join(DATA_FILE);
     let cannot = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
@@ -76,11 +84,20 @@ pub fn grow(path: impl AsRef<Path>, size: Bytes, options: DbOptions) -> Result<(
     if size <= is {
         return Err(DbOpenError::NotLarger { path: file, is, wanted: size }.into());
     }
+    let goes_on = || match stop.load(Ordering::Relaxed) {
+        true => Err(BackupError::from(DbOpenError::Interrupted)),
+        false => Ok(()),
+    };
     let old = Db::open_file(&file, options)?;
     let mut copy = Copying::new(hold_folder(&file)?, &file, DbOptions { size, ..options })?;
     let snapshot = old.snapshot()?;
-    old.each_stored(&snapshot, |key, value| copy.put(key.to_vec(), value.to_vec()))?;
-    copy.finish(|part| rename_durably(part, &file))
+    old.each_stored(&snapshot, |key, value| {
+        goes_on()?;
+        copy.put(key.to_vec(), value.to_vec())
+    })?;
+    copy.finish()?;
+    goes_on()?;
+    Ok(rename_durably(&copy.part, &file)?)
 }
 
 /// A database that is being filled, in a file that is no database's name, and nobody else's as long as the folder is held.
@@ -101,12 +118,16 @@ impl Copying {
             // An earlier attempt has died.
             fs::remove_file(&part)?;
         }
-        make_in_held_folder(&part, &options)?;
-        let db = Db::open_file(&part, options)?;
-        // What a transaction takes at most is a bound of the store's: far below it two of them are under way at a time.
-        let bytes_max = db.limits().transaction_bytes / 8;
         let (batch, under_way) = (WriteBatch::new(), VecDeque::new());
-        Ok(Copying { _folder: folder, part, db: Some(db), batch, bytes: 0, bytes_max, under_way })
+        let (db, bytes, bytes_max) = (None, 0, 0);
+        let mut copy = Copying { _folder: folder, part, db, batch, bytes, bytes_max, under_way };
+        // Of what cannot be opened nothing stays: from here on it goes with the copy.
+        drop(make_part(&copy.part, &options)?);
+        let db = Db::open_file(&copy.part, options)?;
+        // What a transaction takes at most is a bound of the store's: far below it two of them are under way at a time.
+        copy.bytes_max = db.limits().transaction_bytes / 8;
+        copy.db = Some(db);
+        Ok(copy)
     }
 
     fn put(&mut self, key: Vec<u8>, stored: Vec<u8>) -> Result<(), BackupError> {
@@ -130,8 +151,8 @@ impl Copying {
         self.under_way.pop_front().map_or(Ok(()), |first| first.wait().map(|_| ()))
     }
 
-    /// All of it is durable, checked, and gets its name, which `name` gives it.
-    fn finish(mut self, name: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), BackupError> {
+    /// All of it is durable, and checked: it may get its name.
+    fn finish(&mut self) -> Result<(), BackupError> {
         if !self.batch.is_empty() {
             self.send()?;
         }
@@ -144,7 +165,7 @@ impl Copying {
         // Closing gives the file's lock back.
         self.db = None;
         match check(&read_store(&self.part)?).is_clean() {
-            true => Ok(name(&self.part)?),
+            true => Ok(()),
             false => Err(BackupError::CopyDamaged),
         }
     }

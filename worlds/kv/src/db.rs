@@ -5,7 +5,7 @@ use crate::batch::WriteBatch;
 use crate::error::{DbError, DbOpenError};
 use crate::handle::DbHandle;
 use crate::keyspace::Keyspace;
-use crate::naming::{hold_part, in_folder, rename_durably};
+use crate::naming::{hold_part, rename_durably};
 use crate::notes::NoteWalk;
 use crate::options::DbOptions;
 use crate::owner::{
@@ -18,7 +18,7 @@ use crate::transaction::DbTransaction;
 use crate::update::{DbUpdate, UpdateKeys};
 use crate::watch::DbWatch;
 use loadline_base::Span;
-use loadline_host::StoreFiles;
+use loadline_host::{StoreFiles, in_folder};
 use loadline_store::paged::bounds::StoreLimits;
 use loadline_store::paged::check::{CheckReport, check_pages};
 use loadline_store::paged::ids::CheckpointId;
@@ -28,6 +28,7 @@ use std::io::{BufWriter, IntoInnerError, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// An open database. Copies are cheap and lead to the same one; dropping the last of them and of what was made of it (snapshots, transactions, iterators) closes it,
 /// which waits until everything that was asked is carried out and synced; [`close`](Db::close) does the same and tells whether it is. If the last one goes with the function of an
@@ -43,9 +44,21 @@ impl Db {
     /// # Errors
     /// [`DbOpenError`] with one sentence: the folder, the file or the store in it cannot be used.
     pub fn open(path: impl AsRef<Path>, options: DbOptions) -> Result<Db, DbOpenError> {
+        Db::open_unless(path, options, Arc::default())
+    }
+
+    /// The same; a database that is not whole yet when `stop` is set is not made.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and [`DbOpenError::Interrupted`]: nothing is left then.
+    pub fn open_unless(
+        path: impl AsRef<Path>,
+        options: DbOptions,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Db, DbOpenError> {
         let path = path.as_ref();
         let (file, create) = (path.join(DATA_FILE), options.create);
-        let open = || Db::open_file(&file, options);
+        let open = || Db::open_file_unless(&file, options, stop);
         let cannot = |error| DbOpenError::Folder { path: path.to_owned(), error };
         if create { in_folder(path, cannot, open) } else { open() }
     }
@@ -55,7 +68,15 @@ impl Db {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_file(file: &Path, options: DbOptions) -> Result<Db, DbOpenError> {
-        let started = start(file.to_owned(), options)?;
+        Db::open_file_unless(file, options, Arc::default())
+    }
+
+    fn open_file_unless(
+        file: &Path,
+        options: DbOptions,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Db, DbOpenError> {
+        let started = start(file.to_owned(), options, stop)?;
         Ok(Db { handle: DbHandle::new(started, options.log_mode, file.to_owned()) })
     }
 

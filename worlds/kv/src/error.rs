@@ -142,4 +142,7 @@ pub enum DbOpenError {
         /// The size that was asked for.
         wanted: Bytes,
     },
+    /// Somebody has said to stop before it was whole. Nothing of it is left.
+    #[error("interrupted: nothing was made, and what was there is as it was")]
+    Interrupted,
 }

@@ -1,21 +1,10 @@
-//! Names of files that last, and folders that do not where nothing comes of them.
+//! Names of files that last.
 
-use loadline_host::{MadeFolders, folder_of};
+use loadline_host::folder_of;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-
-/// Makes a folder and those above it where they are missing, for what follows. Where that comes to nothing, those that were made are gone again,
-/// unless somebody has put something there.
-pub(crate) fn in_folder<T, E>(
-    path: &Path,
-    cannot: impl FnOnce(io::Error) -> E,
-    then: impl FnOnce() -> Result<T, E>,
-) -> Result<T, E> {
-    let made = MadeFolders::make(path).map_err(cannot)?;
-    then().inspect_err(|_| made.take_away())
-}
 
 /// Gives a file its name, so that it keeps it after a power cut.
 pub(crate) fn rename_durably(from: &Path, to: &Path) -> io::Result<()> {

@@ -4,8 +4,12 @@ use loadline_kv::{
     BackupError, Bytes, Db, DbError, DbOpenError, DbOptions, Keyspace, Span, WriteBatch, grow,
     restore, verify_backup,
 };
+use loadline_store::paged::{Fault, RestartFault};
+use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn folder() -> tempfile::TempDir {
@@ -201,9 +205,10 @@ fn a_full_database_refuses_writes_reads_go_on_and_it_grows() {
     assert_there(&db);
     drop(db);
 
-    let refused = grow(folder.path(), Bytes::from_mib(16), options);
+    let goes_on = AtomicBool::new(false);
+    let refused = grow(folder.path(), Bytes::from_mib(16), options, &goes_on);
     assert!(matches!(refused, Err(BackupError::Open(DbOpenError::NotLarger { .. }))));
-    grow(folder.path(), Bytes::from_mib(32), options).expect("there is room");
+    grow(folder.path(), Bytes::from_mib(32), options, &goes_on).expect("there is room");
     let db = Db::open(folder.path(), options).expect("it opens");
     assert_eq!(db.statistics().expect("it counts").file_bytes, 32 << 20);
     assert_there(&db);
@@ -215,6 +220,45 @@ fn a_full_database_refuses_writes_reads_go_on_and_it_grows() {
     });
     db.checkpoint().expect("a checkpoint");
     assert_eq!(db.snapshot().expect("a snapshot").scan(&keyspace).iter().count(), 1);
+}
+
+fn files(folder: &Path) -> Vec<OsString> {
+    let entries = std::fs::read_dir(folder).expect("the folder is there");
+    entries.map(|entry| entry.expect("it can be read").file_name()).collect()
+}
+
+/// A database of 1 GiB stayed where its cache was refused, or the memory for it; so did the larger file of one, or the empty one, that somebody had stopped.
+#[test]
+fn of_what_cannot_be_opened_or_is_stopped_nothing_is_made() {
+    let folder = folder();
+    let path = folder.path().join("above/db");
+    for cache in [Bytes::ZERO, Bytes::new(1 << 60)] {
+        let refused = Db::open(&path, DbOptions { cache, ..DbOptions::small() });
+        assert!(matches!(refused, Err(DbOpenError::Store { .. })), "{cache}");
+        assert_eq!(files(folder.path()), [""; 0], "{cache}");
+    }
+    let stop = Arc::new(AtomicBool::new(true));
+    let stopped = Db::open_unless(&path, DbOptions::small(), stop.clone());
+    assert!(matches!(stopped, Err(DbOpenError::Interrupted)));
+    assert_eq!(files(folder.path()), [""; 0]);
+
+    let db = Db::open(&path, DbOptions::small()).expect("it is made");
+    db.put(&db.keyspace("keys").expect("a name"), b"key", b"value").expect("it commits");
+    drop(db);
+    let (larger, small) = (Bytes::from_mib(128), DbOptions::small());
+    let stopped = grow(&path, larger, small, &stop);
+    assert!(matches!(stopped, Err(BackupError::Open(DbOpenError::Interrupted))));
+    assert_eq!(files(&path), ["data"]);
+    let refused = Db::open(&path, DbOptions { cache: Bytes::ZERO, ..small });
+    let Err(DbOpenError::Store { fault: Fault::Restart(of_cache), .. }) = refused else {
+        panic!("a cache of nothing was taken");
+    };
+    let RestartFault::CacheTooSmall { least, .. } = of_cache else { panic!("{of_cache}") };
+    // It does for the old one, and not for one with a larger map of what is free.
+    let options = DbOptions { cache: least, ..small };
+    let refused = grow(&path, Bytes::from_mib(512), options, &AtomicBool::new(false));
+    assert!(matches!(refused, Err(BackupError::Open(DbOpenError::Store { .. }))));
+    assert_eq!(files(&path), ["data"]);
 }
 
 #[test]

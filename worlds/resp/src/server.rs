@@ -1,19 +1,21 @@
 //! Listens, lets connections in, and ends.
 
 use crate::budget::Budget;
-use crate::gate::TermsError;
+use crate::gate::{Gate, TermsError};
 use crate::service::{Service, count};
 use crate::session::RespSession;
 use crate::strangers::{Stranger, Strangers};
 use crate::users::Users;
 use futures_util::FutureExt;
 use loadline_base::Bytes;
-use loadline_host::{ListenAt, ListenError, Peer, listen_at, prepare_tcp, raise_descriptors};
+use loadline_host::{
+    ListenAt, ListenError, Peer, check_free, listen_at, prepare_tcp, raise_descriptors,
+};
 use loadline_kv::{Db, DbError, LogMode};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -51,11 +53,12 @@ pub struct RespOptions {
 }
 
 impl RespOptions {
-    /// Refuses what can be known to be wrong before a database is opened for these users.
+    /// Refuses what can be known to be wrong before a database is opened for these users, where it would be made. A socket may lie in its folder,
+    /// `made`, before that is there.
     ///
     /// # Errors
-    /// [`RespError`], all of them but those of the system.
-    pub fn check(&self, users: &Users) -> Result<(), RespError> {
+    /// [`RespError`].
+    pub fn check(&self, users: &Users, made: Option<&Path>) -> Result<(), RespError> {
         match self.tcp {
             None if self.tls.is_some() => return Err(RespError::TlsNowhere),
             None if self.socket.is_none() => return Err(RespError::Nowhere),
@@ -75,7 +78,13 @@ impl RespOptions {
         if (clients as u64).saturating_add(OTHER_DESCRIPTORS) > descriptors {
             return Err(RespError::Descriptors { clients, descriptors });
         }
-        Ok(())
+        Gate::new(users.terms())?;
+        Ok(self.places().try_for_each(|at| check_free(&at, made))?)
+    }
+
+    fn places(&self) -> impl Iterator<Item = ListenAt> {
+        let socket = self.socket.clone().map(ListenAt::Unix);
+        self.tcp.map(ListenAt::Tcp).into_iter().chain(socket)
     }
 
     /// Where other machines come, nobody reads along, and each has to say who it is.
@@ -110,20 +119,21 @@ pub enum RespError {
     NoPassword(SocketAddr),
     /// One connection alone could use up all.
     #[error(
-        "{0} of memory for connections is too little, since one request may have half of {MEMORY_MIN}; give at least that"
+        "--memory {0}: it takes at least {MEMORY_MIN}, since one request may have half of that"
     )]
     Memory(Bytes),
     /// Everybody would be refused.
-    #[error("with 0 connections nobody is served; allow at least 1")]
+    #[error("--clients 0: nobody would be served; it takes at least 1")]
     NoClients,
     /// Nobody would come to say anything.
     #[error(
-        "a connection that may say nothing for {0:?} is closed before its first command; give at least {IDLE_MIN:?}"
+        "--idle {0:?}: connections would be closed before their first command; it takes at least {IDLE_MIN:?}"
     )]
     Idle(Duration),
     /// More connections than the system has descriptors for.
     #[error(
-        "{clients} connections need more descriptors than there are ({descriptors}); raise `ulimit -n` or allow fewer"
+        "--clients {clients}: connections take a descriptor each, and {} are there for them; raise `ulimit -n`, or allow no more than that",
+        descriptors.saturating_sub(OTHER_DESCRIPTORS)
     )]
     Descriptors {
         /// Connections that were asked for.
@@ -170,7 +180,7 @@ pub fn serve(
     ready: impl FnOnce(Listening),
     stop: &AtomicBool,
 ) -> Result<(), RespError> {
-    options.check(&users)?;
+    options.check(&users, None)?;
     serve_connections(db.clone(), users, options, ready, stop)?;
     // Connections are gone with their loop, so this closes it.
     db.close().map_err(RespError::NotDurable)

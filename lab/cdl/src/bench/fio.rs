@@ -50,7 +50,9 @@ pub(super) fn run(
     let status = RunningFio { child, ended: false }.wait(Duration::from_secs(seconds), watch)?;
     let text = fs::read_to_string(&unfinished).map_err(cannot)?;
     if !status.success() || !text.contains(READ_LINE) {
-        let said = text.lines().skip(2).find(|line| !line.trim().is_empty());
+        let mut said = text.lines().skip(2).filter(|line| !line.trim().is_empty());
+        // What is wrong stands behind the job in words, and its first line where fio does not begin it by its name.
+        let said = said.clone().find(|line| line.starts_with("fio: ")).or_else(|| said.next());
         return Err(BenchError::Real(RealError::Fio {
             status: status.to_string(),
             depth: step.depth,

@@ -125,7 +125,8 @@ fn needs(
 /// A refusal without the words that name the drive again.
 fn why_not(error: &RealError) -> String {
     match error {
-        RealError::Device { why, .. } | RealError::Unsupported { why, .. } => why.clone(),
+        RealError::Device { error, .. } => error.to_string(),
+        RealError::Unsupported { why, .. } => why.clone(),
         error => error.to_string(),
     }
 }

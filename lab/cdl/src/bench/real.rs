@@ -10,7 +10,7 @@ use super::real_error::RealError;
 use super::switch::Action;
 use crate::workload::ReadWorkload;
 use loadline_device::cdl::{DescriptorPage, ModePage};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -47,6 +47,8 @@ impl RealDrive {
     /// Checks that the drive and this machine can do what is asked.
     pub fn open(path: &Path, order: &BenchOrder) -> Result<RealDrive, RealError> {
         let sysfs = sysfs_of(path)?;
+        // fio would say so after its folder is made, behind much else.
+        File::open(path).map_err(|error| no_device(path, error))?;
         let fio = FioVersion::installed()?;
         let cdladm = Command::new("cdladm").arg("--version").output().is_ok();
         let drive =
@@ -233,18 +235,23 @@ impl RealDrive {
     }
 }
 
+fn no_device(path: &Path, error: io::Error) -> RealError {
+    RealError::Device { path: path.display().to_string(), error }
+}
+
 /// Where sysfs tells of a block device; `None` for a file.
 pub(super) fn sysfs_of(path: &Path) -> Result<Option<PathBuf>, RealError> {
-    let wrong = |why: String| RealError::Device { path: path.display().to_string(), why };
-    let found = fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    let wrong = |error| no_device(path, error);
+    let found = fs::metadata(path).map_err(wrong)?;
     if found.is_file() {
         return Ok(None);
     }
     if !found.file_type().is_block_device() {
-        return Err(wrong("it is neither a block device nor a file".to_owned()));
+        let text = "it is neither a block device nor a file";
+        return Err(wrong(io::Error::new(io::ErrorKind::InvalidInput, text)));
     }
-    let real = path.canonicalize().map_err(|error| wrong(error.to_string()))?;
-    let name = real.file_name().ok_or_else(|| wrong("it has no name".to_owned()))?;
+    let real = path.canonicalize().map_err(wrong)?;
+    let name = real.file_name().expect("a device is no root");
     Ok(Some(Path::new("/sys/block").join(name).join("device")))
 }
 

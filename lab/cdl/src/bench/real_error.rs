@@ -1,15 +1,17 @@
 //! Why the benchmark cannot run on a real drive.
 
+use std::io;
+
 /// Why the benchmark cannot run on a real drive.
 #[derive(Debug, thiserror::Error)]
 pub enum RealError {
     /// Nothing that fio could read is there.
-    #[error("--dev {path}: {why}")]
+    #[error("--dev {path}: {error}")]
     Device {
         /// The path.
         path: String,
         /// What is wrong.
-        why: String,
+        error: io::Error,
     },
     /// The drive lacks what a workload needs.
     #[error("{path} does not support {what}: {why}")]

@@ -36,7 +36,14 @@ impl Cases {
             return Err(Failure::Input(text.to_owned()));
         }
         let first = args.seed;
-        Ok(Cases::Each(DamageKind::ALL.map(|kind| (kind, first..first + asked(&args.rot, kind)))))
+        let each = DamageKind::ALL.map(|kind| (kind, first..first + asked(&args.rot, kind)));
+        match each.iter().all(|(_, numbers)| numbers.is_empty()) {
+            true => Err(Failure::Input(
+                "--flips, --drops, --strays, --swaps, --truncations: all of them are 0, and nothing would be damaged; give one of at least 1"
+                    .to_owned(),
+            )),
+            false => Ok(Cases::Each(each)),
+        }
     }
 
     /// How many there are.

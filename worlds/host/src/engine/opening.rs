@@ -203,7 +203,7 @@ impl Engine {
             if holdings.iter().any(|holding| *holding != Some(Holding::Store)) {
                 self.host.refuse_where_a_node_was()?;
             }
-            self.host.config.listens_at().iter().try_for_each(check_free)?;
+            self.host.config.listens_at().iter().try_for_each(|at| check_free(at, None))?;
         }
         for (number, spec) in specs.iter().enumerate() {
             let osd = OsdId::from(number);

@@ -6,7 +6,7 @@ use super::{
 use crate::backend::{Backend, Call};
 use crate::folder::{folder_of, plain_path};
 use loadline_base::{Span, Time};
-use rustix::fs::{Mode, chmod, fchmod};
+use rustix::fs::{Access, Mode, access, chmod, fchmod};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
@@ -193,8 +193,8 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Whether a socket could stand at a path, whoever listens there: the path's length, its folder, and that nothing else is in its place. To be
-/// asked before anything is made that a refusal would leave behind; the folder `made`, if there is one, is made where it is missing.
+/// Whether a socket could stand at a path, whoever listens there: the path's length, its folder and the right to put something into that, and that
+/// nothing else is in its place. To be asked before anything is made that a refusal would leave behind; the folder `made`, if there is one, is made where it is missing.
 ///
 /// # Errors
 /// [`ListenError`]: something else stands there, or the system would refuse.
@@ -209,7 +209,10 @@ pub fn check_socket_path(path: &Path, made: Option<&Path>) -> Result<(), ListenE
     }
     let folder = folder_of(path);
     let error: io::Error = match fs::metadata(folder) {
-        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(found) if found.is_dir() => {
+            let may_make = access(folder, Access::WRITE_OK | Access::EXEC_OK);
+            return may_make.map_err(|errno| refused(errno.into()));
+        }
         Ok(_) => io::ErrorKind::NotADirectory.into(),
         Err(error) => error,
     };
@@ -237,7 +240,7 @@ pub fn listen_at(
     let refused = |error| refused(at, error);
     match at {
         ListenAt::Unix(path) => {
-            check_free(at)?;
+            check_free(at, None)?;
             if fs::symlink_metadata(path).is_ok() {
                 fs::remove_file(path).map_err(refused)?;
             }
@@ -251,15 +254,15 @@ pub fn listen_at(
     }
 }
 
-/// Whether one could listen there now: for whoever makes something before that a refusal would leave behind.
+/// Whether one could listen there now: for whoever makes something before that a refusal would leave behind, a folder `made` among it.
 ///
 /// # Errors
 /// [`ListenError`], as of [`listen_at`].
-pub(crate) fn check_free(at: &ListenAt) -> Result<(), ListenError> {
+pub fn check_free(at: &ListenAt, made: Option<&Path>) -> Result<(), ListenError> {
     let refused = |error| refused(at, error);
     match at {
         ListenAt::Unix(path) => {
-            check_socket_path(path, None)?;
+            check_socket_path(path, made)?;
             let is_used = fs::symlink_metadata(path).is_ok() && is_alive(path).map_err(refused)?;
             if is_used { Err(ListenError::InUse(at.clone())) } else { Ok(()) }
         }

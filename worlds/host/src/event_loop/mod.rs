@@ -15,9 +15,7 @@ use disks::LoopDisks;
 use events::CallPurpose;
 pub use events::{ConnId, Disconnect, DiskId, ListenerId, LoopEvent, Peer, ReadinessId, Signal};
 use listeners::Listeners;
-#[cfg(feature = "engine")]
-pub(crate) use listeners::check_free;
-pub use listeners::{check_socket_path, listen_at, prepare_tcp};
+pub use listeners::{check_free, check_socket_path, listen_at, prepare_tcp};
 use mailbox::Inbox;
 pub use mailbox::Mailbox;
 pub(crate) use mailbox::{new_bell, ring_bell, silence};

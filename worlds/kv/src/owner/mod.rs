@@ -16,7 +16,7 @@ mod watches;
 pub(crate) use commits::{CommitReads, Committer, NewCommit};
 pub use mail::SCAN_PART_BYTES;
 pub(crate) use mail::{DbAsk, GetAnswer, Lease, ScanAsk, ScanPart, SeenAt};
-pub(crate) use start::{DATA_FILE, StartedOwner, make_in_held_folder, start};
+pub(crate) use start::{DATA_FILE, StartedOwner, make_part, start};
 pub use statistics::DbStatistics;
 pub(crate) use versions::{LiveSnapshotId, ReadSet, ScanOrder};
 pub(crate) use watches::WatchId;

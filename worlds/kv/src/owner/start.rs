@@ -10,6 +10,8 @@ use loadline_host::{Discards, DiskOpen, Holding, Mailbox, OpenedDisk};
 use loadline_store::paged::bounds::StoreLimits;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
 
@@ -24,14 +26,17 @@ pub(crate) struct StartedOwner {
     pub(crate) limits: StoreLimits,
 }
 
-/// Opens the store in this file, which may be made if it is missing, on a thread of its own.
-pub(crate) fn start(file: PathBuf, options: DbOptions) -> Result<StartedOwner, DbOpenError> {
+/// Opens the store in this file, which may be made if it is missing and nobody says meanwhile to stop, on a thread of its own.
+pub(crate) fn start(
+    file: PathBuf,
+    options: DbOptions,
+    stop: Arc<AtomicBool>,
+) -> Result<StartedOwner, DbOpenError> {
     let (tell, told) = channel();
     let path = file.clone();
     // The loop belongs to the thread that it was made on.
     let thread = Builder::new().name("loadline-kv".to_owned()).spawn(move || {
-        let opened = open_disk(&file, &options).and_then(|disk| StoreOnDisk::open(disk, &options));
-        match opened {
+        match open(&file, &options, &stop) {
             Ok(device) => {
                 let limits = device.store().limits();
                 if tell.send(Ok((device.mailbox(), limits))).is_ok() {
@@ -54,14 +59,16 @@ pub(crate) fn start(file: PathBuf, options: DbOptions) -> Result<StartedOwner, D
     }
 }
 
-/// Opens the file; one that is missing is made, if that is asked for. One that is there is never made anew if it may be what is left of a
-/// database.
-fn open_disk(file: &Path, options: &DbOptions) -> Result<OpenedDisk, DbOpenError> {
+/// Opens the store in the file; one that is missing is made, if that is asked for. One that is there is never made anew if it may be what is left
+/// of a database.
+fn open(file: &Path, options: &DbOptions, stop: &AtomicBool) -> Result<StoreOnDisk, DbOpenError> {
     let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
     if !file.try_exists().map_err(cannot)? {
-        match options.create {
-            true => make(file, options)?,
-            false => return Err(DbOpenError::Missing { path: file.to_owned() }),
+        if !options.create {
+            return Err(DbOpenError::Missing { path: file.to_owned() });
+        }
+        if let Some(made) = make(file, options, stop)? {
+            return Ok(made);
         }
     }
     let disk = opened(file, DiskOpen::existing(file))?;
@@ -74,7 +81,7 @@ fn open_disk(file: &Path, options: &DbOptions) -> Result<OpenedDisk, DbOpenError
         Holding::Nothing => return Err(DbOpenError::Lost { path: file.to_owned() }),
         Holding::Store | Holding::Other(_) => {}
     }
-    Ok(disk)
+    StoreOnDisk::open(disk, options)
 }
 
 fn opened(file: &Path, open: DiskOpen) -> Result<OpenedDisk, DbOpenError> {
@@ -85,28 +92,40 @@ fn opened(file: &Path, open: DiskOpen) -> Result<OpenedDisk, DbOpenError> {
     Ok(disk)
 }
 
-/// Makes an empty database, unless somebody else has by the time that the folder is nobody else's.
-fn make(file: &Path, options: &DbOptions) -> Result<(), DbOpenError> {
+/// Makes an empty database under another name, and opens it there; when both are done it gets its own: a file of that name is a database, or was
+/// one, and of what cannot be opened, or is not wanted any more, nothing is left. `None` if somebody else has made one by the time that the folder is
+/// nobody else's.
+fn make(
+    file: &Path,
+    options: &DbOptions,
+    stop: &AtomicBool,
+) -> Result<Option<StoreOnDisk>, DbOpenError> {
     let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
     let _folder = hold_folder(file).map_err(cannot)?;
-    if file.exists() { Ok(()) } else { make_in_held_folder(file, options) }
-}
-
-/// Makes an empty database under another name, which gets its own when it is whole: a file of that name is a database, or was one. Whoever calls this
-/// holds the folder.
-pub(crate) fn make_in_held_folder(file: &Path, options: &DbOptions) -> Result<(), DbOpenError> {
-    let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
+    if file.exists() {
+        return Ok(None);
+    }
     let new = file.with_added_extension("new");
     let remove = || if new.exists() { fs::remove_file(&new) } else { Ok(()) };
     // Of an attempt that has died.
     remove().map_err(cannot)?;
-    let made = opened(file, DiskOpen::or_create(&new, options.size)).and_then(|disk| {
-        loadline_host::write_store(&new, disk.size(), options.protection)?;
-        rename_durably(&new, file).map_err(cannot)
+    let made = make_part(&new, options).and_then(|disk| {
+        let device = StoreOnDisk::open(disk, options)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(DbOpenError::Interrupted);
+        }
+        rename_durably(&new, file).map_err(cannot)?;
+        Ok(Some(device))
     });
-    if made.is_err() {
+    made.inspect_err(|_| {
         // What the caller is told is why.
         drop(remove());
-    }
-    made
+    })
+}
+
+/// Makes an empty store in a file that is no database's name, and nobody else's as long as the folder is held.
+pub(crate) fn make_part(part: &Path, options: &DbOptions) -> Result<OpenedDisk, DbOpenError> {
+    let disk = opened(part, DiskOpen::or_create(part, options.size))?;
+    loadline_host::write_store(part, disk.size(), options.protection)?;
+    Ok(disk)
 }
