@@ -2,15 +2,11 @@
 
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use crate::failure::Failure;
-use crate::show;
+use crate::{show, writable};
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
-use loadline_host::in_folder;
-use loadline_study::write_whole;
 use serde_json::json;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
 
 /// Prints what a shell loads to complete the commands.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
@@ -22,12 +18,11 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 /// Writes a manual page for the program and for each of its commands: `loadline-study-run.1`.
 pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
     let folder = &args.folder;
-    let unwritable = |error| Failure::unwritable(folder, &error);
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
     let mut all = Vec::new();
-    pages(&program, &mut all).map_err(unwritable)?;
-    in_folder(folder, unwritable, || write(folder, &all).map_err(unwritable))?;
+    pages(&program, &mut all).map_err(|error| Failure::unwritable(folder, &error))?;
+    writable::write_all(folder, &all, writable::replace)?;
     match args.json.json {
         true => show::json(&json!({ "folder": folder })),
         false => show::text(&format!(
@@ -35,20 +30,6 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
             folder.display()
         )),
     }
-}
-
-/// Writes pages by their names, or none: of those that were not there before nothing is left where one cannot be written.
-fn write(folder: &Path, pages: &[(String, Vec<u8>)]) -> io::Result<()> {
-    let pages: Vec<_> = pages.iter().map(|(name, text)| (folder.join(name), text)).collect();
-    let new = pages.iter().map(|(page, _)| page).filter(|page| page.symlink_metadata().is_err());
-    let new: Vec<&PathBuf> = new.collect();
-    let written = pages.iter().try_for_each(|(page, text)| write_whole(page, text));
-    written.inspect_err(|_| {
-        for page in new {
-            // One that was not written need not go.
-            let _ = fs::remove_file(page);
-        }
-    })
 }
 
 /// The pages of a command and of all below it, by their names.
