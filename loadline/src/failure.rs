@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
-use loadline_host::{ListenError, in_words, why};
+use loadline_host::{ListenError, in_words, is_refused_again, why};
 use loadline_report::ReportError;
 use loadline_study::{FolderError, InputError, RunError, SessionError};
 use serde_json::json;
@@ -33,19 +33,9 @@ impl Failure {
     /// What the system has refused. It was typed wrong where the same line never works, because of what stands at the place that it names or may
     /// not be done there; it is this machine's where it works once there is room, or nobody else uses it, or the disk answers.
     pub(crate) fn refused(kind: io::ErrorKind, text: String) -> Failure {
-        match kind {
-            io::ErrorKind::NotFound
-            | io::ErrorKind::AlreadyExists
-            | io::ErrorKind::PermissionDenied
-            | io::ErrorKind::ReadOnlyFilesystem
-            | io::ErrorKind::IsADirectory
-            | io::ErrorKind::NotADirectory
-            | io::ErrorKind::InvalidFilename
-            | io::ErrorKind::FileTooLarge
-            | io::ErrorKind::NotSeekable
-            | io::ErrorKind::InvalidInput
-            | io::ErrorKind::InvalidData => Failure::Input(text),
-            _ => Failure::Environment(text),
+        match is_refused_again(kind) {
+            true => Failure::Input(text),
+            false => Failure::Environment(text),
         }
     }
 
@@ -96,7 +86,7 @@ impl From<InputError> for Failure {
 
 impl From<ListenError> for Failure {
     fn from(error: ListenError) -> Failure {
-        Failure::Environment(error.to_string())
+        Failure::refused(error.kind(), error.to_string())
     }
 }
 

@@ -48,9 +48,9 @@ pub use event_loop::{
     LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, check_socket_path, listen_at,
     outlives_its_terminal, prepare_tcp,
 };
-pub use folder::{folder_of, make_folder, plain_path};
+pub use folder::{MadeFolders, folder_of, make_folder, plain_path};
 pub use handshakes::{HandshakeLine, NextHandshake};
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};
 pub use text::read_text;
-pub use why::{in_words, why};
+pub use why::{in_words, is_refused_again, why};

@@ -4,7 +4,7 @@ use loadline_host::{folder_of, make_folder};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Makes a folder and those above it where they are missing, for what follows. Where that comes to nothing, those that were made are gone again,
 /// unless somebody has put something there.
@@ -13,14 +13,8 @@ pub(crate) fn in_folder<T, E>(
     cannot: impl FnOnce(io::Error) -> E,
     then: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err());
-    let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
-    make_folder(path).map_err(cannot).and_then(|()| then()).inspect_err(|_| {
-        for folder in &missing {
-            // What is not empty is somebody's, and what is not there need not go.
-            let _ = fs::remove_dir(folder);
-        }
-    })
+    let made = make_folder(path).map_err(cannot)?;
+    then().inspect_err(|_| made.unmake())
 }
 
 /// Gives a file its name, so that it keeps it after a power cut.
