@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
-use loadline_host::{DiskOpenError, DiskProblem, ListenError, in_words, why};
+use loadline_host::{DiskOpenError, ListenError, in_words, is_refused_again, why};
 use loadline_report::ReportError;
 use loadline_study::{FolderError, InputError, RunError, SessionError};
 use serde_json::json;
@@ -33,18 +33,9 @@ impl Failure {
     /// What the system has refused. It was typed wrong where the same line never works, because of what stands at the place that it names or may
     /// not be done there; it is this machine's where it works once there is room, or nobody else uses it, or the disk answers.
     pub(crate) fn refused(kind: io::ErrorKind, text: String) -> Failure {
-        match kind {
-            io::ErrorKind::NotFound
-            | io::ErrorKind::AlreadyExists
-            | io::ErrorKind::PermissionDenied
-            | io::ErrorKind::ReadOnlyFilesystem
-            | io::ErrorKind::IsADirectory
-            | io::ErrorKind::NotADirectory
-            | io::ErrorKind::InvalidFilename
-            | io::ErrorKind::NotSeekable
-            | io::ErrorKind::InvalidInput
-            | io::ErrorKind::InvalidData => Failure::Input(text),
-            _ => Failure::Environment(text),
+        match is_refused_again(kind) {
+            true => Failure::Input(text),
+            false => Failure::Environment(text),
         }
     }
 
@@ -99,34 +90,13 @@ impl From<InputError> for Failure {
 
 impl From<ListenError> for Failure {
     fn from(error: ListenError) -> Failure {
-        let text = error.to_string();
-        match error {
-            ListenError::InUse(_) => Failure::Environment(text),
-            ListenError::NotASocket(_) => Failure::Input(text),
-            ListenError::System { error, .. } => Failure::refused(error.kind(), text),
-        }
+        Failure::refused(error.kind(), error.to_string())
     }
 }
 
 impl From<DiskOpenError> for Failure {
     fn from(error: DiskOpenError) -> Failure {
-        let text = error.to_string();
-        match error.problem {
-            DiskProblem::Missing
-            | DiskProblem::NotADisk(_)
-            | DiskProblem::NoPermission
-            | DiskProblem::TooSmall { .. }
-            | DiskProblem::WrongSize { .. }
-            | DiskProblem::PartOfAPage { .. }
-            | DiskProblem::NewSize { .. }
-            | DiskProblem::NoDirect => Failure::Input(text),
-            DiskProblem::InUse | DiskProblem::NoRoom { .. } | DiskProblem::NotAdded(_) => {
-                Failure::Environment(text)
-            }
-            DiskProblem::NotAllocated { error, .. } | DiskProblem::System(error) => {
-                Failure::refused(error.kind(), text)
-            }
-        }
+        Failure::refused(error.problem.kind(), error.to_string())
     }
 }
 

@@ -9,8 +9,7 @@ use loadline_cluster::StartError;
 use loadline_host::admin::Client;
 use loadline_host::why;
 use loadline_host::{
-    BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan, NbdSpec, PageSpec,
-    make_folder,
+    BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, NbdSpec, PageSpec, make_folder,
 };
 use loadline_osd::OsdSet;
 use std::io::{self, IsTerminal};
@@ -28,14 +27,23 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
         format_empty: command.format_empty,
         give_up: command.give_up.into_iter().map(|osd| osd.0).collect(),
     };
-    let config = planned(command.node.clone(), asked)?;
+    let plan = planned(command.node.clone(), asked)?;
     log(command.log.as_deref(), command.log_json)?;
-    let dir = config.dir;
-    make_folder(&dir).map_err(|error| {
-        Failure::Environment(format!("{}: cannot be made: {}", dir.display(), why(&error)))
+    let made = make_folder(&plan.dir).map_err(|error| {
+        let text = format!("{}: cannot be made: {}", plan.dir.display(), why(&error));
+        Failure::refused(error.kind(), text)
     })?;
-    let admin = config.engine.admin.clone();
-    let failure = |error| match &admin {
+    let mut engine = start(&command.node, plan, asked).inspect_err(|_| made.take_away())?;
+    tracing::info!("ready");
+    notify::ready();
+    engine.run().map_err(|early| Failure::NotDurable(early.to_string()))
+}
+
+/// Starts the node, by its former number of OSDs where nobody has said how many there are.
+fn start(typed: &ServeArgs, plan: NodePlan, asked: StartOptions) -> Result<Engine, Failure> {
+    let NodePlan { dir, engine: config } = plan;
+    let admin = config.admin.clone();
+    let failure = |error: BootError| match &admin {
         // Of a node that runs there already, each disk would be told to be somebody's.
         ListenAt::Unix(socket) if Client::connect(socket).is_ok() => {
             let dir = dir.display();
@@ -43,40 +51,27 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
                 "a node runs in {dir} already: `loadline status --dir {dir}` shows it, and `loadline stop --dir {dir}` ends it"
             ))
         }
-        _ => failure(error),
+        _ => error.into(),
     };
-    let mut engine = match Engine::start(config.engine) {
+    match Engine::start(config) {
         Err(BootError::Start { why: StartError::Osds { map, given }, left_out }) => {
             let why = StartError::Osds { map, given };
             // The files of the highest numbers may be missing like any other.
-            let more = command.node.with_osds(map).filter(|_| map > given);
+            let more = typed.with_osds(map).filter(|_| map > given);
             let typed = more.ok_or_else(|| failure(BootError::Start { why, left_out }))?;
             tracing::warn!(osds = map, found = given, "the node has more OSDs than files are here");
-            Engine::start(planned(typed, asked)?.engine).map_err(failure)?
+            Engine::start(planned(typed, asked)?.engine).map_err(failure)
         }
-        started => started.map_err(failure)?,
-    };
-    tracing::info!("ready");
-    notify::ready();
-    engine.run().map_err(|early| Failure::NotDurable(early.to_string()))
+        started => started.map_err(failure),
+    }
 }
 
-fn failure(error: BootError) -> Failure {
-    match error {
-        BootError::NoDisks(_)
-        | BootError::HadDisks { .. }
-        | BootError::Empty(_)
-        | BootError::NothingToGiveUp
-        | BootError::Holds(..)
-        | BootError::Setting(_)
-        | BootError::Vhost(..)
-        | BootError::Image(..) => Failure::Input(error.to_string()),
-        BootError::Start {
-            why: StartError::NotLost(_) | StartError::NoSuchOsd(_) | StartError::NotGivenUp(_),
-            ..
-        } => Failure::Input(error.to_string()),
-        BootError::Stopped => Failure::Interrupted(error.to_string()),
-        _ => Failure::Environment(error.to_string()),
+impl From<BootError> for Failure {
+    fn from(error: BootError) -> Failure {
+        match error {
+            BootError::Stopped => Failure::Interrupted(error.to_string()),
+            _ => Failure::refused(error.kind(), error.to_string()),
+        }
     }
 }
 
@@ -88,9 +83,7 @@ struct NodePlan {
 
 fn planned(typed: ServeArgs, asked: StartOptions) -> Result<NodePlan, Failure> {
     let config = NodeConfig::from_args(typed)?;
-    let plan = MemoryPlan::new(config.memory, config.cache, config.osds.len() as u32)
-        .map_err(|refused| Failure::Input(format!("memory: {refused}")))?;
-    Ok(NodePlan { dir: config.dir.clone(), engine: of_engine(config, plan, asked) })
+    Ok(NodePlan { dir: config.dir.clone(), engine: of_engine(config, asked) })
 }
 
 /// What is asked of one start alone, and of no file.
@@ -100,7 +93,7 @@ struct StartOptions {
     give_up: OsdSet,
 }
 
-fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> EngineConfig {
+fn of_engine(config: NodeConfig, asked: StartOptions) -> EngineConfig {
     let nbd = [ListenAt::Unix(config.nbd_unix)].into_iter();
     EngineConfig {
         loops: config.loops,
@@ -131,8 +124,8 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
         preset: *config.preset,
         settings: config.settings,
         drive_limits: config.drive_limits,
-        cache: plan.cache,
-        memory: plan.memory,
+        cache: config.memory.cache,
+        memory: config.memory.memory,
         doors: config.doors,
         socket_mode: config.socket_mode,
         log_mode: config.log_mode,

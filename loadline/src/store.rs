@@ -179,8 +179,9 @@ fn create(path: &Path, size: Bytes) -> Result<(File, DiskClaim), Failure> {
     let file = options.read(true).write(true).create(true).truncate(false).open(path);
     let mut file = file.map_err(cannot)?;
     let is_regular = file.metadata().map_err(cannot)?.is_file();
-    let claim = DiskClaim::new(path)
-        .map_err(|problem| Failure::Input(format!("{}: {problem}", path.display())))?;
+    let claim = DiskClaim::new(path).map_err(|problem| {
+        Failure::refused(problem.kind(), format!("{}: {problem}", path.display()))
+    })?;
     if is_regular {
         file.set_len(size.get()).map_err(cannot)?;
     } else if file.seek(SeekFrom::End(0)).map_err(cannot)? != size.get() {

@@ -2,7 +2,7 @@
 //! is left as it is. Whether one could be written is asked before long work begins.
 
 use crate::failure::Failure;
-use loadline_host::{MadeFolders, folder_of};
+use loadline_host::{folder_of, make_folder};
 use loadline_study::write_whole;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -49,7 +49,7 @@ pub(crate) fn write_all(
     write_one: fn(&Path, &[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     folder(place)?;
-    let made = MadeFolders::make(place).map_err(|error| Failure::unwritable(place, &error))?;
+    let made = make_folder(place).map_err(|error| Failure::unwritable(place, &error))?;
     let mut new: Vec<PathBuf> = Vec::new();
     let mut write_next = |(name, content): &(String, Vec<u8>)| {
         let path = place.join(name);

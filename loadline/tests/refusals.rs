@@ -105,6 +105,7 @@ fn a_drive_with_no_sense_is_refused_before_it_is_served() {
     drive("--slow-blocks 5+5:0", "1 to 1000000 turns");
     drive("--fading 60s:0", "1 to 1000000 turns");
     drive("--unreadable 99999999999999+1", "the drive has 42970644480");
+    drive("--silent 1+99999999999999999999", "the drive has 42970644480");
     let named = |drive: &str, says: &str| {
         refused(place.path(), &format!("drive serve {drive} --vhost-scsi s"), 2, says);
         refused(place.path(), &format!("drive boot {drive} --root none -- true"), 2, says);
@@ -792,6 +793,10 @@ fn a_node_is_refused_before_its_disks_are_made() {
         "none/v.sock: cannot listen there: there is no such file or folder",
     );
     serve("--vhost nope=v.sock", "--vhost: a new node has no image `nope`");
+    serve("--nbd-insecure", "--nbd-insecure: it is for `tcp` (--nbd-tcp), and there is none");
+    serve("--memory 900TiB", "--memory: 900 TiB are asked for, and this machine has ");
+    serve("--memory 100MiB", "--memory: 100 MiB of memory are too little");
+    serve("--cache 900TiB", "--cache: ");
     let long = "n".repeat(110);
     refused(
         folder,
@@ -859,12 +864,50 @@ fn a_node_is_refused_before_its_disks_are_made() {
     );
     file(
         &format!("{osds}page = \"x\"\n"),
-        "node.toml:2: it takes an address in digits with a port",
+        "node.toml:2: page: it takes an address in digits with a port",
     );
     file(
         &format!("{osds}[settings.osd]\nosd_max_backfills = [1]\n"),
-        "node.toml:3: an option takes a number, text, `true` or `false`",
+        "node.toml:3: osd_max_backfills: an option takes a number, text, `true` or `false`",
     );
+}
+
+/// What is typed again when nobody else uses it was told to have been typed wrong.
+#[test]
+fn a_file_that_somebody_uses_is_refused_for_now() {
+    let place = tempfile::tempdir().unwrap();
+    let held = fs::File::create(place.path().join("s")).unwrap();
+    held.lock().unwrap();
+    refused(place.path(), "store format s --size 64MiB", 1, "s: another process uses it");
+}
+
+/// The folder of the node was left, and what it says is there already.
+#[test]
+fn a_new_node_that_is_refused_leaves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let serve = |flags: &str, code: i32, says: &str| {
+        refused(folder, &format!("serve --log error --dir a/node {flags}"), code, says);
+        assert!(!folder.join("a").exists(), "{flags}");
+    };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("--osds 1 --size 64MiB --nbd-tcp {}", port.local_addr().unwrap());
+    serve(&taken, 1, "another process listens there");
+    serve("--osds 1 --size 64MiB --give-up 5", 2, "leave out --give-up");
+    serve("--osds 1 --size 10000TiB", 1, "has no room for 10000 TiB");
+    // An image that cannot be made is found when the disks have been.
+    serve("--osds 1 --size 64MiB --image a=16000000TiB", 2, "image a: ");
+    let file = |osds: &str, says: &str| {
+        fs::write(folder.join("node.toml"), format!("dir = \"a\"\nosds = [{osds}]\n")).unwrap();
+        refused(folder, "serve --log error --config node.toml", 2, says);
+        assert!(!folder.join("a").exists(), "{osds}");
+    };
+    file("{ path = \"osd.0\" }", "none of the node's disks is there (a/osd.0)");
+    file(
+        "{ path = \"/dev/null\" }",
+        "/dev/null: its disk cannot be used: this is a character device",
+    );
+    file("{ path = \"..\" }", "this is a folder");
 }
 
 #[test]
@@ -882,17 +925,19 @@ fn a_node_that_cannot_be_asked_is_told_from_none() {
     refused(
         folder,
         "status --socket .",
-        1,
+        2,
         ". is a folder; --socket takes a node's socket, and --dir its folder",
     );
     refused(
         folder,
         "status --dir dead",
-        1,
+        2,
         "dead is no folder; --dir takes a node's folder, and --socket its socket",
     );
     let long = "n".repeat(150);
-    refused(folder, &format!("status --socket {long}"), 1, "a socket's path has at most 107 bytes");
+    fs::write(folder.join("file"), "").unwrap();
+    refused(folder, "status --socket file", 2, "file is no socket; --socket takes a node's socket");
+    refused(folder, &format!("status --socket {long}"), 2, "a socket's path has at most 107 bytes");
     let output = command(folder).arg("status").env("LOADLINE_DIR", "").output().unwrap();
     assert!(
         text(&output.stderr).contains("no node answers at loadline/admin.sock"),

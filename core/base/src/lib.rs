@@ -9,8 +9,8 @@ extern crate alloc;
 
 mod agenda;
 mod ids;
-mod plain;
 mod random;
+mod reader;
 mod slots;
 mod text;
 mod time;
@@ -19,8 +19,8 @@ mod wall;
 
 pub use agenda::Agenda;
 pub use ids::IdVec;
-pub use plain::in_plain_words;
 pub use random::{Rng, mix64};
+pub use reader::{TextFault, json_in_words};
 pub use slots::{SlotId, Slots};
 pub use text::in_short;
 pub use time::{Span, Time};

@@ -3,7 +3,7 @@
 //! What a reader does not find counts as zero, as fio's versions differ in what they write; keys that nobody here uses
 //! are passed over. The writer puts down every key of its types in fio's order.
 
-use loadline_base::in_plain_words;
+use loadline_base::json_in_words;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -281,7 +281,7 @@ pub enum FioReportError {
     #[error("there is no JSON report of fio in it")]
     None,
     /// What begins as one is none.
-    #[error("not a JSON report of fio: {}", in_plain_words(&.0.to_string()))]
+    #[error("not a JSON report of fio: {}", json_in_words(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     /// The file could not be read.
     #[error(transparent)]

@@ -5,8 +5,8 @@ use crate::inputs::Inputs;
 use crate::record::RunRecord;
 use crate::result::{StudyResult, VERSION};
 use crate::seal::{is_as_written, sealed};
-use loadline_base::in_plain_words;
-use loadline_host::{MadeFolders, folder_of, why};
+use loadline_base::json_in_words;
+use loadline_host::{MadeFolders, folder_of, make_folder, why};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -176,7 +176,7 @@ impl RunFolder {
         let path = self.path.join(RECORDS);
         let unwritable = |source| self.unwritable(RECORDS, source);
         let is_new = !self.path.join(MANIFEST).exists();
-        let made = MadeFolders::make(&self.path).map_err(|source| self.unwritable("", source))?;
+        let made = make_folder(&self.path).map_err(|source| self.unwritable("", source))?;
         let options = OpenOptions::new().create(true).read(true).append(true).open(&path);
         let file = options.inspect_err(|_| made.take_away()).map_err(unwritable)?;
         file.try_lock().map_err(|error| match error {
@@ -216,7 +216,7 @@ impl RunFolder {
         let path = self.path.join(name);
         let Some(text) = read_if_there(&path)? else { return Ok(None) };
         let foreign = |reason: String| FolderError::Foreign { path: path.clone(), reason };
-        let unread = |error: serde_json::Error| foreign(in_plain_words(&error.to_string()));
+        let unread = |error: serde_json::Error| foreign(json_in_words(&error.to_string()));
         let head: Head = serde_json::from_str(&text).map_err(unread)?;
         if head.version != VERSION {
             return Err(FolderError::OtherForm { path: self.path.clone() });
@@ -277,7 +277,7 @@ fn read_records(path: &Path, lines: &str) -> Result<Vec<RunRecord>, FolderError>
         if !is_as_written(line) {
             return Err(foreign(CHANGED));
         }
-        serde_json::from_str(line).map_err(|error| foreign(&in_plain_words(&without_place(&error))))
+        serde_json::from_str(line).map_err(|error| foreign(&json_in_words(&without_place(&error))))
     };
     lines.lines().enumerate().map(record).collect()
 }

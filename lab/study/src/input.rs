@@ -1,6 +1,6 @@
 //! Texts that a study is built from, and what is said when one of them cannot be used.
 
-use loadline_base::{in_plain_words, in_short};
+use loadline_base::{TextFault, in_short};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -85,10 +85,10 @@ impl Source {
 
     /// What the TOML reader says, with the nearest right name where it knows the right ones.
     pub(crate) fn toml_error(&self, error: &toml::de::Error) -> InputError {
-        self.error_at(
-            error.span().map_or(0, |span| span.start),
-            with_hint(&in_plain_words(error.message())),
-        )
+        let at = error.span().map_or(0, |span| span.start);
+        let mut fault = TextFault::of_toml(&self.text, Some(at), error.message());
+        fault.reason = with_hint(&fault.reason);
+        self.error_at(at, fault.sentence())
     }
 }
 

@@ -49,7 +49,7 @@ fn wrong_study_files() {
     check(
         "osds = 4",
         "osds = 'four'",
-        "s.toml:LINE: the text \"four\" stands where a whole number from 0 to 4294967295 is needed",
+        "s.toml:LINE: osds: it takes a whole number from 0 to 4294967295, and not the text \"four\"",
     );
     check("osds = 4", "osds = 1", "s.toml:LINE: `osds` must be from 2 to 64");
     check(

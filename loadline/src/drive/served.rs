@@ -6,6 +6,7 @@ use loadline_base::{Bytes, Span};
 use loadline_drive::MediumFault;
 use loadline_scsi::Capability;
 use std::ffi::OsString;
+use std::num::IntErrorKind;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -148,6 +149,14 @@ fn slowness(text: &str) -> Result<f64, &'static str> {
     factor.ok_or("it takes a number from 0.001 to 1000, such as `1.5`")
 }
 
+/// A block's number, or a number of blocks. One that is too large is beyond the end of every drive, which is then said with the drive's own.
+fn block(text: &str) -> Option<u64> {
+    match text.parse::<u64>() {
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+        number => number.ok(),
+    }
+}
+
 /// Blocks as they are typed: the first, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Blocks {
@@ -171,8 +180,7 @@ impl std::str::FromStr for Blocks {
     type Err = String;
     fn from_str(text: &str) -> Result<Blocks, String> {
         let parts = text.split_once('+');
-        let numbers =
-            parts.and_then(|(first, count)| Some((first.parse().ok()?, count.parse().ok()?)));
+        let numbers = parts.and_then(|(first, count)| Some((block(first)?, block(count)?)));
         match numbers {
             Some((first, count)) if count > 0 => Ok(Blocks { first, count }),
             _ => Err("first block and number of blocks are needed, e.g. 1000+8".to_owned()),

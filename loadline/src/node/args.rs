@@ -5,6 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use loadline_base::{Bytes, Span};
 use loadline_host::admin::api::{NO_SUCH_OSD, OsdMove, SnapshotName, TracedOps, WatchSeconds, Who};
 use loadline_osd::OsdId;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -26,9 +27,9 @@ impl FromStr for OsdArg {
 
     fn from_str(text: &str) -> Result<OsdArg, &'static str> {
         let number = text.strip_prefix("osd.").unwrap_or(text);
-        match (format!("osd.{number}").parse(), number.parse::<u32>()) {
-            (Ok(Who::Osd(osd)), _) => Ok(OsdArg(osd)),
-            (_, Ok(_)) => Err(NO_SUCH_OSD),
+        match format!("osd.{number}").parse() {
+            Ok(Who::Osd(osd)) => Ok(OsdArg(osd)),
+            Err(NO_SUCH_OSD) => Err(NO_SUCH_OSD),
             _ => Err("expected an OSD such as `2` or `osd.2`"),
         }
     }
@@ -535,10 +536,13 @@ fn weight(text: &str) -> Result<f64, &'static str> {
 pub(crate) struct Iops(pub(crate) u32);
 
 impl FromStr for Iops {
-    type Err = &'static str;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Iops, &'static str> {
+    fn from_str(text: &str) -> Result<Iops, String> {
         let digits = text.strip_suffix("iops").unwrap_or(text).trim_end();
-        digits.parse().map(Iops).map_err(|_| "expected ops per second, such as `2000iops`")
+        digits.parse().map(Iops).map_err(|error: ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow => format!("expected {}iops at most", u32::MAX),
+            _ => "expected ops per second, such as `2000iops`".to_owned(),
+        })
     }
 }

@@ -63,6 +63,13 @@ pub(super) fn backup(
     path: &Path,
     since: Option<&str>,
 ) -> Result<(), Failure> {
+    if let Some(since) = since.filter(|_| matches!(path.try_exists(), Ok(false))) {
+        return Err(Failure::Input(format!(
+            "--since {since}: there is no {}: it takes the copy of that older snapshot at that file, and what has changed since is written to it; \
+             leave it out for a whole copy",
+            path.display()
+        )));
+    }
     let question = since.map_or(BlockQuestion::Data, BlockQuestion::ChangesSince);
     let mut export = open(node, name, question)?;
     let extents = export.extents().map_err(|error| of_export(name, &error))?;
@@ -176,7 +183,7 @@ fn open<'a>(
     let socket = node.place(|told| told.nbd)?.ok_or_else(nobody)?;
     Export::open(&socket, &name.to_string(), question).map_err(|error| match error {
         ExportError::Broken(error) => {
-            Failure::Environment(format!("{}: {}", socket.display(), why(&error)))
+            Failure::refused(error.kind(), format!("{}: {}", socket.display(), why(&error)))
         }
         error => of_export(name, &error),
     })

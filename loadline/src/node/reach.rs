@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
-use loadline_host::admin::api::{Command, Done, NodePlaces, RefusalKind};
+use loadline_host::admin::api::{Command, Done, NodePlaces};
 use loadline_host::admin::{Client, ClientError};
 use loadline_study::hint;
 use serde::de::DeserializeOwned;
@@ -114,11 +114,6 @@ pub(super) fn meant<'a>(
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
-        match &error {
-            ClientError::Refused(refusal) if refusal.kind != RefusalKind::Unavailable => {
-                Failure::Input(error.to_string())
-            }
-            _ => Failure::Environment(error.to_string()),
-        }
+        Failure::refused(error.kind(), error.to_string())
     }
 }

@@ -58,15 +58,25 @@ fn what_cannot_be_meant_is_refused_before_anybody_is_asked() {
         "there is no such OSD: a node has at most osd.0 to osd.63",
     );
     check(&node, &["osd", "down", "-1"], 2, "error:");
+    // A number too large was told what a number looks like.
+    for osd in ["99999999999", "osd.99999999999"] {
+        check(&node, &["osd", "out", osd], 2, "there is no such OSD: a node has at most osd.0");
+    }
+    let limit = ["image", "qos", "v", "--limit", "99999999999"];
+    check(&node, &limit, 2, "expected 4294967295iops at most");
     check(&node, &["image", "create", "v"], 2, "--size");
     check(&node, &["image", "create", "v", "--size", "2 GB5"], 2, "a size such as");
     check(&node, &["image", "snapshot", "create", "v"], 2, "a snapshot such as `vol0@monday`");
     check(&node, &["config", "set", "osd.x", "a", "b"], 2, "expected `global`, `osd` or one OSD");
+    check(&node, &["config", "show", "osd.99999999999"], 2, "a node has at most osd.0 to osd.63");
     check(&node, &["config", "show", "osd.77"], 2, "there is no such OSD: a node has at most");
     check(&node, &["tell", "osd.0", "dance"], 2, "unexpected argument 'dance'");
     // The image was watched first, for up to an hour.
     let says = "cannot write none/trace.json: there is no such file or folder";
-    check(&node, &["why", "v", "--trace", "none/trace.json"], 1, says);
+    check(&node, &["why", "v", "--trace", "none/trace.json"], 2, says);
+    let says =
+        "--since monday: there is no copy: it takes the copy of that older snapshot at that file";
+    check(&node, &["image", "backup", "v@tuesday", "copy", "--since", "monday"], 2, says);
     let disk = node.folder().join("disk");
     fs::write(&disk, "a store").unwrap();
     std::os::unix::fs::symlink("disk", node.folder().join("link")).unwrap();

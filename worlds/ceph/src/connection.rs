@@ -1,5 +1,6 @@
 //! One command and one answer: the whole contract between this program and a cluster.
 
+use loadline_base::json_in_words;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
@@ -168,7 +169,7 @@ pub enum CephError {
         text: String,
     },
     /// It answered something else than asked.
-    #[error("{target} answered `{prefix}` with something unexpected: {reason}")]
+    #[error("{target} answered `{prefix}` with something unexpected: {}", json_in_words(reason))]
     Garbled {
         /// Who.
         target: CommandTarget,

@@ -3,7 +3,7 @@
 use crate::answers::{PgStat, read_pgs};
 use crate::connection::{CephConnection, CephError, CommandTarget, tell};
 use crate::look::ClusterLook;
-use loadline_base::in_plain_words;
+use loadline_base::json_in_words;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,8 +99,8 @@ impl DescribedCluster {
             form: u32,
         }
         let told = |error: serde_json::Error| {
-            let error = in_plain_words(&error.to_string());
-            format!("this is no description by `loadline ceph facts`: {error}")
+            let reason = json_in_words(&error.to_string());
+            format!("this is no description by `loadline ceph facts`: {reason}")
         };
         let Form { form } = serde_json::from_str(text).map_err(told)?;
         if form != FORM {

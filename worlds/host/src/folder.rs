@@ -9,33 +9,23 @@ use std::path::{Component, Path, PathBuf};
 /// something away: who could, could put a socket of his own in the place of the node's. Less than that a umask may leave.
 ///
 /// # Errors
-/// What the system says.
-pub fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o755).create(path)
+/// What the system says; then none of them was made.
+pub fn make_folder(path: &Path) -> io::Result<MadeFolders> {
+    let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err());
+    let made = MadeFolders(missing.map(Path::to_owned).collect());
+    let done = DirBuilder::new().recursive(true).mode(0o755).create(path);
+    done.inspect_err(|_| made.take_away()).map(|()| made)
 }
 
-/// The folders that one took to be made, for who has nothing to put there after all.
+/// The folders that were made for something of which nothing may come.
 #[derive(Debug)]
 pub struct MadeFolders(Vec<PathBuf>);
 
 impl MadeFolders {
-    /// Makes a folder as [`make_folder`] does. One that is there is nobody's to take away.
-    ///
-    /// # Errors
-    /// What the system says; none is left then.
-    pub fn make(path: &Path) -> io::Result<MadeFolders> {
-        let is_missing =
-            |folder: &&Path| !folder.as_os_str().is_empty() && folder.symlink_metadata().is_err();
-        let missing = path.ancestors().take_while(is_missing);
-        let made = MadeFolders(missing.map(Path::to_owned).collect());
-        make_folder(path).inspect_err(|_| made.take_away())?;
-        Ok(made)
-    }
-
-    /// Takes those away again in which nothing is. What is not empty is somebody's.
+    /// Takes them away again, unless somebody has put something there.
     pub fn take_away(&self) {
         for folder in &self.0 {
-            // What is not there need not go.
+            // What is not empty is somebody's, and what is not there need not go.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -51,7 +41,7 @@ pub fn in_folder<T, E>(
     cannot: impl FnOnce(io::Error) -> E,
     then: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    let made = MadeFolders::make(path).map_err(cannot)?;
+    let made = make_folder(path).map_err(cannot)?;
     then().inspect_err(|_| made.take_away())
 }
 
@@ -85,16 +75,16 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         fs::create_dir(at("a")).unwrap();
-        let made = MadeFolders::make(&at("a/b/c")).unwrap();
+        let made = make_folder(&at("a/b/c")).unwrap();
         assert!(at("a/b/c").is_dir());
         made.take_away();
         assert!(at("a").is_dir() && !at("a/b").exists());
-        let made = MadeFolders::make(&at("a/b/c")).unwrap();
+        let made = make_folder(&at("a/b/c")).unwrap();
         fs::write(at("a/b/mine"), "").unwrap();
         made.take_away();
         assert!(at("a/b/mine").exists() && !at("a/b/c").exists());
-        MadeFolders::make(&at("a/b")).unwrap().take_away();
+        make_folder(&at("a/b")).unwrap().take_away();
         assert!(at("a/b").is_dir());
-        assert!(MadeFolders::make(&at("a/b/mine/d")).is_err());
+        assert!(make_folder(&at("a/b/mine/d")).is_err());
     }
 }

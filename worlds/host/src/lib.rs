@@ -53,4 +53,4 @@ pub use handshakes::{HandshakeLine, NextHandshake};
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};
 pub use text::read_text;
-pub use why::{in_words, why};
+pub use why::{in_words, is_refused_again, why};

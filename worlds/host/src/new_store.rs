@@ -30,6 +30,17 @@ pub enum NewStoreError {
     Random(io::Error),
 }
 
+impl NewStoreError {
+    /// The system's kind for it.
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            NewStoreError::Disk(error) => error.problem.kind(),
+            NewStoreError::TooSmall(..) => io::ErrorKind::InvalidInput,
+            NewStoreError::Write(_, error) | NewStoreError::Random(error) => error.kind(),
+        }
+    }
+}
+
 /// Writes an empty store over whatever a disk holds. It is locked meanwhile, so that nobody else's is destroyed.
 ///
 /// # Errors

@@ -45,6 +45,24 @@ pub fn why(error: &io::Error) -> String {
     remedy.to_owned()
 }
 
+/// Whether what the system has refused is refused again until something else is typed, or something else is at the place that was named. Else it
+/// is refused for now: it works once there is room, or nobody else uses it, or the disk answers.
+pub fn is_refused_again(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::NotFound
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::InvalidFilename
+            | io::ErrorKind::NotSeekable
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData
+    )
+}
+
 /// Refusals that have no kind of their own.
 fn by_number(errno: Errno) -> Option<&'static str> {
     Some(match errno {

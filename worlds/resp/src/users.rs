@@ -1,5 +1,6 @@
 //! Who may use the database, and on which terms.
 
+use loadline_base::TextFault;
 use loadline_tls::SecretFile;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -108,9 +109,9 @@ impl Users {
     /// The line and what is wrong with it, or the user whose terms contradict each other.
     pub fn parse(text: &str) -> Result<Users, UsersError> {
         let file: UsersFile = toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or(0, |span| span.start);
-            let line = text.bytes().take(before).filter(|byte| *byte == b'\n').count() + 1;
-            UsersError::File(line, error.message().to_owned())
+            let at = error.span().map_or(0, |span| span.start);
+            let fault = TextFault::of_toml(text, Some(at), error.message());
+            UsersError::File(fault.line.unwrap_or(1), fault.sentence())
         })?;
         for (name, UserTerms { reservation, limit, .. }) in &file.user {
             if *limit > 0.0 && limit < reservation {

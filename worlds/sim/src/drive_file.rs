@@ -2,7 +2,7 @@
 
 use crate::drive::{ReadService, ReadTime, ServiceTime, Slices};
 use crate::hdd::HddSpec;
-use loadline_base::{Bytes, Span, in_plain_words};
+use loadline_base::{Bytes, Span, TextFault};
 use loadline_device::Medium;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -256,8 +256,9 @@ impl Drive {
 /// A drive file's fields.
 pub(crate) fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, DriveError> {
     toml::from_str(text).map_err(|problem| {
-        let line = problem.span().map(|span| 1 + text[..span.start].matches('\n').count());
-        DriveError { file: file.to_owned(), line, reason: in_plain_words(problem.message()) }
+        let at = problem.span().map(|span| span.start);
+        let fault = TextFault::of_toml(text, at, problem.message());
+        DriveError { file: file.to_owned(), line: fault.line, reason: fault.sentence() }
     })
 }
 
@@ -362,13 +363,14 @@ peak = "the same paper"
         check(
             "window = \"256 KiB\"",
             "window = \"256 KB\"",
-            "drives/d.toml:5: `256 KB` is not understood",
+            "drives/d.toml:5: window: `256 KB` is not understood",
         );
         check("window", "windov", "drives/d.toml:5: unknown field `windov`");
         let iops = "baseline_iops = 21500";
         let refused = "drives/d.toml:16: `baseline_iops` must be from 1 to 1000000000 IOPS";
         check(iops, "baseline_iops = 0", refused);
-        check("medium = \"ssd\"", "medium = \"tape\"", "drives/d.toml:2: unknown variant `tape`");
+        let medium = "drives/d.toml:2: medium: unknown word `tape`";
+        check("medium = \"ssd\"", "medium = \"tape\"", medium);
         check(
             "reads = \"beside\"",
             "reads = \"shared\"",

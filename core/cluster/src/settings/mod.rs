@@ -248,19 +248,26 @@ impl Settings {
         if spec.role == Role::AtStart && matches!(edit.target, LevelTarget::RunTime(_)) {
             return Err(Refused::AtStartOnly { option: spec.name });
         }
-        let value = spec.kind.parse(text).ok_or_else(|| Refused::NotAValue {
-            option: spec.name,
-            text: text.clone(),
-            wanted: spec.kind.wanted(),
-        })?;
-        match &spec.range {
-            Some(range) if !spec.admits(value) => Err(Refused::OutOfRange {
+        let value = spec.kind.parse(text);
+        // What is more than the kind can hold is more than the option takes.
+        let is_beyond = |most: f64| text.trim().parse().is_ok_and(|number: f64| number > most);
+        match (value, &spec.range) {
+            (value, Some(range))
+                if value.map_or(is_beyond(*range.end()), |value| !spec.admits(value)) =>
+            {
+                Err(Refused::OutOfRange {
+                    option: spec.name,
+                    text: text.clone(),
+                    least: spec.kind.of_number(*range.start()).to_string(),
+                    most: spec.kind.of_number(*range.end()).to_string(),
+                })
+            }
+            (Some(value), _) => Ok((edit.target, option, Some(value))),
+            (None, _) => Err(Refused::NotAValue {
                 option: spec.name,
                 text: text.clone(),
-                least: spec.kind.of_number(*range.start()).to_string(),
-                most: spec.kind.of_number(*range.end()).to_string(),
+                wanted: spec.kind.wanted(),
             }),
-            _ => Ok((edit.target, option, Some(value))),
         }
     }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use loadline_base::Bytes;
 use loadline_host::why;
 use loadline_osd::OsdSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -68,15 +68,32 @@ impl ServeArgs {
     /// Whether the node's folder can be looked into. One that is not there yet is made.
     ///
     /// # Errors
-    /// [`Failure::Environment`]: in a folder that nobody may enter no OSD would be found.
+    /// In a folder that nobody may enter no OSD would be found.
     pub(super) fn check_folder(&self) -> Result<(), Failure> {
         let dir = self.node.dir.clone().unwrap_or_else(default_dir);
         match dir.join("osd.0").symlink_metadata() {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::Environment(
-                format!("{}: cannot be entered: {}", dir.display(), why(&error)),
-            )),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let text = format!("{}: cannot be entered: {}", dir.display(), why(&error));
+                Err(Failure::refused(error.kind(), text))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the files that are there have the size that is asked for, or one of them at least: then another was cut.
+    pub(super) fn check_size(&self) -> Result<(), FieldFault> {
+        let dir = self.node.dir.clone().unwrap_or_else(default_dir);
+        let files = (0..OsdSet::OSDS_MAX).map(|number| dir.join(format!("osd.{number}")));
+        let there: BTreeSet<Bytes> = files.filter_map(|file| file_size(&file)).collect();
+        let Some(asked) = self.size.filter(|size| !there.is_empty() && !there.contains(size))
+        else {
+            return Ok(());
+        };
+        let sizes: Vec<String> = there.iter().map(|size| format!("{size:#}")).collect();
+        let (dir, sizes) = (dir.display(), sizes.join(" or "));
+        let reason =
+            format!("{asked:#} are asked for, and the disks in {dir} have {sizes}: leave it out");
+        Err(FieldFault::new("size", reason))
     }
 
     /// Whether as many OSDs as are asked for make a node.

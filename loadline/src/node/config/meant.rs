@@ -15,8 +15,8 @@ use loadline_device::Medium;
 use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::admin::api::Who;
 use loadline_host::{
-    ClientImages, DoorLimits, FormerDisks, ImagePattern, NbdAccess, VhostSpec, plain_path,
-    read_text, why,
+    ClientImages, DoorLimits, FormerDisks, ImagePattern, MemoryPlan, NbdAccess, ProgramMemory,
+    VhostSpec, plain_path, read_text, why,
 };
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
@@ -80,7 +80,7 @@ impl FieldFault {
         let flag = match self.field {
             "images" => "image".to_owned(),
             "settings" => "set".to_owned(),
-            "tcp" => "nbd-tcp".to_owned(),
+            "tcp" | "insecure" => format!("nbd-{}", self.field),
             // Where there is no file, both are in the folder.
             "unix" | "admin" => "dir".to_owned(),
             "certificate" | "key" | "client_ca" => format!("tls-{}", self.field.replace('_', "-")),
@@ -125,6 +125,24 @@ fn refuse_shared_port(page: Option<SocketAddr>, nbd: Option<SocketAddr>) -> Resu
     }
 }
 
+/// How the memory is shared out that was asked for, or what suits the machine.
+fn memory(
+    memory: Option<Bytes>,
+    cache: Option<Bytes>,
+    osds: u32,
+) -> Result<MemoryPlan, FieldFault> {
+    let here = ProgramMemory::here().total;
+    if let (Some(asked), Some(here)) = (memory, here.filter(|here| memory > Some(*here))) {
+        let reason = format!(
+            "{asked} are asked for, and this machine has {here}: give less, or leave it out"
+        );
+        return Err(FieldFault::new("memory", reason));
+    }
+    let typed = if memory.is_none() && cache.is_some() { "cache" } else { "memory" };
+    MemoryPlan::new(memory, cache, osds)
+        .map_err(|refused| FieldFault::new(typed, refused.to_string()))
+}
+
 /// How many loops there are.
 fn loops(typed: Option<usize>) -> Result<NonZeroUsize, FieldFault> {
     match NonZeroUsize::new(typed.unwrap_or(1)).filter(|loops| loops.get() <= LOOPS_MAX) {
@@ -149,6 +167,7 @@ impl NodeFile {
                 format!("takes a number from 1 to {pgs_max}, {PGS_PER_OSD_MAX} for each OSD");
             return Err(FieldFault::new("pgs", wanted));
         }
+        let memory = memory(self.memory, self.cache, osds.len() as u32)?;
         let nbd_tls = tls(&self.nbd.tls, folder)?;
         refuse_unsafe(&self.nbd, nbd_tls.as_ref())?;
         refuse_open_page(self.page)?;
@@ -167,8 +186,7 @@ impl NodeFile {
             admin: dir.join(self.admin.as_deref().unwrap_or(Path::new("admin.sock"))),
             doors: doors(&self.nbd)?,
             socket_mode: self.socket_mode.map_or(0o600, |mode| mode.0),
-            memory: self.memory,
-            cache: self.cache,
+            memory,
             log_mode: typed(self.log_mode, LogMode::LogOnly),
             protection: typed(self.protection, Protection::Checkpoint),
             medium,
@@ -538,6 +556,10 @@ fn refuse_unsafe(nbd: &NbdTyped, tls: Option<&TlsServer>) -> Result<(), FieldFau
         None if tls.is_some() => {
             Err(FieldFault::new("certificate", "TLS is for `tcp` (--nbd-tcp), and there is none"))
         }
+        None if nbd.insecure => Err(FieldFault::new(
+            "insecure",
+            "it is for `tcp` (--nbd-tcp), and there is none: give the address, or leave it out",
+        )),
         Some(address) if !address.ip().is_loopback() && !asks && !nbd.insecure => {
             let reason = format!(
                 "{address} can be reached from outside, where nothing asks who comes: let TLS ask for a certificate (`tls.client_ca`, \

@@ -19,6 +19,7 @@ pub(crate) use node_config::{DISKS_FILE, NodeConfig, PAGE_FILE};
 use crate::common_args::WANTED_ADDRESS;
 use crate::failure::Failure;
 use file::NodeFile;
+use loadline_base::TextFault;
 use loadline_host::{read_text, why};
 use places::check_places;
 use std::path::Path;
@@ -27,8 +28,7 @@ impl NodeConfig {
     /// What the flags mean, or the file that they name.
     ///
     /// # Errors
-    /// [`Failure::Input`] with one sentence that names the file, line and field, or the flag; [`Failure::Environment`] if the node's
-    /// folder cannot be entered.
+    /// One sentence that names the file, line and field, or the flag.
     pub(crate) fn from_args(args: ServeArgs) -> Result<NodeConfig, Failure> {
         match &args.config {
             Some(path) => NodeConfig::read(path),
@@ -36,6 +36,7 @@ impl NodeConfig {
             None => {
                 args.check_folder()?;
                 args.check_osds()
+                    .and_then(|()| args.check_size())
                     .and_then(|()| NodeFile::from(args).meant(Path::new("")))
                     .and_then(check_places)
                     .map_err(|fault| Failure::Input(fault.of_flags()))
@@ -45,8 +46,10 @@ impl NodeConfig {
 
     fn read(path: &Path) -> Result<NodeConfig, Failure> {
         let shown = path.display().to_string();
-        let text = read_text(path)
-            .map_err(|error| Failure::Input(format!("{shown}: cannot be read: {}", why(&error))))?;
+        let text = read_text(path).map_err(|error| {
+            let text = format!("{shown}: cannot be read: {}", why(&error));
+            Failure::refused(error.kind(), text)
+        })?;
         NodeConfig::parse(&shown, path.parent().unwrap_or(Path::new("")), &text)
             .and_then(|config| check_places(config).map_err(|fault| fault.of_file(&shown, &text)))
             .map_err(Failure::Input)
@@ -55,9 +58,10 @@ impl NodeConfig {
     /// Reads a file's text. Relative paths in it are relative to its `folder`.
     fn parse(shown: &str, folder: &Path, text: &str) -> Result<NodeConfig, String> {
         let file: NodeFile = toml::from_str(text).map_err(|problem| {
-            let line = problem.span().map(|span| 1 + text[..span.start].matches('\n').count());
-            let place = line.map_or(shown.to_owned(), |line| format!("{shown}:{line}"));
-            format!("{place}: {}", in_words(problem.message()))
+            let at = problem.span().map(|span| span.start);
+            let fault = TextFault::of_toml(text, at, in_words(problem.message()));
+            let place = fault.line.map_or(shown.to_owned(), |line| format!("{shown}:{line}"));
+            format!("{place}: {}", fault.sentence())
         })?;
         file.meant(folder).map_err(|fault| fault.of_file(shown, text))
     }

@@ -3,7 +3,9 @@
 use loadline_base::Bytes;
 use loadline_cluster::settings::{DriveLimits, SettingsChange};
 use loadline_device::Medium;
-use loadline_host::{BackendChoice, Direct, Discards, DoorLimits, NbdAccess, VhostSpec};
+use loadline_host::{
+    BackendChoice, Direct, Discards, DoorLimits, MemoryPlan, NbdAccess, VhostSpec,
+};
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 use loadline_tls::TlsServer;
@@ -47,10 +49,8 @@ pub(crate) struct NodeConfig {
     pub(crate) doors: DoorLimits,
     /// Rights to the sockets.
     pub(crate) socket_mode: u32,
-    /// All memory that the node may take; `None` for what suits the machine.
-    pub(crate) memory: Option<Bytes>,
-    /// Memory for pages of each OSD; `None` for what suits the budget.
-    pub(crate) cache: Option<Bytes>,
+    /// How its memory is shared out.
+    pub(crate) memory: MemoryPlan,
     /// When a write is answered.
     pub(crate) log_mode: LogMode,
     /// Where the images of half-written pages go.

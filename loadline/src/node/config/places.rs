@@ -4,7 +4,7 @@
 use super::meant::FieldFault;
 use super::node_config::{DISKS_FILE, NodeConfig, PAGE_FILE};
 use loadline_base::in_short;
-use loadline_host::{check_socket_path, plain_path};
+use loadline_host::{FormerDisks, check_socket_path, plain_path};
 use std::path::Path;
 
 /// The same node, if its sockets can stand where they are to be, and a new one has all that it begins with.
@@ -17,8 +17,10 @@ pub(super) fn check_places(config: NodeConfig) -> Result<NodeConfig, FieldFault>
         check_socket(&config.dir, &spec.path)
             .map_err(|reason| FieldFault::at("vhost", &spec.image, reason))?;
     }
-    // Of a node that has been, a disk may be missing: it has failed.
-    if config.osds.iter().all(|osd| is_missing(&osd.path) && is_missing(&plain_path(&osd.path))) {
+    // Of a node that has been, a disk may be missing: it has failed. Where all are, its engine tells what they were.
+    let has_been = FormerDisks::read(&config.dir.join(DISKS_FILE)).count() > 0;
+    let is_gone = |path: &Path| is_missing(path) && is_missing(&plain_path(path));
+    if !has_been && config.osds.iter().all(|osd| is_gone(&osd.path)) {
         check_new(&config)?;
     }
     Ok(config)

@@ -201,7 +201,7 @@ fn a_node_whose_only_disk_is_damaged_says_so_once_and_what_is_left() {
     node.await_clean();
     node.stop();
     spoil(&node.file("osd.0"));
-    node.does_not_start(&[
+    node.does_not_start(1, &[
         "osd.0: the log is damaged at",
         "and no other disk is here (osd.0 is node/osd.0): if the node has had other OSDs, bring back their disks",
         "else restore the images from a backup into a new node",

@@ -152,16 +152,16 @@ fn a_node_that_cannot_serve_says_so_in_one_sentence() {
     }
     let folder = "its disk cannot be used: this is a folder";
     let named = |osd: &str| format!("{osd} on node/{osd}: {folder}");
-    node.does_not_start(&["too few disks", &named("osd.1"), &named("osd.2")]);
+    node.does_not_start(1, &["too few disks", &named("osd.1"), &named("osd.2")]);
     fs::remove_file(node.file("osd.0")).unwrap();
     fs::create_dir(node.file("osd.0")).unwrap();
-    node.does_not_start(&["none of the node's disks can be used", &named("osd.0")]);
+    node.does_not_start(2, &["none of the node's disks can be used", &named("osd.0")]);
     // Nothing is made where there may have been something.
     for osd in ["osd.0", "osd.2"] {
         fs::remove_dir(node.file(osd)).unwrap();
     }
     let ran = node.run(&["serve", "--dir", "node", "--osds", "3", "--size", "64MiB"]);
-    assert_eq!(ran.status.code(), Some(1), "{}", ran.stderr);
+    assert_eq!(ran.status.code(), Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("none of the node's disks can be used"), "{}", ran.stderr);
     assert!(!node.file("osd.0").exists(), "nothing was made");
 }
@@ -274,7 +274,7 @@ fn a_disk_from_the_past_is_lost() {
     old(&node, "osd.1");
     old(&node, "osd.2");
     let is_old = |osd: &str| format!("{osd} on node/{osd}: the disk is an old copy");
-    node.does_not_start(&["too few disks", &is_old("osd.1"), &is_old("osd.2")]);
+    node.does_not_start(1, &["too few disks", &is_old("osd.1"), &is_old("osd.2")]);
 }
 
 /// Of two OSDs the one that decides was lost, and no command reached the data of the other.

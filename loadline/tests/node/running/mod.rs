@@ -1,5 +1,6 @@
 //! Every command against a node that runs: what it does, and what it refuses.
 
+mod again;
 mod browser;
 mod changes;
 mod clients;

@@ -84,10 +84,15 @@ impl Node {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// A start that fails with one sentence, which contains all of these.
-    pub(super) fn does_not_start(&self, says: &[&str]) {
-        let ran = self.run(&["serve", "--dir", "node", "--log", "error"]);
-        assert_eq!(ran.status.code(), Some(1), "{}", ran.stderr);
+    /// A start that fails with this code and one sentence, which contains all of these.
+    pub(super) fn does_not_start(&self, code: i32, says: &[&str]) {
+        self.does_not_start_with(&[], code, says);
+    }
+
+    /// The same with these flags.
+    pub(super) fn does_not_start_with(&self, flags: &[&str], code: i32, says: &[&str]) {
+        let ran = self.run(&[&["serve", "--dir", "node", "--log", "error"], flags].concat());
+        assert_eq!(ran.status.code(), Some(code), "{flags:?}: {}", ran.stderr);
         assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
         for said in says {
             assert!(ran.stderr.contains(said), "`{}` has no `{said}`", ran.stderr);

@@ -38,7 +38,7 @@ fn a_node_says_where_it_is_met() {
 #[test]
 fn a_node_that_runs_is_not_started_again() {
     let mut node = Node::with_osds(2);
-    node.does_not_start(&["a node runs in node already", "`loadline stop --dir node` ends it"]);
+    node.does_not_start(1, &["a node runs in node already", "`loadline stop --dir node` ends it"]);
     node.refuses(&["image", "info", ""], 2, "an empty name names nothing");
     node.stop();
 }

@@ -1,6 +1,7 @@
 //! The journal of a run: a line for each change, on the disk before the cluster hears of it.
 
 use crate::guard::change::ClusterChange;
+use loadline_base::json_in_words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
@@ -76,7 +77,7 @@ pub enum JournalError {
         error: io::Error,
     },
     /// A line of it.
-    #[error("{}, line {line}: {error}", path.display())]
+    #[error("{}, line {line}: {}", path.display(), json_in_words(&error.to_string()))]
     Line {
         /// Which file.
         path: PathBuf,

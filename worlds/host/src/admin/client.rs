@@ -1,16 +1,17 @@
 //! The command line's side: one connection to a node's socket, asking one thing after the other.
 
-use super::api::{AdminRefusal, Command};
+use super::api::{AdminRefusal, Command, RefusalKind};
 use super::patience::{DEED_LIMIT, QUESTION_LIMIT};
 use super::route;
 use crate::folder::folder_of;
 use crate::why;
 use serde::de::DeserializeOwned;
-use std::fmt;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fmt, fs};
 
 /// The largest head of an answer.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -36,6 +37,18 @@ pub enum ClientError {
         /// The socket.
         socket: PathBuf,
     },
+    /// Where a node's folder is to be something else stands.
+    NoFolder {
+        /// What was named.
+        folder: PathBuf,
+    },
+    /// Where its socket is to be something else stands.
+    NoSocket {
+        /// What was named.
+        socket: PathBuf,
+        /// What it is.
+        is: &'static str,
+    },
     /// The socket cannot be used, or the connection broke.
     Io {
         /// The socket.
@@ -59,10 +72,22 @@ pub enum ClientError {
     Refused(AdminRefusal),
 }
 
-/// Whether a socket of a node could not be reached because no node is there.
-fn is_nobody(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | ConnectionRefused | NotADirectory)
+/// Why a node's socket could not be reached.
+fn unreached(socket: &Path, error: io::Error) -> ClientError {
+    use io::ErrorKind::{ConnectionRefused, NotFound};
+    let folder = folder_of(socket);
+    let kind = |path: &Path| fs::metadata(path).ok().map(|facts| facts.file_type());
+    match (kind(folder), kind(socket)) {
+        (Some(found), _) if !found.is_dir() => ClientError::NoFolder { folder: folder.into() },
+        (_, Some(found)) if !found.is_socket() => {
+            let is = if found.is_dir() { "a folder" } else { "no socket" };
+            ClientError::NoSocket { socket: socket.into(), is }
+        }
+        _ if matches!(error.kind(), NotFound | ConnectionRefused) => {
+            ClientError::NobodyAnswers { socket: socket.into() }
+        }
+        _ => ClientError::Io { socket: socket.into(), error },
+    }
 }
 
 /// Whether whoever was asked ended before the answer.
@@ -75,7 +100,7 @@ impl Client {
     /// Connects to the node that listens on `socket`.
     ///
     /// # Errors
-    /// [`ClientError::NobodyAnswers`] if there is none, or [`ClientError::Io`].
+    /// [`ClientError::NobodyAnswers`] if there is none, or what else keeps it from being reached.
     pub fn connect(socket: &Path) -> Result<Client, ClientError> {
         match UnixStream::connect(socket) {
             Ok(stream) => {
@@ -83,10 +108,7 @@ impl Client {
                 let (limit, deed_limit) = (QUESTION_LIMIT, DEED_LIMIT);
                 Ok(Client { socket, stream, received, limit, deed_limit })
             }
-            Err(error) if is_nobody(&error) => {
-                Err(ClientError::NobodyAnswers { socket: socket.into() })
-            }
-            Err(error) => Err(ClientError::Io { socket: socket.into(), error }),
+            Err(error) => Err(unreached(socket, error)),
         }
     }
 
@@ -224,20 +246,6 @@ impl fmt::Display for ClientError {
         match self {
             ClientError::NobodyAnswers { socket } => {
                 let folder = folder_of(socket);
-                if folder.exists() && !folder.is_dir() {
-                    let shown = folder.display();
-                    return write!(
-                        f,
-                        "{shown} is no folder; --dir takes a node's folder, and --socket its socket"
-                    );
-                }
-                if socket.is_dir() {
-                    let shown = socket.display();
-                    return write!(
-                        f,
-                        "{shown} is a folder; --socket takes a node's socket, and --dir its folder"
-                    );
-                }
                 write!(f, "no node answers at {}: ", socket.display())?;
                 // Where a node of that folder would answer. Elsewhere, and in the root, a node would litter.
                 match socket.ends_with("admin.sock") && folder != Path::new("/") {
@@ -247,6 +255,16 @@ impl fmt::Display for ClientError {
                     ),
                 }
             }
+            ClientError::NoFolder { folder } => write!(
+                f,
+                "{} is no folder; --dir takes a node's folder, and --socket its socket",
+                folder.display()
+            ),
+            ClientError::NoSocket { socket, is } => write!(
+                f,
+                "{} is {is}; --socket takes a node's socket, and --dir its folder",
+                socket.display()
+            ),
             ClientError::Io { socket, error } if has_gone(error) => {
                 write!(f, "the node at {} went away before it answered", socket.display())
             }
@@ -268,3 +286,20 @@ impl fmt::Display for ClientError {
 }
 
 impl std::error::Error for ClientError {}
+
+impl ClientError {
+    /// The system's kind for it.
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            ClientError::NobodyAnswers { .. } => io::ErrorKind::ConnectionRefused,
+            ClientError::NoFolder { .. } => io::ErrorKind::NotADirectory,
+            ClientError::NoSocket { .. } => io::ErrorKind::InvalidInput,
+            ClientError::Io { error, .. } => error.kind(),
+            ClientError::Silent { .. } => io::ErrorKind::TimedOut,
+            ClientError::Refused(refusal) if refusal.kind != RefusalKind::Unavailable => {
+                io::ErrorKind::InvalidInput
+            }
+            ClientError::Foreign { .. } | ClientError::Refused(_) => io::ErrorKind::Other,
+        }
+    }
+}

@@ -38,7 +38,7 @@ pub enum DiskProblem {
     },
     /// Not the size that was asked for.
     #[error(
-        "it holds {is} ({} bytes) instead of {wanted} ({} bytes); it was cut or is another's",
+        "it holds {is} ({} bytes) instead of {wanted} ({} bytes); it was cut or is another's, or else its size is to be left out",
         is.get(),
         wanted.get()
     )]
@@ -85,4 +85,23 @@ pub enum DiskProblem {
     /// Any other refusal of the system.
     #[error("it cannot be opened: {}", why(.0))]
     System(io::Error),
+}
+
+impl DiskProblem {
+    /// The system's kind for it.
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            DiskProblem::Missing => io::ErrorKind::NotFound,
+            DiskProblem::NoPermission => io::ErrorKind::PermissionDenied,
+            DiskProblem::InUse => io::ErrorKind::ResourceBusy,
+            DiskProblem::NoRoom { .. } => io::ErrorKind::StorageFull,
+            DiskProblem::NotADisk(_)
+            | DiskProblem::TooSmall { .. }
+            | DiskProblem::WrongSize { .. }
+            | DiskProblem::PartOfAPage { .. } => io::ErrorKind::InvalidData,
+            DiskProblem::NewSize { .. } | DiskProblem::NoDirect => io::ErrorKind::InvalidInput,
+            DiskProblem::NotAdded(_) => io::ErrorKind::Other,
+            DiskProblem::NotAllocated { error, .. } | DiskProblem::System(error) => error.kind(),
+        }
+    }
 }

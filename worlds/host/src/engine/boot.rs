@@ -4,7 +4,7 @@
 use super::admin::AdminConnections;
 use super::benches::Benches;
 use super::client_ops::ClientOps;
-use super::config::{DiskSpec, EngineConfig};
+use super::config::{DiskSpec, EngineConfig, ImageSpec};
 use super::direct_client::DirectDesk;
 use super::disk_table::EngineDisks;
 use super::doors::{Doors, Speaks};
@@ -23,7 +23,7 @@ use super::{Engine, Stopping};
 use crate::new_store::random_u128;
 use crate::{
     Clock, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop, LoopError, LoopOptions,
-    NewStoreError, OpenedDisk, raise_descriptors, write_store,
+    NewStoreError, OpenedDisk, raise_descriptors, why, write_store,
 };
 use loadline_base::{Agenda, Bytes, Span};
 use loadline_cluster::settings::Refused;
@@ -79,12 +79,12 @@ pub enum BootError {
         "{0} holds {1} and is left alone: name another disk, or let `loadline store format --force {0}` write over it"
     )]
     Holds(String, Holding),
-    /// Disks are there, and none can be used.
-    #[error("none of the node's disks can be used: {0}")]
-    NoneUsable(String),
-    /// A node that has not begun yet lacks some of its disks.
-    #[error("a new node begins with all of its disks: {0}")]
-    NewWithout(String),
+    /// Disks are there, and none can be used: why the first cannot, and all of them in words.
+    #[error("none of the node's disks can be used: {1}")]
+    NoneUsable(io::ErrorKind, String),
+    /// A node that has not begun yet lacks some of its disks: why the first, and all of them in words.
+    #[error("a new node begins with all of its disks: {1}")]
+    NewWithout(io::ErrorKind, String),
     /// Disks are given up, and no cluster is there that could have lost them.
     #[error(
         "no disk here belongs to a node yet, so there is no OSD to be given up: leave out --give-up"
@@ -116,8 +116,30 @@ pub enum BootError {
     /// An image cannot be made.
     #[error("image {0}: {1}")]
     Image(String, loadline_cluster::images::ImageError),
+    /// A pool that is there has other placement groups than were asked for.
+    #[error(
+        "pgs: {asked} are asked for, and the pool `{POOL}` has {has}, which it keeps: leave `pgs` (--pgs) out"
+    )]
+    Pgs {
+        /// How many were asked for.
+        asked: u32,
+        /// How many there are.
+        has: u32,
+    },
+    /// An image that is there has another size than was asked for.
+    #[error(
+        "image {name}: {asked:#} are asked for, and it has {has:#}: leave it out (--image), give that size, or let `loadline image resize` change it"
+    )]
+    OtherSize {
+        /// Which.
+        name: String,
+        /// The size that was asked for.
+        asked: Bytes,
+        /// The size that it has.
+        has: Bytes,
+    },
     /// The page's token cannot be written.
-    #[error("the page's token: {0}")]
+    #[error("the page's token: {why}", why = why(.0))]
     Token(io::Error),
     /// Randomness cannot be had.
     #[error("no random number for the new cluster: {0}")]
@@ -125,6 +147,34 @@ pub enum BootError {
     /// The node was told to stop before it had begun.
     #[error("stopped before the disks were open")]
     Stopped,
+}
+
+impl BootError {
+    /// The system's kind for it.
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            BootError::Disk(error) => error.problem.kind(),
+            BootError::NoRoom { .. } => io::ErrorKind::StorageFull,
+            BootError::NoneUsable(kind, _) | BootError::NewWithout(kind, _) => *kind,
+            BootError::NewStore(error) => error.kind(),
+            BootError::Listen(error) => error.kind(),
+            BootError::Token(error) | BootError::Random(error) => error.kind(),
+            BootError::NoDisks(_) | BootError::HadDisks { .. } => io::ErrorKind::NotFound,
+            BootError::Empty(_) | BootError::Holds(..) => io::ErrorKind::InvalidData,
+            BootError::Start {
+                why: StartError::NotLost(_) | StartError::NoSuchOsd(_) | StartError::NotGivenUp(_),
+                ..
+            }
+            | BootError::NothingToGiveUp
+            | BootError::Setting(_)
+            | BootError::Vhost(..)
+            | BootError::Image(..)
+            | BootError::Pgs { .. }
+            | BootError::OtherSize { .. } => io::ErrorKind::InvalidInput,
+            BootError::Start { .. } | BootError::Loop(_) => io::ErrorKind::Other,
+            BootError::Stopped => io::ErrorKind::Interrupted,
+        }
+    }
 }
 
 /// Memory comes in small pages: a huge one is zeroed when it is first touched, 2 MiB in the middle of an event, which was seen to take
@@ -185,16 +235,26 @@ impl Engine {
             stopping: Stopping::No,
         };
         tracing::info!(mode = %engine.host.io_mode(), loops = engine.host.racks.loops(), "event loop");
-        engine.open_disks()?;
-        engine.begin_cluster()?;
-        engine.host.tell_absent();
-        engine.make_what_is_missing()?;
-        engine.measure_capacities()?;
-        engine.host.tell_terms();
-        engine.host.keep_known_disks();
-        engine.listen()?;
-        engine.host.alarms.push(engine.host.now + Span::from_millis(1000), Alarm::Second);
-        Ok(engine)
+        match engine.begin() {
+            Ok(()) => Ok(engine),
+            Err(error) => {
+                engine.host.disks.unmake();
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), BootError> {
+        self.open_disks()?;
+        self.begin_cluster()?;
+        self.host.tell_absent();
+        self.make_what_is_missing()?;
+        self.measure_capacities()?;
+        self.host.tell_terms();
+        self.listen()?;
+        self.host.keep_known_disks();
+        self.host.alarms.push(self.host.now + Span::from_millis(1000), Alarm::Second);
+        Ok(())
     }
 
     fn begin_cluster(&mut self) -> Result<(), BootError> {
@@ -230,8 +290,10 @@ impl Engine {
             };
             self.host.node.change(self.host.now, |cluster, fx| cluster.create_pool(spec, fx));
         }
+        self.refuse_other_pgs()?;
         for image in self.host.config.images.clone() {
             let (name, size) = (&image.name, image.size.get());
+            self.refuse_other_size(&image)?;
             self.host
                 .node
                 .change(self.host.now, |cluster, fx| cluster.ensure_image(name, size, fx))
@@ -239,6 +301,26 @@ impl Engine {
         }
         let change = self.host.node.cluster().last_change();
         self.run_until(|engine| engine.host.node.cluster().is_kept(change))
+    }
+
+    /// A pool keeps its placement groups: who asks for another number is not to think that it has them.
+    fn refuse_other_pgs(&self) -> Result<(), BootError> {
+        let mut pools = self.host.node.cluster().map().pools().values();
+        let has = pools.find(|pool| pool.spec.name == POOL).map(|pool| pool.spec.pgs);
+        match (self.host.config.pgs, has) {
+            (Some(asked), Some(has)) if asked != has => Err(BootError::Pgs { asked, has }),
+            _ => Ok(()),
+        }
+    }
+
+    /// An image that is there is as large as it is.
+    fn refuse_other_size(&self, asked: &ImageSpec) -> Result<(), BootError> {
+        let ImageSpec { name, size: asked } = asked.clone();
+        let found = self.host.node.cluster().images().image(&name);
+        match found.map(|image| Bytes::new(image.size)).ok().filter(|has| *has != asked) {
+            Some(has) => Err(BootError::OtherSize { name, asked, has }),
+            None => Ok(()),
+        }
     }
 
     fn listen(&mut self) -> Result<(), BootError> {

@@ -77,7 +77,7 @@ impl std::fmt::Display for TooLittleMemory {
         let least = MemoryPlan::least(osds, cache);
         write!(
             f,
-            "{memory} are too little: {osds} OSDs take {} each ({cache} of cache, {} of old versions, {OSD_WORK} of work), the node \
+            "{memory} of memory are too little: {osds} OSDs take {} each ({cache} of cache, {} of old versions, {OSD_WORK} of work), the node \
              {NODE} and connections at least {CONNECTIONS_MIN}, together {least}; ",
             of_osd(cache),
             old_versions(cache),
@@ -300,7 +300,7 @@ mod tests {
         let refused = MemoryPlan::new(memory, cache, 4).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "1 GiB are too little: 4 OSDs take 560 MiB each (256 MiB of cache, 256 MiB of old versions, 48 MiB of work), the node \
+            "1 GiB of memory are too little: 4 OSDs take 560 MiB each (256 MiB of cache, 256 MiB of old versions, 48 MiB of work), the node \
              96 MiB and connections at least 96 MiB, together 2.38 GiB; give more or choose a smaller cache"
         );
         assert!(MemoryPlan::new(memory, cache, 1).is_ok());

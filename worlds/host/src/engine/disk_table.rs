@@ -3,6 +3,7 @@
 use crate::{DiskKind, DiskProblem, OpenedDisk};
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::OsdId;
+use std::fs;
 use std::path::PathBuf;
 
 /// What a disk is that a loop has open.
@@ -70,6 +71,17 @@ pub(super) struct EngineDisks {
     pub of: IdVec<OsdId, EngineDisk>,
     /// How many threads were told to open what is at a path.
     pub openings: u64,
+    /// The files that were made at the start.
+    pub made: Vec<PathBuf>,
+}
+
+impl EngineDisks {
+    /// Takes away what a start has made of which nothing comes. A file that cannot be removed is refused at the next start.
+    pub(super) fn unmake(&self) {
+        for path in &self.made {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 impl EngineDisk {

@@ -25,13 +25,14 @@ impl HostNode {
 
     /// A disk of a new node that is there and cannot be opened may hold something: then nothing is made.
     fn refuse_what_cannot_be_opened(&self) -> Result<(), BootError> {
-        let unopened = self.absent().filter(|(_, absent)| matches!(absent, Absence::Unopened(_)));
-        let unopened = self.in_words(unopened);
-        match (unopened.is_empty(), self.has_no_disk()) {
-            (true, _) => Ok(()),
-            (false, true) => Err(BootError::NoneUsable(unopened)),
-            (false, false) => Err(BootError::NewWithout(unopened)),
-        }
+        let unopened =
+            || self.absent().filter(|(_, absent)| matches!(absent, Absence::Unopened(_)));
+        let Some((_, Absence::Unopened(first))) = unopened().next() else { return Ok(()) };
+        let (kind, all) = (first.kind(), self.in_words(unopened()));
+        Err(match self.has_no_disk() {
+            true => BootError::NoneUsable(kind, all),
+            false => BootError::NewWithout(kind, all),
+        })
     }
 
     fn open_existing(&self, spec: &DiskSpec) -> Result<OpenedDisk, DiskOpenError> {
@@ -82,6 +83,7 @@ impl HostNode {
             }
         }
         for (osd, disk) in made {
+            self.disks.made.push(disk.path().to_owned());
             self.use_disk(osd, Ok(disk));
         }
         Ok(())

@@ -146,6 +146,17 @@ pub enum ListenError {
     },
 }
 
+impl ListenError {
+    /// The system's kind for it.
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            ListenError::InUse(_) => io::ErrorKind::AddrInUse,
+            ListenError::NotASocket(_) => io::ErrorKind::AlreadyExists,
+            ListenError::System { error, .. } => error.kind(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,7 +51,7 @@ fn what_is_no_disk_is_refused_in_one_sentence() {
     refused(&file(&at("crooked"), SIZE.get() + 1), wanted);
     let short = DiskOpen { size: Some(SIZE), ..file(&at("short"), 1 << 20) };
     let wanted = "it holds 1 MiB (1048576 bytes) instead of 2 MiB (2097152 bytes); \
-                  it was cut or is another's";
+                  it was cut or is another's, or else its size is to be left out";
     refused(&short, wanted);
 }
 

@@ -32,7 +32,7 @@ fn a_bad_file_is_refused_with_its_place() {
         "`sectors` must be at most 2^48",
     );
     check("tags = 32", "tags = 0", "`tags` must be at least 1");
-    check("kind = \"mechanical\"", "kind = \"optical\"", "unknown variant `optical`");
+    check("kind = \"mechanical\"", "kind = \"optical\"", "kind: unknown word `optical`");
     check("patience = ", "patience = 0 #", "`patience` must be more than 0");
 }
 

@@ -103,6 +103,12 @@ fn what_is_not_a_value_is_refused() {
         "many",
         "osd_max_backfills cannot be `many`: it takes a whole number such as `10`",
     );
+    // It was told what a number looks like.
+    check(
+        "osd_max_backfills",
+        "99999999999999999999",
+        "osd_max_backfills cannot be `99999999999999999999`: it takes values from 1 to 100000",
+    );
     check(
         "osd_client_op_priority",
         "64",

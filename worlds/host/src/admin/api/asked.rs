@@ -3,6 +3,7 @@
 use loadline_osd::{OsdId, OsdSet};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 /// A step of an OSD in the map.
@@ -101,6 +102,14 @@ pub enum Who {
 pub const NO_SUCH_OSD: &str = "there is no such OSD: a node has at most osd.0 to osd.63, and `loadline osd list` names those there are";
 const _: () = assert!(OsdSet::OSDS_MAX == 64);
 
+/// A number of an OSD, whether there can be such an OSD or not: one that is too large for any is one all the same.
+fn number(text: &str) -> Option<u32> {
+    match text.parse::<u32>() {
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u32::MAX),
+        number => number.ok(),
+    }
+}
+
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -115,11 +124,11 @@ impl FromStr for Who {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Who, &'static str> {
-        match (text, text.strip_prefix("osd.").map(str::parse::<u32>)) {
+        match (text, text.strip_prefix("osd.").and_then(number)) {
             ("global", _) => Ok(Who::Global),
             ("osd", _) => Ok(Who::Osds),
-            (_, Some(Ok(number))) if number < OsdSet::OSDS_MAX => Ok(Who::Osd(OsdId::new(number))),
-            (_, Some(Ok(_))) => Err(NO_SUCH_OSD),
+            (_, Some(number)) if number < OsdSet::OSDS_MAX => Ok(Who::Osd(OsdId::new(number))),
+            (_, Some(_)) => Err(NO_SUCH_OSD),
             _ => Err("expected `global`, `osd` or one OSD such as `osd.0`"),
         }
     }

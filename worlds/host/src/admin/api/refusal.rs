@@ -1,7 +1,8 @@
 //! Why a node did not do what it was asked.
 
+use crate::is_refused_again;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, io};
 
 /// A command that was not carried out. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,14 @@ impl AdminRefusal {
     /// Something that is not possible now.
     pub fn unavailable(error: impl Into<String>) -> AdminRefusal {
         AdminRefusal { kind: RefusalKind::Unavailable, error: error.into(), wanted: None }
+    }
+
+    /// What the system has refused: a request that cannot be used, or something that is not possible now.
+    pub fn by_system(kind: io::ErrorKind, error: impl Into<String>) -> AdminRefusal {
+        match is_refused_again(kind) {
+            true => AdminRefusal::bad(error),
+            false => AdminRefusal::unavailable(error),
+        }
     }
 
     /// The refusal, and what would be right.

@@ -5,6 +5,7 @@ mod path;
 pub(super) mod verbs;
 
 use super::api::{AdminRefusal, Command};
+use loadline_base::json_in_words;
 use path::RequestTarget;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -129,7 +130,8 @@ impl RoutedRequest<'_> {
     /// The body.
     fn body<B: DeserializeOwned>(&self) -> Result<B, AdminRefusal> {
         serde_json::from_slice(self.body).map_err(|error| {
-            AdminRefusal::bad(format!("the body of {} cannot be used: {error}", self.name()))
+            let reason = json_in_words(&error.to_string());
+            AdminRefusal::bad(format!("the body of {} cannot be used: {reason}", self.name()))
                 .wants("the JSON object that docs/admin.md gives for it")
         })
     }

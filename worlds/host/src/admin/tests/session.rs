@@ -159,8 +159,8 @@ fn what_cannot_be_meant_is_refused_and_the_connection_goes_on() {
     check("PUT /osd/1/sideways", "", 404, "there is no PUT /osd/1/sideways");
     check("POST /pool", "", 400, "the body of POST /pool cannot be used");
     check("POST /pool", "{\"name\":\"p\",\"pg\":1}", 400, "unknown field `pg`");
-    check("PUT /image/v/size", "{\"size_bytes\":-1}", 400, "invalid value");
-    check("PUT /config/osd/x", "{\"value\":\"1\",\"level\":\"now\"}", 400, "unknown variant `now`");
+    check("PUT /image/v/size", "{\"size_bytes\":-1}", 400, "and not `-1`");
+    check("PUT /config/osd/x", "{\"value\":\"1\",\"level\":\"now\"}", 400, "unknown word `now`");
 }
 
 proptest! {

@@ -13,7 +13,7 @@ use crate::engine::mail::Mail;
 use crate::engine::settings::most_on_a_drive;
 use crate::folder::folder_of;
 use crate::write_store;
-use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
+use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk, why};
 use loadline_cluster::OsdState;
 use loadline_osd::{DiskFault, OsdId, OsdSet};
 use loadline_store::paged::{Fault, Protection, RestartFault};
@@ -141,7 +141,7 @@ impl HostNode {
     fn take_memory_for_osd(&self) -> Result<(), AdminRefusal> {
         let found = self.has_memory_for_osd();
         found.map_err(|refused| {
-            AdminRefusal::conflict(format!("memory: {refused}, and start the node again with that"))
+            AdminRefusal::conflict(format!("{refused}, and start the node again with that"))
         })
     }
 }
@@ -308,7 +308,7 @@ fn open(
     if writes && let Err(error) = write_store(path, disk.size(), protection) {
         // What cannot be written is better not there at all than half a disk.
         disk.unmake();
-        return Err(AdminRefusal::bad(error.to_string()));
+        return Err(AdminRefusal::by_system(error.kind(), error.to_string()));
     }
     Ok(disk)
 }
@@ -323,13 +323,16 @@ fn is_empty(path: &Path) -> Result<bool, AdminRefusal> {
             .wants(
                 "a path where nothing is, or a disk whose first and last MiB are zeros; --overwrite if what it holds may be lost"
             )),
-        Err(error) => Err(AdminRefusal::bad(format!("{shown}: cannot be read: {error}"))),
+        Err(error) => {
+            let text = format!("{shown}: cannot be read: {}", why(&error));
+            Err(AdminRefusal::by_system(error.kind(), text))
+        }
     }
 }
 
 impl From<DiskOpenError> for AdminRefusal {
     fn from(error: DiskOpenError) -> AdminRefusal {
-        let refusal = AdminRefusal::bad(error.to_string());
+        let refusal = AdminRefusal::by_system(error.problem.kind(), error.to_string());
         let folder = folder_of(&error.path);
         match error.problem {
             // No size would make a file there.
