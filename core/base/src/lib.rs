@@ -1,4 +1,4 @@
-//! What could have been in the standard library: time, units, typed ids, an agenda, seeded randomness and fixed slots.
+//! What could have been in the standard library: time, units, typed ids, an agenda, seeded randomness, fixed slots, and readers' sentences in words.
 //!
 //! Everything here is a plain value. This crate may not know disks, classes, OSDs or worlds, may not
 //! read a clock, start a thread or draw ambient randomness, and depends on nothing.

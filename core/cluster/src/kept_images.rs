@@ -48,14 +48,26 @@ impl Cluster {
         displaced.into_iter().filter_map(|(id, why)| Some((self.end_op(id)?, why))).collect()
     }
 
-    /// Ends what no OSD has and nobody wants any more, since others wait for it: who asked has gone, or asks again later.
+    /// Ends the writes and zeros that no OSD has and that nobody wants any more: who asked has gone, and others wait for them.
     pub fn end_unwanted(
         &mut self,
         is_unwanted: impl Fn(OpId) -> bool,
     ) -> Vec<(IssuedOp, Displaced)> {
-        let waiting = self.router.ops_that_wait().map(|op| op.id);
+        let waiting = self.changes_that_wait().map(|op| op.id);
         let unwanted: Vec<OpId> = waiting.filter(|id| is_unwanted(*id)).collect();
-        unwanted.into_iter().filter_map(|id| Some((self.end_op(id)?, Displaced::Gone))).collect()
+        self.end_gone(unwanted)
+    }
+
+    /// Ends those of some ops for which it can be said what they wait for here, be it that they were sent once: who asked asks for the same again.
+    pub fn end_held(&mut self, is_theirs: impl Fn(OpId) -> bool) -> Vec<(IssuedOp, Displaced)> {
+        let ops = self.open_ops().into_iter().map(|issued| &issued.op);
+        let is_held = |op: &&ClientOp| is_theirs(op.id) && self.held_for(op).is_some();
+        let held: Vec<OpId> = ops.filter(is_held).map(|op| op.id).collect();
+        self.end_gone(held)
+    }
+
+    fn end_gone(&mut self, ops: Vec<OpId>) -> Vec<(IssuedOp, Displaced)> {
+        ops.into_iter().filter_map(|id| Some((self.end_op(id)?, Displaced::Gone))).collect()
     }
 
     /// The map that was written counts.

@@ -191,18 +191,18 @@ impl Router {
 
     /// The writes and zeros that have no reply yet, in no order that matters.
     pub(crate) fn open_changes(&self) -> impl Iterator<Item = &ClientOp> {
-        self.ops.iter().map(|(_, open)| &open.issued.op).filter(is_change)
+        self.changes().map(|open| &open.issued.op)
     }
 
-    /// The ops that no OSD has: they wait here for room, or for somebody who serves their placement group.
-    pub(crate) fn ops_that_wait(&self) -> impl Iterator<Item = &ClientOp> {
-        let waits = self.ops.iter().map(|(_, open)| open).filter(|open| !open.is_on_its_way);
-        waits.map(|open| &open.issued.op)
-    }
-
-    /// The writes and zeros among them.
+    /// Those of them that no OSD has: they wait here for room, or for somebody who serves their placement group.
     pub(crate) fn changes_that_wait(&self) -> impl Iterator<Item = &ClientOp> {
-        self.ops_that_wait().filter(is_change)
+        self.changes().filter(|open| !open.is_on_its_way).map(|open| &open.issued.op)
+    }
+
+    fn changes(&self) -> impl Iterator<Item = &OpenOp> {
+        let is_change =
+            |open: &&OpenOp| matches!(open.issued.op.kind, OpKind::Write | OpKind::Zero);
+        self.ops.iter().map(|(_, open)| open).filter(is_change)
     }
 
     /// The placement groups of which an OSD may have answered an update that nobody has heard of.
@@ -228,10 +228,6 @@ impl Router {
     fn place(&self, id: OpId) -> std::cmp::Reverse<u32> {
         std::cmp::Reverse(self.issued.wrapping_sub(id.number))
     }
-}
-
-fn is_change(op: &&ClientOp) -> bool {
-    matches!(op.kind, OpKind::Write | OpKind::Zero)
 }
 
 #[cfg(test)]

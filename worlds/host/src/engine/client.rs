@@ -1,7 +1,7 @@
 //! Clients' commands on their way: ops go to their placement groups, replies to whoever waits for the command.
 
 use super::Engine;
-use super::client_ops::{ClientOps, Waiter};
+use super::client_ops::Waiter;
 use super::host_node::HostNode;
 use super::image_ops::NewOp;
 use super::op_trace::OpTrace;
@@ -58,18 +58,24 @@ impl Engine {
         self.end_given_up();
     }
 
-    /// Ends what no OSD has of the commands of who has gone. To be called every second or so: an OSD that had one may have been called
+    /// Ends what no OSD has of the writes and zeros of who has gone. To be called every second or so: an OSD that had one may have been called
     /// back from it, to wait for room.
     pub(super) fn end_given_up(&mut self) {
         if self.has_left() {
-            self.end_unwanted(ClientOps::is_given_up);
+            let clients = &self.clients;
+            let is_unwanted = |op: OpId| clients.is_given_up(op);
+            let ended = self.host.node.cluster_mut().end_unwanted(is_unwanted);
+            self.end_without_osd(ended);
         }
     }
 
-    /// Ends what no OSD has of these ops.
-    pub(super) fn end_unwanted(&mut self, is_unwanted: impl Fn(&ClientOps, OpId) -> bool) {
+    /// Ends what nobody carries out of the parts of jobs on images, to be tried again later: as long as one waits, no other job of its pool is worked
+    /// on, and those may have somebody who serves them. To be called every second or so, too: who had one may have gone.
+    pub(super) fn end_waiting_jobs(&mut self) {
         let clients = &self.clients;
-        let ended = self.host.node.cluster_mut().end_unwanted(|op| is_unwanted(clients, op));
+        let is_of_job = |waiter: &Waiter| matches!(waiter, Waiter::Image(_));
+        let is_theirs = |op: OpId| clients.is_op_of(op, is_of_job);
+        let ended = self.host.node.cluster_mut().end_held(is_theirs);
         self.end_without_osd(ended);
     }
 

@@ -38,13 +38,6 @@ impl Engine {
         self.end_waiting_jobs();
     }
 
-    /// Ends what no OSD has of the parts under way, to be tried again later: as long as one waits, no other job of its pool is worked on, and those may
-    /// have somebody who serves them. To be called every second or so, too: an OSD that had one may have gone.
-    pub(super) fn end_waiting_jobs(&mut self) {
-        let is_of_job = |waiter: &Waiter| matches!(waiter, Waiter::Image(_));
-        self.end_unwanted(|clients, op| clients.is_op_of(op, is_of_job));
-    }
-
     /// The part in a pool has ended.
     pub(super) fn image_work_ended(&mut self, pool: PoolId, ended: &Ended) {
         let now = self.host.now;
