@@ -135,14 +135,26 @@ impl Budget {
         waiting.iter().any(|waits| waits.of.user.get() == user || !self.waits_for_its_own(waits))
     }
 
-    /// Who is the next to be given room, if there is some. Who waits for what others keep lets nobody past; an end that nobody waits for any more is nobody's.
+    /// Who is the next to be given room, if there is some. Who waits for what others keep lets nobody past, and who waits for its own user nobody of that; an end
+    /// that nobody waits for any more is nobody's.
     fn next_to_be_given(&self) -> Option<WaitsForRoom> {
         let mut waiting = self.waiting.borrow_mut();
         waiting.retain(|waits| !waits.told.is_closed());
-        let fits = |waits: &WaitsForRoom| waits.bytes <= self.room_of(waits.of.user.get());
-        let first =
-            waiting.iter().position(|waits| fits(waits) || !self.waits_for_its_own(waits))?;
-        if fits(&waiting[first]) { waiting.remove(first) } else { None }
+        let mut passed = Vec::new();
+        for (place, waits) in waiting.iter().enumerate() {
+            let user = waits.of.user.get();
+            if passed.contains(&user) {
+                continue;
+            }
+            if waits.bytes <= self.room_of(user) {
+                return waiting.remove(place);
+            }
+            if !self.waits_for_its_own(waits) {
+                return None;
+            }
+            passed.push(user);
+        }
+        None
     }
 
     /// Gives room to those that wait, as far as there is some.
@@ -361,9 +373,15 @@ mod tests {
             let next = next.try_take(MIB / 2).expect("it waits for nobody else's");
             last.try_take(MIB / 4).expect("there is always some");
             assert!(greedy[0].is_wanted() && !last.is_wanted());
-            assert!(greedy[3].try_take(FREE_BYTES + 1).is_none(), "its own stand before it");
+            let small = spawn_local({
+                let connection = Rc::clone(&greedy[3]);
+                async move { connection.take(FREE_BYTES + 1).await.map(|held| held.bytes()) }
+            });
+            yield_now().await;
+            assert!(!small.is_finished(), "its own stand before it");
             drop((second, next));
             assert_eq!(waits.await.expect("it ends"), Ok(MIB));
+            assert_eq!(small.await.expect("it ends"), Ok(FREE_BYTES + 1));
             drop(taken);
             greedy[0].belongs_to(Some(1));
             assert_eq!(budget.held(), 0);
