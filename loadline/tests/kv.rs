@@ -80,7 +80,7 @@ fn a_database_is_made_read_backed_up_restored_and_checked() {
     check(folder, &format!("kv get a --dir db --keyspace {long}"), 2, "1 to 32 bytes");
 }
 
-/// Runs it until it waits for the database's folder, which somebody else has; presses Ctrl-C, and gives the folder back.
+/// Runs it until it hears of Ctrl-C, and presses that: it waits then for the database's folder, which somebody else has and keeps.
 fn interrupted_at_the_folder(folder: &Path, arguments: &str) {
     let held = File::open(folder.join("db")).expect("it is there");
     held.lock().expect("nobody else has it");
@@ -88,11 +88,11 @@ fn interrupted_at_the_folder(folder: &Path, arguments: &str) {
     running.args(arguments.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped());
     let running = running.spawn().expect("the program starts");
     interrupt(&running);
-    held.unlock().expect("it was locked");
     let output = running.wait_with_output().expect("it ends");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{arguments}: {said}");
     assert_eq!(said, "interrupted: nothing was made, and what was there is as it was\n");
+    held.unlock().expect("it was locked");
 }
 
 /// An empty database was left of the one, and a part of a larger file of the other, which said nothing.

@@ -46,7 +46,8 @@ fn restore_there(
     let file = path.join(DATA_FILE);
     let exists = || BackupError::from(DbOpenError::Exists { path: file.clone() });
     let cannot = |error| DbOpenError::Folder { path: path.to_owned(), error };
-    let folder = hold_folder(&file).map_err(cannot)?;
+    let never = AtomicBool::new(false);
+    let folder = hold_folder(&file, &never).map_err(cannot)?.ok_or(DbOpenError::Interrupted)?;
     if file.exists() {
         return Err(exists());
     }
@@ -89,7 +90,8 @@ pub fn grow(
         false => Ok(()),
     };
     let old = Db::open_file(&file, options)?;
-    let mut copy = Copying::new(hold_folder(&file)?, &file, DbOptions { size, ..options })?;
+    let folder = hold_folder(&file, stop)?.ok_or(DbOpenError::Interrupted)?;
+    let mut copy = Copying::new(folder, &file, DbOptions { size, ..options })?;
     let snapshot = old.snapshot()?;
     old.each_stored(&snapshot, |key, value| {
         goes_on()?;

@@ -101,7 +101,8 @@ fn make(
     stop: &AtomicBool,
 ) -> Result<Option<StoreOnDisk>, DbOpenError> {
     let cannot = |error| DbOpenError::Folder { path: file.to_owned(), error };
-    let _folder = hold_folder(file).map_err(cannot)?;
+    let held = hold_folder(file, stop).map_err(cannot)?;
+    let _folder = held.ok_or(DbOpenError::Interrupted)?;
     if file.exists() {
         return Ok(None);
     }
