@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What a folder was made for, and how its runs went.
@@ -177,12 +178,18 @@ impl RunFolder {
         let unwritable = |source| self.unwritable(RECORDS, source);
         let is_new = !self.path.join(MANIFEST).exists();
         let made = make_folder(&self.path).map_err(|source| self.unwritable("", source))?;
-        let options = OpenOptions::new().create(true).read(true).append(true).open(&path);
-        let file = options.inspect_err(|_| made.take_away()).map_err(unwritable)?;
-        file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => FolderError::Busy { path: self.path.clone() },
-            TryLockError::Error(source) => unwritable(source),
-        })?;
+        let file = loop {
+            let options = OpenOptions::new().create(true).read(true).append(true).open(&path);
+            let file = options.inspect_err(|_| made.take_away()).map_err(unwritable)?;
+            file.try_lock().map_err(|error| match error {
+                TryLockError::WouldBlock => FolderError::Busy { path: self.path.clone() },
+                TryLockError::Error(source) => unwritable(source),
+            })?;
+            // Who had it before may have taken it away.
+            if is_of_name(&file, &path) {
+                break file;
+            }
+        };
         let claim = RecordsClaim { file, folder: self.path.clone(), made: is_new.then_some(made) };
         let text = read_if_there(&path)?.unwrap_or_default();
         let whole = whole_lines(&text);
@@ -314,6 +321,13 @@ pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
         // What cannot be written is reported; that a part of it cannot be taken away adds nothing.
         let _ = fs::remove_file(&draft);
     })
+}
+
+/// Whether an open file still has its name.
+fn is_of_name(file: &File, path: &Path) -> bool {
+    let place = |found: fs::Metadata| (found.dev(), found.ino());
+    file.metadata()
+        .is_ok_and(|own| fs::metadata(path).is_ok_and(|named| place(own) == place(named)))
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {

@@ -35,7 +35,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn no_byte_of_an_object_changes_unnoticed() {
+    fn no_byte_before_the_checksum_changes_unnoticed() {
         let object = json!({ "setup": "balanced", "counted": { "p50": 1.5, "crc": "\"crc32c\"" } });
         for text in [object.to_string(), serde_json::to_string_pretty(&object).unwrap()] {
             let text = sealed(&text);

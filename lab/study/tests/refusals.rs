@@ -59,7 +59,11 @@ fn wrong_study_files() {
     );
     check("returning = 0", "returning = 4", "s.toml:LINE: `returning` must be the number of one");
     check("pgs = 64", "pgs = 0", "s.toml:LINE: `pgs` must be from 1 to 4096");
-    check("\"crush\"", "\"crash\"", "s.toml:LINE: unknown variant `crash`, expected `even` or");
+    check(
+        "\"crush\"",
+        "\"crash\"",
+        "s.toml:LINE: placement: unknown word `crash`, expected `even` or",
+    );
     check("\"4 MiB\"", "\"4 MB/s\"", "s.toml:LINE: `4 MB/s` is not understood: expected a size");
     check("\"300 s\"", "\"300\"", "s.toml:LINE: `300` is not understood: expected a time");
     check(
