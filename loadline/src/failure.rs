@@ -42,11 +42,7 @@ impl Failure {
     /// A file or folder could not be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
         let text = format!("cannot read {}: {}", path.display(), why(error));
-        match error.kind() {
-            // Of what is read it is a file of another kind; of what is written, room that is used up.
-            io::ErrorKind::FileTooLarge => Failure::Input(text),
-            kind => Failure::refused(kind, text),
-        }
+        Failure::refused(error.kind(), text)
     }
 
     /// A file or folder could not be written.

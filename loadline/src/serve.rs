@@ -82,8 +82,9 @@ struct NodePlan {
 }
 
 fn planned(typed: ServeArgs, asked: StartOptions) -> Result<NodePlan, Failure> {
+    let is_typed = typed.config.is_none();
     let config = NodeConfig::from_args(typed)?;
-    Ok(NodePlan { dir: config.dir.clone(), engine: of_engine(config, asked) })
+    Ok(NodePlan { dir: config.dir.clone(), engine: of_engine(config, asked, is_typed) })
 }
 
 /// What is asked of one start alone, and of no file.
@@ -93,7 +94,7 @@ struct StartOptions {
     give_up: OsdSet,
 }
 
-fn of_engine(config: NodeConfig, asked: StartOptions) -> EngineConfig {
+fn of_engine(config: NodeConfig, asked: StartOptions, is_typed: bool) -> EngineConfig {
     let nbd = [ListenAt::Unix(config.nbd_unix)].into_iter();
     EngineConfig {
         loops: config.loops,
@@ -110,7 +111,7 @@ fn of_engine(config: NodeConfig, asked: StartOptions) -> EngineConfig {
         images: config
             .images
             .into_iter()
-            .map(|image| ImageSpec { name: image.name, size: image.size })
+            .map(|image| ImageSpec { name: image.name, size: image.size, is_exact: is_typed })
             .collect(),
         nbd: NbdSpec {
             at: nbd.chain(config.nbd_tcp.map(ListenAt::Tcp)).collect(),

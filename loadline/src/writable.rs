@@ -2,7 +2,7 @@
 //! is left as it is. Whether one could be written is asked before long work begins.
 
 use crate::failure::Failure;
-use loadline_host::{folder_of, make_folder};
+use loadline_host::{folder_of, make_folder, may_make_in};
 use loadline_study::write_whole;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ pub(crate) fn file(path: &Path) -> Result<(), Failure> {
         Ok(_) => Err(taken(path)),
         // A link that leads nowhere would be followed, or replaced.
         Err(_) if fs::symlink_metadata(path).is_ok() => Err(taken(path)),
-        Err(_) => enter(folder_of(path)).map_err(refused),
+        Err(_) => may_make_in(folder_of(path)).map_err(refused),
     }
 }
 
@@ -86,20 +86,8 @@ fn taken(path: &Path) -> Failure {
 /// A folder that is made if it is missing, and those above it.
 pub(crate) fn folder(path: &Path) -> Result<(), Failure> {
     let there = path.ancestors().find(|folder| fs::symlink_metadata(named(folder)).is_ok());
-    enter(named(there.unwrap_or(Path::new("")))).map_err(|error| Failure::unwritable(path, &error))
-}
-
-/// Whether something can be made in a folder, which is known when something was: rights alone do not tell of `/proc`, nor of a full disk.
-fn enter(folder: &Path) -> io::Result<()> {
-    if !fs::metadata(folder)?.is_dir() {
-        return Err(io::ErrorKind::NotADirectory.into());
-    }
-    let trial = folder.join(format!(".loadline-{}", std::process::id()));
-    match fs::create_dir(&trial) {
-        // Another thread finds out the same.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.and_then(|()| fs::remove_dir(&trial)),
-    }
+    may_make_in(named(there.unwrap_or(Path::new(""))))
+        .map_err(|error| Failure::unwritable(path, &error))
 }
 
 /// A relative path ends in one without a name: the current folder.

@@ -194,7 +194,8 @@ fn statistics_of_a_report_come_in_every_form() {
     refused("# Loadline\n", "", none);
     refused("[1]\n", "", none);
     refused("{ \"ios\": 5 }", "", "it lists no jobs of fio");
-    refused(&report[..700], "", "not a JSON report of fio: line 30: it ends before it is whole");
+    let cut = "it ends within a text: the rest is missing, at line 30 column 11";
+    refused(&report[..700], "", &format!("not a JSON report of fio: {cut}"));
     let only = "a report has neither times nor single latencies; name the latency log of that run";
     refused(report, "--from 1s", &format!("--from: {only}"));
     refused(report, "--percentiles 99.999", &format!("--percentiles: {only}"));

@@ -475,7 +475,7 @@ fn errors_have_a_form_for_programs() {
     std::fs::write(folder.path().join("file"), "").unwrap();
     check(
         &["status", "--dir", "file", "--json"],
-        1,
+        2,
         "file is no folder; --dir takes a node's folder",
     );
     check(&["study", "run", "recovery-nvme", "--repeat", "-3", "--json"], 2, "`-3` is negative");

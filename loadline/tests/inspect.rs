@@ -63,7 +63,7 @@ fn what_is_no_store_or_a_damaged_one_is_told_in_one_sentence() {
         let flags = format!("--size 64MiB --log-device {log} --log 16MiB");
         check(folder, &format!("store format b {flags}"), code, says);
     };
-    with_log("none/l", 1, "cannot write none/l: there is no such file or folder");
+    with_log("none/l", 2, "cannot write none/l: there is no such file or folder");
     with_log(".", 2, "cannot write .: it is a folder");
     with_log("./b", 2, "--log-device ./b: store and log cannot be the same file");
     // A larger block than a page was made as small as that, without a word.

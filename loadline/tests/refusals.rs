@@ -348,7 +348,7 @@ fn a_damaged_record_is_named_by_its_line() {
         folder,
         "study report s",
         2,
-        "s/runs.jsonl is not as a study wrote it: line 2: expected value; take the line out, and `loadline study run`",
+        "s/runs.jsonl is not as a study wrote it: line 2: what stands there is no value; take the line out, and `loadline study run`",
     );
     // Each was a record all the same, and its figures stood in the report.
     let line = 1 + whole[..whole.find("\"balanced\"").unwrap()].matches('\n').count();
@@ -507,8 +507,8 @@ fn what_is_read_alone_is_not_written() {
     };
     for (damaged, says) in [
         (no_setups(&ours), "it was changed after it was written"),
-        (ours[..ours.len() / 2].to_owned(), "it ends before it is whole"),
-        ("{}".to_owned(), "line 1: missing field `version`"),
+        (ours[..ours.len() / 2].to_owned(), "the rest is missing"),
+        ("{}".to_owned(), "missing field `version`, at line 1"),
     ] {
         fs::write(&result, damaged).unwrap();
         for command in ["study compare s s", "study export s --parquet --out more"] {

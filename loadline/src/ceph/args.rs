@@ -126,8 +126,8 @@ impl From<GuardError> for Failure {
     fn from(error: GuardError) -> Failure {
         match error {
             GuardError::Cluster(error) => error.into(),
-            GuardError::RunJournal(JournalError::File { path, error }) => {
-                Failure::unwritable(&path, &error)
+            GuardError::RunJournal(JournalError::File { error: ref why, .. }) => {
+                Failure::refused(why.kind(), error.to_string())
             }
             _ => Failure::Environment(error.to_string()),
         }

@@ -14,8 +14,7 @@ pub(super) fn carry_out(args: &CephUndoArgs) -> Result<(), Failure> {
         return Err(Failure::Input(text));
     }
     let connection = args.place.connect()?;
-    let report =
-        undo(&*connection, &journal).map_err(|error| Failure::Environment(error.to_string()))?;
+    let report = undo(&*connection, &journal)?;
     match args.json {
         true => show::json(&json!(report))?,
         false => show::text(&in_words(&report))?,

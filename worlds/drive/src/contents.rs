@@ -53,10 +53,13 @@ impl DriveContents {
     /// # Errors
     /// [`ContentsError`].
     pub fn open(path: &Path, capacity: Bytes) -> Result<DriveContents, ContentsError> {
-        let is_new = !path.exists();
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(path).map_err(ContentsError::Open)?;
+        options.read(true).write(true);
+        let made = options.clone().create_new(true).open(path);
+        let is_new = made.is_ok();
+        // What a link leads to is made as well, and stays: the link is somebody's.
+        let file = made.or_else(|_| options.create(true).truncate(false).open(path));
+        let file = file.map_err(ContentsError::Open)?;
         let facts = file.metadata().map_err(ContentsError::Open)?;
         let found = Bytes::new(facts.len());
         if !facts.is_file() {

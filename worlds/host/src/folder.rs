@@ -11,20 +11,53 @@ use std::path::{Component, Path, PathBuf};
 /// # Errors
 /// What the system says; then none of them was made.
 pub fn make_folder(path: &Path) -> io::Result<MadeFolders> {
-    let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err());
-    let made = MadeFolders(missing.map(Path::to_owned).collect());
-    let done = DirBuilder::new().recursive(true).mode(0o755).create(path);
-    done.inspect_err(|_| made.take_away()).map(|()| made)
+    let mut made = MadeFolders(Vec::new());
+    let mut on_the_way: Vec<&Path> = path.ancestors().collect();
+    on_the_way.reverse();
+    for folder in on_the_way.into_iter().filter(|folder| !folder.as_os_str().is_empty()) {
+        if folder.is_dir() {
+            continue;
+        }
+        match DirBuilder::new().mode(0o755).create(folder) {
+            Ok(()) => made.0.push(folder.to_owned()),
+            // Somebody else has made it by now.
+            Err(_) if folder.is_dir() => {}
+            Err(error) => {
+                made.take_away();
+                return Err(error);
+            }
+        }
+    }
+    Ok(made)
 }
 
-/// The folders that were made for something of which nothing may come.
+/// Whether something can be made in a folder, which is known when something was: rights alone do not tell of `/proc`, nor of a full disk.
+///
+/// # Errors
+/// What the system says, or that it is no folder.
+pub fn may_make_in(folder: &Path) -> io::Result<()> {
+    if !fs::metadata(folder)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let mut trials =
+        (0_u32..).map(|trial| folder.join(format!(".loadline-{}-{trial}", std::process::id())));
+    // Of the same name is what another thread tries, or what one has left that was killed.
+    let is_new = |made: &io::Result<PathBuf>| {
+        made.as_ref().err().is_none_or(|error| error.kind() != io::ErrorKind::AlreadyExists)
+    };
+    let make = |trial: PathBuf| fs::create_dir(&trial).map(|()| trial);
+    let made = trials.by_ref().map(make).find(is_new).expect("there is no end of names");
+    fs::remove_dir(made?)
+}
+
+/// The folders that were made for something of which nothing may come, from above.
 #[derive(Debug)]
 pub struct MadeFolders(Vec<PathBuf>);
 
 impl MadeFolders {
     /// Takes them away again, unless somebody has put something there.
     pub fn take_away(&self) {
-        for folder in &self.0 {
+        for folder in self.0.iter().rev() {
             // What is not empty is somebody's, and what is not there need not go.
             let _ = fs::remove_dir(folder);
         }

@@ -48,7 +48,7 @@ pub use event_loop::{
     LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, check_free,
     check_socket_path, listen_at, outlives_its_terminal, prepare_tcp,
 };
-pub use folder::{MadeFolders, folder_of, in_folder, make_folder, plain_path};
+pub use folder::{MadeFolders, folder_of, in_folder, make_folder, may_make_in, plain_path};
 pub use handshakes::{HandshakeLine, NextHandshake};
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};

@@ -37,7 +37,7 @@ fn is_named_pipe(path: &Path) -> bool {
 fn too_much() -> io::Error {
     let most = TEXT_BYTES_MAX >> 20;
     let says = format!("it holds more than {most} MiB, and is no file of this kind");
-    io::Error::new(io::ErrorKind::FileTooLarge, says)
+    io::Error::new(io::ErrorKind::InvalidInput, says)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub fn why(error: &io::Error) -> String {
         io::ErrorKind::InvalidData => "it is no text: something else was written over it",
         io::ErrorKind::IsADirectory => "it is a folder, and a file is needed",
         io::ErrorKind::InvalidFilename => "a name in the path is too long; choose a shorter one",
-        io::ErrorKind::FileTooLarge if error.raw_os_error().is_some() => {
+        io::ErrorKind::FileTooLarge => {
             "it would be larger than a file may be here; choose another file system, or raise `ulimit -f`"
         }
         io::ErrorKind::OutOfMemory => "there is no memory for it",

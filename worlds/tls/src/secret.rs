@@ -33,7 +33,7 @@ impl SecretFile {
         if bytes.len() as u64 > BYTES_MAX {
             let most = BYTES_MAX >> 20;
             let says = format!("it holds more than {most} MiB, and is no file of this kind");
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, says));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, says));
         }
         Ok(SecretFile { bytes, is_open })
     }

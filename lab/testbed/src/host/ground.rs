@@ -3,9 +3,9 @@
 
 use crate::place::{HostPlace, RealDisks};
 use loadline_base::Bytes;
-use loadline_host::{DiskClaim, Holding, why, wipe_ends};
+use loadline_host::{DiskClaim, Holding, may_make_in, why, wipe_ends};
 use loadline_osd::OsdSet;
-use rustix::fs::{Access, FlockOperation, access, flock, statvfs};
+use rustix::fs::{FlockOperation, flock, statvfs};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -140,8 +140,8 @@ fn check_folder(folder: &Path, ground: &RunGround<'_>) -> Result<(), String> {
     if !found.is_dir() {
         return Err(format!("{} is no folder; name one", folder.display()));
     }
-    access(folder, Access::WRITE_OK | Access::EXEC_OK)
-        .map_err(|error| format!("{} cannot be used: {}", folder.display(), why(&error.into())))?;
+    may_make_in(folder)
+        .map_err(|error| format!("{} cannot be used: {}", folder.display(), why(&error)))?;
     let own = folder.join(FOLDER);
     let mut reclaimed = 0;
     if own.exists() {

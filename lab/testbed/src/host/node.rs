@@ -78,7 +78,11 @@ pub fn engine_of(spec: &HostedSpec, on_a_drive: u32) -> Result<(Config, paged::O
 fn config(spec: &HostedSpec, paths: &RunPaths) -> EngineConfig {
     let size = paths.make_files.then_some(spec.osd_size);
     let disk = |path: &std::path::PathBuf| DiskSpec { path: path.clone(), size };
-    let image = |image: &TestImage| ImageSpec { name: image.name.clone(), size: image.load.image };
+    let image = |image: &TestImage| ImageSpec {
+        name: image.name.clone(),
+        size: image.load.image,
+        is_exact: true,
+    };
     let over_nbd = spec.place.client == ClientKind::Fio;
     let disks = paths.disks.iter().map(disk).collect();
     EngineConfig {

@@ -128,7 +128,7 @@ pub enum BootError {
     },
     /// An image that is there has another size than was asked for.
     #[error(
-        "image {name}: {asked:#} are asked for, and it has {has:#}: leave it out (--image), give that size, or let `loadline image resize` change it"
+        "image {name}: {asked:#} are asked for, and it has {has:#}: leave --image out, give that size, or let `loadline image resize` change it"
     )]
     OtherSize {
         /// Which.
@@ -293,7 +293,7 @@ impl Engine {
         self.refuse_other_pgs()?;
         for image in self.host.config.images.clone() {
             let (name, size) = (&image.name, image.size.get());
-            self.refuse_other_size(&image)?;
+            self.check_size(&image)?;
             self.host
                 .node
                 .change(self.host.now, |cluster, fx| cluster.ensure_image(name, size, fx))
@@ -314,11 +314,15 @@ impl Engine {
     }
 
     /// An image that is there is as large as it is.
-    fn refuse_other_size(&self, asked: &ImageSpec) -> Result<(), BootError> {
-        let ImageSpec { name, size: asked } = asked.clone();
+    fn check_size(&self, spec: &ImageSpec) -> Result<(), BootError> {
+        let (name, asked) = (spec.name.clone(), spec.size);
         let found = self.host.node.cluster().images().image(&name);
         match found.map(|image| Bytes::new(image.size)).ok().filter(|has| *has != asked) {
-            Some(has) => Err(BootError::OtherSize { name, asked, has }),
+            Some(has) if spec.is_exact => Err(BootError::OtherSize { name, asked, has }),
+            Some(has) => {
+                tracing::warn!(image = name, %has, %asked, "an image has another size than a new one would have");
+                Ok(())
+            }
             None => Ok(()),
         }
     }

@@ -163,4 +163,7 @@ pub struct ImageSpec {
     pub name: String,
     /// Its size.
     pub size: Bytes,
+    /// Whether the start is refused where it is there with another size: who types a size wants it, and one that stands in a file is that of a new
+    /// image, long before it is resized.
+    pub is_exact: bool,
 }

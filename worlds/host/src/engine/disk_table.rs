@@ -76,9 +76,11 @@ pub(super) struct EngineDisks {
 }
 
 impl EngineDisks {
-    /// Takes away what a start has made of which nothing comes. A file that cannot be removed is refused at the next start.
+    /// Takes away what a start has made of which nothing comes, if it has made all: those that were there may be of the same cluster by now, and want the
+    /// others. A file that cannot be removed is refused at the next start.
     pub(super) fn unmake(&self) {
-        for path in &self.made {
+        let all = if self.made.len() == self.of.len() { &self.made[..] } else { &[] };
+        for path in all {
             let _ = fs::remove_file(path);
         }
     }

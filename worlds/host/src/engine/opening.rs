@@ -83,7 +83,7 @@ impl HostNode {
             }
         }
         for (osd, disk) in made {
-            self.disks.made.push(disk.path().to_owned());
+            self.disks.made.extend(disk.was_created().then(|| disk.path().to_owned()));
             self.use_disk(osd, Ok(disk));
         }
         Ok(())

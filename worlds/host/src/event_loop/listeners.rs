@@ -4,9 +4,9 @@ use super::{
     CallPurpose, Connections, ListenAt, ListenError, ListenerId, LoopEvent, LoopOptions, Peer,
 };
 use crate::backend::{Backend, Call};
-use crate::folder::{folder_of, plain_path};
+use crate::folder::{folder_of, may_make_in, plain_path};
 use loadline_base::{Span, Time};
-use rustix::fs::{Access, Mode, access, chmod, fchmod};
+use rustix::fs::{Mode, chmod, fchmod};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
@@ -209,10 +209,7 @@ pub fn check_socket_path(path: &Path, made: Option<&Path>) -> Result<(), ListenE
     }
     let folder = folder_of(path);
     let error: io::Error = match fs::metadata(folder) {
-        Ok(found) if found.is_dir() => {
-            let may_make = access(folder, Access::WRITE_OK | Access::EXEC_OK);
-            return may_make.map_err(|errno| refused(errno.into()));
-        }
+        Ok(found) if found.is_dir() => return may_make_in(folder).map_err(refused),
         Ok(_) => io::ErrorKind::NotADirectory.into(),
         Err(error) => error,
     };
