@@ -64,8 +64,16 @@ fn wrong_study_files() {
         "\"crash\"",
         "s.toml:LINE: placement: unknown word `crash`, expected `even` or",
     );
-    check("\"4 MiB\"", "\"4 MB/s\"", "s.toml:LINE: `4 MB/s` is not understood: expected a size");
-    check("\"300 s\"", "\"300\"", "s.toml:LINE: `300` is not understood: expected a time");
+    check(
+        "\"4 MiB\"",
+        "\"4 MB/s\"",
+        "s.toml:LINE: object_size: `4 MB/s` is not understood: expected a size",
+    );
+    check(
+        "\"300 s\"",
+        "\"300\"",
+        "s.toml:LINE: baseline: `300` is not understood: expected a time",
+    );
     check(
         "block = \"4 KiB\"",
         "block = \"3 KiB\"",
