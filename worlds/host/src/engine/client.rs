@@ -69,8 +69,8 @@ impl Engine {
         }
     }
 
-    /// Ends what nobody carries out of the parts of jobs on images, to be tried again later: as long as one waits, no other job of its pool is worked
-    /// on, and those may have somebody who serves them. To be called every second or so, too: who had one may have gone.
+    /// Ends what nobody carries out any more of the parts of jobs on images, to be tried again later. To be called every second or so: who had it may have
+    /// gone.
     pub(super) fn end_waiting_jobs(&mut self) {
         let clients = &self.clients;
         let is_of_job = |waiter: &Waiter| matches!(waiter, Waiter::Image(_));

@@ -35,9 +35,14 @@ impl ImageWork {
     pub(super) fn end(&mut self, pool: PoolId, is_done: bool, now: Time) -> Option<(JobId, u64)> {
         let part = self.parts.remove(&pool).expect("it has begun");
         if !is_done {
-            self.again_at.insert(part.0, now + TRIED_AGAIN_AFTER);
+            self.put_off(part.0, now);
         }
         is_done.then_some(part)
+    }
+
+    /// Nothing of a job can be done now.
+    pub(super) fn put_off(&mut self, job: JobId, now: Time) {
+        self.again_at.insert(job, now + TRIED_AGAIN_AFTER);
     }
 
     /// What has failed long enough ago may be tried again.

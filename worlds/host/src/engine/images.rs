@@ -24,18 +24,35 @@ impl Engine {
         self.image_work.forget_failures(self.host.now);
         let work = &self.image_work;
         let pools = cluster.map().pools().keys().filter(|pool| work.is_free(**pool));
-        let due = pools.filter_map(|pool| cluster.due_image_job(*pool, |job| work.may_begin(job)));
-        for job in due.copied().collect::<Vec<_>>() {
-            self.begin_part(&job);
+        let due = pools.filter_map(|pool| self.due_job(*pool));
+        for mut job in due.collect::<Vec<_>>() {
+            while !self.begin_part(&job)
+                && let Some(next) = self.due_job(job.pool)
+            {
+                job = next;
+            }
         }
     }
 
-    fn begin_part(&mut self, job: &PendingJob) {
+    fn due_job(&self, pool: PoolId) -> Option<PendingJob> {
+        let may_begin = |job: &PendingJob| self.image_work.may_begin(job);
+        self.host.node.cluster().due_image_job(pool, may_begin).copied()
+    }
+
+    /// Begins a part, or puts its job off where nobody would carry some of that out, and answers which: as long as a part waits, no other job of its pool
+    /// is worked on, and those may have somebody who serves them.
+    fn begin_part(&mut self, job: &PendingJob) -> bool {
         let (ops, next) = self.host.node.part_of_job(job);
+        let map = self.host.node.cluster().map();
+        let is_served = |op: &JobOp| map.pg(map.pg_of(job.pool, op.object)).serving().is_some();
+        if !ops.iter().all(is_served) {
+            self.image_work.put_off(job.id, self.host.now);
+            return false;
+        }
         let ops = ops.into_iter().map(|op| of_job(job.pool, op)).collect();
         self.image_work.begin(job, next);
         self.begin_command(Waiter::Image(job.pool), BACKGROUND, ops, None);
-        self.end_waiting_jobs();
+        true
     }
 
     /// The part in a pool has ended.
