@@ -4,15 +4,15 @@ use crate::cli::{FormatArgs, ProtectionArg, StoreCommand};
 use crate::failure::Failure;
 use crate::{show, writable};
 use loadline_base::Bytes;
-use loadline_host::{DiskClaim, Holding, ProgramMemory, write_new_store};
+use loadline_host::{DiskClaim, DiskProblem, Holding, ProgramMemory, special_at, write_new_store};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::layout::LOG_HEADER;
-use loadline_store::paged::{Format, FormatError, Formatting, Protection, format};
+use loadline_store::paged::{Format, FormatError, Protection, format};
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::iter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn carry_out(command: StoreCommand) -> Result<(), Failure> {
     match command {
@@ -35,14 +35,14 @@ fn make(args: &FormatArgs) -> Result<(), Failure> {
         ProtectionArg::Checkpoint => Protection::Checkpoint,
     };
     let store = format(&wanted, protection).map_err(|error| refused(error, &wanted))?;
-    let is_new = !args.file.exists();
-    let (data, _claim) = create(&args.file, data)?;
-    fill(args, &store, &data, log).inspect_err(|_| {
-        if is_new {
-            // A file of which no store has come is in nobody's way.
-            let _ = fs::remove_file(&args.file);
-        }
-    })?;
+    let mut data = StoreDisk::open(&args.file, data)?;
+    let log = args.log_device.as_deref().zip(log);
+    let mut log = log.map(|(path, size)| StoreDisk::open(path, size)).transpose()?;
+    write_new_store(&store, &data.file, log.as_ref().map(|log| &log.file))
+        .map_err(|error| Failure::unwritable(&args.file, &error))?;
+    for disk in iter::once(&mut data).chain(&mut log) {
+        disk.made = None;
+    }
     report(args, &wanted)
 }
 
@@ -56,27 +56,15 @@ fn check_places(args: &FormatArgs) -> Result<(), Failure> {
         )));
     }
     for path in iter::once(&args.file).chain(&args.log_device) {
+        if let Some(is) = special_at(path).filter(|_| !path.is_dir()) {
+            return Err(no_disk(path, &DiskProblem::NotADisk(is)));
+        }
         // A file or device that is there is asked whether it holds something before it is written, whatever may be made beside it.
         if path.is_dir() || !path.exists() {
             writable::file(path)?;
         }
     }
     Ok(())
-}
-
-/// Writes the store, and the log if that is on a device of its own.
-fn fill(
-    args: &FormatArgs,
-    store: &Formatting,
-    data: &File,
-    log: Option<Bytes>,
-) -> Result<(), Failure> {
-    let log = match (&args.log_device, log) {
-        (Some(path), Some(size)) => Some(create(path, size)?),
-        _ => None,
-    };
-    write_new_store(store, data, log.as_ref().map(|(file, _)| file))
-        .map_err(|error| Failure::unwritable(&args.file, &error))
 }
 
 /// The map of what is free is made in memory, a bit for each page: that of a sparse file may be larger than the machine.
@@ -109,10 +97,14 @@ fn size(path: &Path, asked: Option<Bytes>, flag: &str) -> Result<Bytes, Failure>
     if let Some(size) = asked {
         return Ok(size);
     }
-    let found = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))).unwrap_or(0);
-    match found {
-        0 => Err(Failure::Input(format!("{}: how large? say {flag} SIZE", path.display()))),
-        found => Ok(Bytes::new(found)),
+    match File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::unreadable(path, &error))
+        }
+        Err(_) | Ok(0) => {
+            Err(Failure::Input(format!("{}: how large? say {flag} SIZE", path.display())))
+        }
+        Ok(found) => Ok(Bytes::new(found)),
     }
 }
 
@@ -172,23 +164,49 @@ fn refused(error: FormatError, format: &Format) -> Failure {
     Failure::Input(text.to_owned())
 }
 
-/// Opens a file of this size, which is nobody else's meanwhile; what was there is kept, the superblocks go last.
-fn create(path: &Path, size: Bytes) -> Result<(File, DiskClaim), Failure> {
-    let cannot = |error| Failure::unwritable(path, &error);
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(path);
-    let mut file = file.map_err(cannot)?;
-    let is_regular = file.metadata().map_err(cannot)?.is_file();
-    let claim = DiskClaim::new(path).map_err(|problem| {
-        Failure::refused(problem.kind(), format!("{}: {problem}", path.display()))
-    })?;
-    if is_regular {
-        file.set_len(size.get()).map_err(cannot)?;
-    } else if file.seek(SeekFrom::End(0)).map_err(cannot)? != size.get() {
-        let text = format!("{}: a device has the size that it has", path.display());
-        return Err(Failure::Input(text));
+/// A file or a device for a store.
+struct StoreDisk {
+    file: File,
+    /// It is nobody else's meanwhile.
+    claim: Option<DiskClaim>,
+    /// What was made and has no store on it yet.
+    made: Option<PathBuf>,
+}
+
+impl Drop for StoreDisk {
+    fn drop(&mut self) {
+        if let Some(path) = &self.made {
+            // A file of which no store has come is in nobody's way.
+            let _ = fs::remove_file(path);
+        }
     }
-    Ok((file, claim))
+}
+
+impl StoreDisk {
+    /// Opens one of this size; what was there is kept, the superblocks go last.
+    fn open(path: &Path, size: Bytes) -> Result<StoreDisk, Failure> {
+        let cannot = |error| Failure::unwritable(path, &error);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let new = options.clone().create_new(true).open(path);
+        let made = new.is_ok().then(|| path.to_owned());
+        let file = new.or_else(|_| options.create(true).truncate(false).open(path));
+        let mut disk = StoreDisk { file: file.map_err(cannot)?, claim: None, made };
+        let claim = DiskClaim::new(path).map_err(|problem| no_disk(path, &problem))?;
+        if disk.file.metadata().map_err(cannot)?.is_file() {
+            claim.check_room(size).map_err(|problem| no_disk(path, &problem))?;
+            disk.file.set_len(size.get()).map_err(cannot)?;
+        } else if disk.file.seek(SeekFrom::End(0)).map_err(cannot)? != size.get() {
+            let text = format!("{}: a device has the size that it has", path.display());
+            return Err(Failure::Input(text));
+        }
+        disk.claim = Some(claim);
+        Ok(disk)
+    }
+}
+
+fn no_disk(path: &Path, problem: &DiskProblem) -> Failure {
+    Failure::refused(problem.kind(), format!("{}: {problem}", path.display()))
 }
 
 fn report(args: &FormatArgs, format: &Format) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 //! is left as it is. Whether one could be written is asked before long work begins.
 
 use crate::failure::Failure;
-use loadline_host::{folder_of, make_folder, may_make_in};
+use loadline_host::{check_text_place, folder_of, make_folder, may_make_in};
 use loadline_study::write_whole;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 /// A new file, in a folder that is there.
 pub(crate) fn file(path: &Path) -> Result<(), Failure> {
     let refused = |error: io::Error| Failure::unwritable(path, &error);
+    check_text_place(path).map_err(refused)?;
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(refused(io::ErrorKind::IsADirectory.into())),
         Ok(found) if keeps_nothing(&found) => Ok(()),

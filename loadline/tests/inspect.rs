@@ -34,7 +34,7 @@ fn a_store_with_a_log_device_needs_both() {
     check(folder, "store format b --size 64MiB --log-device m --log 4MiB", 0, "a store");
     check(folder, "inspect a", 2, "name it with --log-device");
     check(folder, "inspect a --log-device l check", 0, "free pages");
-    check(folder, "inspect a --log-device m", 2, "the log device belongs to another store");
+    check(folder, "inspect a --log-device m", 2, "m: the log device belongs to another store");
 }
 
 #[test]

@@ -78,6 +78,18 @@ fn a_served_drive_takes_no_file_s_place() {
     // The file of its contents was made first, and stayed.
     let line = "drive serve --vhost-scsi served --backing b";
     refused(folder, line, 1, "served: another process listens there");
+    // A sparse file was made where the socket was to come, and stayed.
+    let own = "--backing ./s: it is the path of --vhost-scsi, too";
+    refused(folder, "drive serve --vhost-scsi s --backing ./s", 2, own);
+    let own = "--backing c: it is the path of --calendar, too";
+    refused(folder, "drive serve --vhost-scsi s --calendar c --backing c", 2, own);
+    refused(folder, "drive serve --vhost-scsi s --at-once --slow 2", 2, "cannot be used with");
+    refused(
+        folder,
+        "drive serve --vhost-scsi s --at-once --path-time 1ms",
+        2,
+        "cannot be used with",
+    );
     for left in ["s", "c", "db", "b"] {
         assert!(!folder.join(left).exists(), "{left}");
     }
@@ -849,10 +861,29 @@ fn a_node_is_refused_before_its_disks_are_made() {
         &format!("{osds}admin = \"/nonexist/a.sock\"\n"),
         "node.toml:2: admin: /nonexist/a.sock: cannot listen there: there is no such",
     );
+    for own in ["disks.json", "x/../page.json", "disks.part"] {
+        let says = format!("node.toml:2: admin: loadline/{own} is a file of the node's own");
+        file(&format!("{osds}admin = \"{own}\"\n"), &says);
+        // The disk was formatted, and then replaced by what the node writes there.
+        let says = format!("node.toml:2: osds: loadline/{own} is a file of the node's own");
+        let disk = format!("{{ path = \"{own}\", size = \"64 MiB\" }}");
+        file(&format!("osds = [\n{disk}]\n"), &says);
+    }
+    file("dir = \"\"\nosds = []\n", "node.toml:1: dir: it takes a folder's path, such as `.`");
+    let bounds = "[nbd]\nconnections = 10\nconnections_per_peer = 20\n";
+    let says = "node.toml:4: connections_per_peer: 20 are more than all, of which there are 10";
+    file(&format!("{osds}{bounds}"), says);
     file(
-        &format!("{osds}admin = \"disks.json\"\n"),
-        "node.toml:2: admin: loadline/disks.json is a file of the node's own",
+        &format!("{osds}scheduler = \"wpq\"\n[settings.global]\nosd_op_queue = \"fifo\"\n"),
+        "node.toml:2: scheduler: `wpq` contradicts `osd_op_queue = fifo` of the settings",
     );
+    // The disks were made first, and it was no fault of what was typed.
+    let says =
+        "node.toml:2: cache: 100 KiB hold too few pages: an OSD of 64 MiB takes at least 504 KiB";
+    file(&format!("{osds}cache = \"100 KiB\"\n"), says);
+    refused(folder, "serve --osds 1 --cache 0", 2, "--cache: 0 B hold too few pages: an OSD of");
+    let twice = "serve --osds 1 --set osd_max_backfills=1 --set osd_max_backfills=2";
+    refused(folder, twice, 2, "--set: `osd_max_backfills` stands there twice");
     let own = folder.join("node.toml");
     file(
         &format!("{osds}admin = \"{}\"\n", own.display()),
@@ -870,6 +901,76 @@ fn a_node_is_refused_before_its_disks_are_made() {
         &format!("{osds}[settings.osd]\nosd_max_backfills = [1]\n"),
         "node.toml:3: osd_max_backfills: an option takes a number, text, `true` or `false`",
     );
+}
+
+/// Whoever named a pipe waited for somebody to come to its other end, who never does; a socket was told to be no device, and nobody to listen there.
+#[test]
+fn what_is_neither_file_nor_disk_is_told_at_once() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
+    let _socket = UnixListener::bind(folder.join("socket")).unwrap();
+    refused(
+        folder,
+        "store format a --size 64MiB --log-device pipe --log 16MiB",
+        2,
+        "this is a pipe",
+    );
+    assert!(!folder.join("a").exists());
+    assert!(loadline(folder, "store format a --size 64MiB").status.success());
+    for is in ["pipe", "socket"] {
+        let disk = |line: &str| {
+            let says = format!("this is a {is}; a disk is a regular file or a block device");
+            refused(folder, &line.replace('@', is), 2, &says);
+        };
+        disk("store format @");
+        disk("store format @ --size 64MiB --force");
+        disk("inspect @");
+        disk("inspect a check --log-device @");
+        disk("drive measure @");
+        let text = |line: &str| {
+            let says = format!("it is a {is}, and a file is needed");
+            refused(folder, &line.replace('@', is), 2, &says);
+        };
+        text("why image --trace @");
+        text("serve --config @");
+        text("kv serve --dir db --socket s --users @");
+        fs::write(folder.join("c"), "").unwrap();
+        text("kv serve --dir db --tcp 127.0.0.1:0 --tls-key c --tls-certificate @");
+        text("serve --osds 1 --nbd-tcp 127.0.0.1:0 --tls-key c --tls-certificate @");
+    }
+    refused(folder, "store format /dev/full", 2, "/dev/full: this is a character device; a disk");
+    assert!(!folder.join("db").exists() && !folder.join("loadline").exists());
+}
+
+/// A store was made of which the greater part had no room, and its writes would have waited for some.
+#[test]
+fn a_store_takes_the_room_that_it_says() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let line = "store format s --size 8TiB --page 16KiB";
+    refused(folder, line, 1, "s: its file system has no room for 8 TiB");
+    let line = "store format s --size 64MiB --log-device l --log 8TiB";
+    refused(folder, line, 1, "l: its file system has no room for 8 TiB");
+    assert!(fs::read_dir(folder).unwrap().next().is_none(), "nothing is left");
+}
+
+/// It was measured to the end first.
+#[test]
+fn where_no_drive_file_can_come_nothing_is_measured() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    std::os::unix::fs::symlink("none/x", folder.join("link.toml")).unwrap();
+    fs::create_dir(folder.join("d.toml")).unwrap();
+    let measure = |flags: &str, says: &str| {
+        refused(folder, &format!("drive measure {flags} --size 16MiB"), 2, says);
+    };
+    measure("m --out link.toml", "--out link.toml: it is there already");
+    measure("m --yes --out link.toml", "--out link.toml: it is no regular file");
+    measure("m --yes --out d.toml", "--out d.toml: it is no regular file");
+    measure("m.toml --out ./m.toml", "--out ./m.toml: it is what is measured");
+    measure("m --medium ssd", "--out <FILE>");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2, "nothing is left");
 }
 
 /// What is typed again when nobody else uses it was told to have been typed wrong.

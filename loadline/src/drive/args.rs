@@ -24,7 +24,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// What kind of device the drive file names; by default what the figures look like
-    #[arg(long)]
+    #[arg(long, requires = "out")]
     pub(crate) medium: Option<MediumArg>,
     /// Measure writes too where something is there already; what it holds is lost
     #[arg(long)]

@@ -8,13 +8,14 @@ use crate::timestamp::rfc3339;
 use crate::{command_line, writable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_base::{Bytes, Span};
-use loadline_host::folder_of;
+use loadline_host::{folder_of, plain_path};
 use loadline_measure::{
     MeasureError, MeasureProgress, MeasureTarget, Measured, NoDriveFile, PointResult, Provenance,
     drive_file, measure,
 };
 use loadline_study::{Host, write_whole};
 use serde_json::json;
+use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -53,10 +54,22 @@ fn check_out(args: &MeasureArgs) -> Result<(), Failure> {
     if out.extension().is_none_or(|ending| ending != "toml") {
         return Err(Failure::Input(format!("--out {place}: a drive file's name ends in .toml")));
     }
-    if out.exists() && !args.yes {
-        let text =
-            format!("--out {place}: it is there already; name another, or say --yes to replace it");
+    if plain_path(out) == plain_path(&args.path) {
+        let text = format!("--out {place}: it is what is measured; name another file");
         return Err(Failure::Input(text));
+    }
+    match fs::symlink_metadata(out) {
+        Ok(_) if !args.yes => {
+            let text = format!(
+                "--out {place}: it is there already; name another, or say --yes to replace it"
+            );
+            return Err(Failure::Input(text));
+        }
+        Ok(found) if !found.is_file() => {
+            let text = format!("--out {place}: it is no regular file; name another");
+            return Err(Failure::Input(text));
+        }
+        _ => {}
     }
     // Its folder is made.
     out.parent().map_or(Ok(()), writable::folder)
@@ -84,7 +97,7 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
     };
     let text = drive_file(measured, &from).map_err(|error| Failure::Input(error.to_string()))?;
     let unwritable = |error: std::io::Error| Failure::unwritable(out, &error);
-    std::fs::create_dir_all(folder_of(out)).map_err(unwritable)?;
+    fs::create_dir_all(folder_of(out)).map_err(unwritable)?;
     match args.yes {
         true => write_whole(out, text).map_err(unwritable),
         false => writable::write(out, text),

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const TIMES: (Span, Span) = (Span::from_nanos(500), Span::from_millis(32_767_500));
 
 pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
-    check_sockets(args)?;
+    check_places(args)?;
     let spec = spec(&args.drive, args.calendar.is_some())?;
     let mut device = device(&spec, &args.drive, args.backing.as_deref())?;
     let environment = |what: &str, error: &dyn std::fmt::Display| {
@@ -54,20 +54,24 @@ pub(super) fn carry_out(args: &DriveServeArgs) -> Result<(), Failure> {
     show_statistics(&statistics, args.json.json)
 }
 
-/// Somebody can listen at each socket, and the one is not the other.
-fn check_sockets(args: &DriveServeArgs) -> Result<(), Failure> {
+/// Somebody can listen at each socket, and each flag has a path of its own.
+fn check_places(args: &DriveServeArgs) -> Result<(), Failure> {
     for path in args.calendar.iter().chain([&args.vhost_scsi]) {
         check_free(&ListenAt::Unix(path.clone()), None)?;
     }
-    match &args.calendar {
-        Some(calendar) if plain_path(calendar) == plain_path(&args.vhost_scsi) => {
-            Err(Failure::Input(format!(
-                "--calendar {}: it is the path of --vhost-scsi, too: each takes one of its own",
-                calendar.display()
-            )))
+    let mut taken = vec![("--vhost-scsi", plain_path(&args.vhost_scsi))];
+    for (flag, path) in [("--calendar", &args.calendar), ("--backing", &args.backing)] {
+        let Some(path) = path else { continue };
+        let whole = plain_path(path);
+        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == whole) {
+            let shown = path.display();
+            return Err(Failure::Input(format!(
+                "{flag} {shown}: it is the path of {other}, too: each takes one of its own"
+            )));
         }
-        _ => Ok(()),
+        taken.push((flag, whole));
     }
+    Ok(())
 }
 
 /// For this user alone, in the place of what a former drive has left there, and of nothing else.

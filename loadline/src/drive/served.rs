@@ -35,7 +35,7 @@ pub(crate) struct DriveOptions {
     #[arg(long, value_name = "TIME:TURNS")]
     fading: Option<Fading>,
     /// Answers at once, to measure the way to it
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["slow", "path_time"])]
     pub(crate) at_once: bool,
     /// What the way to it takes of a command's time; so much less is modelled
     #[arg(long, default_value = "100 us", value_name = "TIME")]
@@ -253,7 +253,6 @@ impl DriveOptions {
     /// The words that say the same to another process.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec![self.drive.clone(), format!("--claims={}", self.claims)];
-        words.push(format!("--slow={}", self.slow));
         words.extend(self.unreadable.iter().map(|blocks| format!("--unreadable={blocks}")));
         let slow =
             |SlowBlocks { blocks, turns }: &SlowBlocks| format!("--slow-blocks={blocks}:{turns}");
@@ -263,8 +262,10 @@ impl DriveOptions {
         words.extend(self.fading.map(fading));
         if self.at_once {
             words.push("--at-once".to_owned());
+        } else {
+            words.push(format!("--slow={}", self.slow));
+            words.push(format!("--path-time={}ns", self.path_time.nanos()));
         }
-        words.push(format!("--path-time={}ns", self.path_time.nanos()));
         words.push(format!("--seed={}", self.seed));
         words
     }

@@ -79,7 +79,14 @@ pub(crate) fn show_findings(report: &CheckReport, in_json: bool) -> Result<(), F
 
 /// A file that holds no store was the wrong thing to type; a store that cannot be read is damaged.
 fn failure(args: &InspectArgs, trouble: InspectTrouble) -> Failure {
-    let text = format!("{}: {trouble}", args.file.display());
+    let of_log = |trouble: &InspectTrouble| {
+        matches!(
+            trouble,
+            InspectTrouble::NoStore(StoreFinding::UselessLogDevice | StoreFinding::ForeignLog)
+        )
+    };
+    let file = args.log_device.as_ref().filter(|_| of_log(&trouble)).unwrap_or(&args.file);
+    let text = format!("{}: {trouble}", file.display());
     match trouble {
         InspectTrouble::NoStore(StoreFinding::NoLogDevice) => {
             Failure::Input(text + "; name it with --log-device")

@@ -492,7 +492,7 @@ impl FromStr for WatchArg {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<WatchArg, &'static str> {
-        let span: Option<Span> = text.parse().ok();
+        let span = text.parse().ok().filter(|span: &Span| *span >= Span::from_secs(1));
         let seconds = span.map(|span| span.nanos().div_ceil(1_000_000_000));
         let seconds = seconds.and_then(|seconds| u32::try_from(seconds).ok());
         let seconds = seconds.and_then(WatchSeconds::new).map(WatchArg);

@@ -7,6 +7,7 @@ use crate::show;
 use loadline_host::admin::api::{Added, Command, OkToStop, OsdAsked, OsdRow, Osds};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 pub(crate) fn carry_out(args: OsdArgs) -> Result<(), Failure> {
     let node = &args.node;
@@ -31,6 +32,13 @@ pub(crate) fn carry_out(args: OsdArgs) -> Result<(), Failure> {
             node.order_if(one.force, Command::OsdRemove { osd: one.osd.0 }, &says)
         }
         OsdSubcommand::OkToStop { osds } => {
+            let mut named = BTreeSet::new();
+            if let Some(twice) = osds.iter().find(|osd| !named.insert(osd.0)) {
+                return Err(Failure::Input(format!(
+                    "{} stands there twice: name it once",
+                    twice.0
+                )));
+            }
             let osds = osds.into_iter().map(|osd| osd.0).collect();
             let answer: Value = node.connect()?.ask(&Command::OsdOkToStop { osds })?;
             let found = OkToStop::deserialize(&answer)

@@ -71,6 +71,8 @@ fn what_cannot_be_meant_is_refused_before_anybody_is_asked() {
     check(&node, &["config", "show", "osd.99999999999"], 2, "a node has at most osd.0 to osd.63");
     check(&node, &["config", "show", "osd.77"], 2, "there is no such OSD: a node has at most");
     check(&node, &["tell", "osd.0", "dance"], 2, "unexpected argument 'dance'");
+    check(&node, &["osd", "ok-to-stop", "0", "osd.0"], 2, "osd.0 stands there twice");
+    check(&node, &["why", "v", "--for", "500ms"], 2, "a time from one second to an hour");
     // The image was watched first, for up to an hour.
     let says = "cannot write none/trace.json: there is no such file or folder";
     check(&node, &["why", "v", "--trace", "none/trace.json"], 2, says);

@@ -84,7 +84,7 @@ pub fn folder_of(file: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// A path from the root, without dots. Where a folder is yet to be made no link leads elsewhere.
+/// A path from the root, without dots and links: whatever leads to one place has one. Where a folder is yet to be made no link leads elsewhere.
 pub fn plain_path(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut plain = PathBuf::new();
@@ -93,7 +93,10 @@ pub fn plain_path(path: &Path) -> PathBuf {
             Component::ParentDir => {
                 plain.pop();
             }
-            other => plain.push(other),
+            other => {
+                plain.push(other);
+                plain = plain.canonicalize().unwrap_or(plain);
+            }
         }
     }
     plain
@@ -119,5 +122,18 @@ mod tests {
         make_folder(&at("a/b")).unwrap().take_away();
         assert!(at("a/b").is_dir());
         assert!(make_folder(&at("a/b/mine/d")).is_err());
+    }
+
+    /// A disk that was named through a link was another one than what lay there.
+    #[test]
+    fn one_place_has_one_plain_path() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir_all(at("a/b")).unwrap();
+        std::os::unix::fs::symlink("a/b", at("link")).unwrap();
+        let plain = |name: &str| plain_path(&at(name));
+        assert_eq!(plain("link/new"), plain("a/b/new"));
+        assert_eq!(plain("link/../new"), plain("a/new"));
+        assert_eq!(plain("none/../a/./x"), plain("a/x"));
     }
 }

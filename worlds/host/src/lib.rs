@@ -27,6 +27,7 @@ mod handshakes;
 mod machine_load;
 mod memory;
 mod new_store;
+mod special;
 mod text;
 mod why;
 
@@ -34,7 +35,7 @@ pub use clock::Clock;
 pub use descriptors::raise_descriptors;
 pub use disk::{
     Direct, Discards, DiskClaim, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem,
-    DriveFacts, Holding, OpenedDisk, StoreFiles, wipe_ends,
+    DriveFacts, Holding, OpenedDisk, StoreFiles, read_disk, wipe_ends,
 };
 #[cfg(feature = "engine")]
 pub use engine::{
@@ -52,5 +53,6 @@ pub use folder::{MadeFolders, folder_of, in_folder, make_folder, may_make_in, pl
 pub use handshakes::{HandshakeLine, NextHandshake};
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};
-pub use text::read_text;
+pub use special::special_at;
+pub use text::{check_text_place, open_text, read_text};
 pub use why::{in_words, is_refused_again, why};

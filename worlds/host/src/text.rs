@@ -1,8 +1,8 @@
 //! Files that somebody has written and named.
 
+use crate::special_at;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// What people write and programs of theirs put together has far less: a file with more is something else, which may have no end.
@@ -13,25 +13,38 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 /// # Errors
 /// What the system says; or that it is no text, or too much.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    if is_named_pipe(path) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is a pipe, and a file is needed",
-        ));
-    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    open_text(path)?.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         return Err(too_much());
     }
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// A pipe that lies in a folder is waited for until somebody writes into it, who may never come. One that a shell gives, as behind `/dev/stdin`, has a writer
-/// and no place.
-fn is_named_pipe(path: &Path) -> bool {
-    let is_pipe = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
-    is_pipe && fs::canonicalize(path).is_ok()
+/// Opens a text, or what else people have written, without waiting for anybody.
+///
+/// # Errors
+/// What the system says, or [`check_text_place`].
+pub fn open_text(path: &Path) -> io::Result<File> {
+    check_text_place(path)?;
+    File::open(path)
+}
+
+/// Whether a text can be read from what is at a path, or written there, at once. A pipe that lies in a folder is waited for until somebody comes to its other end,
+/// who may never come. One that a shell gives, as behind `/dev/stdin`, has somebody there and no place.
+///
+/// # Errors
+/// A socket is there, or such a pipe.
+pub fn check_text_place(path: &Path) -> io::Result<()> {
+    let refused = |is| {
+        let says = format!("it is a {is}, and a file is needed");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, says))
+    };
+    match special_at(path) {
+        Some("pipe") if fs::canonicalize(path).is_ok() => refused("pipe"),
+        Some("socket") => refused("socket"),
+        _ => Ok(()),
+    }
 }
 
 fn too_much() -> io::Error {
@@ -45,6 +58,7 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixListener;
     use std::process::Command;
 
     /// `--load /dev/zero` took all of the machine's memory, and was killed.
@@ -70,6 +84,10 @@ mod tests {
         assert!(Command::new("mkfifo").arg(&named).status().unwrap().success());
         let refused = read_text(&named).unwrap_err().to_string();
         assert_eq!(refused, "it is a pipe, and a file is needed");
+        let socket = place.path().join("socket");
+        drop(UnixListener::bind(&socket).unwrap());
+        let refused = read_text(&socket).unwrap_err().to_string();
+        assert_eq!(refused, "it is a socket, and a file is needed");
         let (from, mut to) = io::pipe().unwrap();
         to.write_all(b"text").unwrap();
         drop(to);

@@ -1,6 +1,7 @@
 //! Who may use the database, and on which terms.
 
 use loadline_base::TextFault;
+use loadline_host::open_text;
 use loadline_tls::SecretFile;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -96,7 +97,7 @@ impl Users {
     /// # Errors
     /// [`UsersError`].
     pub fn open(path: &Path) -> Result<Users, UsersError> {
-        let file = SecretFile::read(path)?;
+        let file = SecretFile::read(open_text(path)?)?;
         let text = std::str::from_utf8(&file.bytes).map_err(|_| UsersError::NoText)?;
         let users = Users::parse(text)?;
         let has_passwords = users.terms().any(|terms| terms.password.is_some());

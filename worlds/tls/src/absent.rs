@@ -1,6 +1,6 @@
 //! The same door where TLS is not built in: nobody has a server, and so nobody a talk.
 
-use crate::{ClientNames, TlsFault, TlsFile, TlsFileFault, TlsFiles, TlsProblem};
+use crate::{ClientNames, OpenFile, TlsFault, TlsFile, TlsFileFault, TlsFiles, TlsProblem};
 use std::convert::Infallible;
 
 /// There is none.
@@ -12,7 +12,7 @@ impl NoServer {
     ///
     /// # Errors
     /// [`TlsProblem::NotBuilt`].
-    pub fn open(_files: &TlsFiles) -> Result<NoServer, TlsFileFault> {
+    pub fn open(_files: &TlsFiles, _open: OpenFile) -> Result<NoServer, TlsFileFault> {
         Err(TlsFileFault { file: TlsFile::Certificate, problem: TlsProblem::NotBuilt })
     }
 

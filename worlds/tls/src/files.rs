@@ -1,7 +1,11 @@
 //! Where an operator keeps certificates and keys, and why they cannot be used.
 
+use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// How a file is opened that somebody has named.
+pub type OpenFile = fn(&Path) -> io::Result<File>;
 
 /// The files that a server is known by, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ mod talk;
 
 #[cfg(not(feature = "rustls"))]
 pub use absent::{NoServer as TlsServer, NoTalk as TlsTalk};
-pub use files::{TlsFile, TlsFileFault, TlsFiles, TlsProblem};
+pub use files::{OpenFile, TlsFile, TlsFileFault, TlsFiles, TlsProblem};
 pub use names::ClientNames;
 pub use secret::SecretFile;
 #[cfg(feature = "rustls")]

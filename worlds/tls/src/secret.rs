@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 /// The right of everybody on a machine to read a file.
 const OTHERS_READ: u32 = 0o004;
@@ -21,12 +20,11 @@ pub struct SecretFile {
 }
 
 impl SecretFile {
-    /// Reads a file. What is asked about its rights and what is read is the same file.
+    /// Reads a file that is open. What is asked about its rights and what is read is the same file.
     ///
     /// # Errors
     /// The system's, or that it is too much.
-    pub fn read(path: &Path) -> io::Result<SecretFile> {
-        let file = File::open(path)?;
+    pub fn read(file: File) -> io::Result<SecretFile> {
         let is_open = file.metadata()?.permissions().mode() & OTHERS_READ != 0;
         let mut bytes = Vec::new();
         file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;

@@ -1,6 +1,6 @@
 //! A server as its files make it.
 
-use crate::{SecretFile, TlsFile, TlsFileFault, TlsFiles, TlsProblem, TlsTalk};
+use crate::{OpenFile, SecretFile, TlsFile, TlsFileFault, TlsFiles, TlsProblem, TlsTalk};
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::{self, PemObject};
@@ -24,15 +24,15 @@ pub struct TlsServer {
 }
 
 impl TlsServer {
-    /// Reads the files, which must fit each other.
+    /// Reads the files, which must fit each other, each opened by `open`: what is opened at all is the caller's to know.
     ///
     /// # Errors
     /// [`TlsFileFault`], which names the file.
-    pub fn open(files: &TlsFiles) -> Result<TlsServer, TlsFileFault> {
+    pub fn open(files: &TlsFiles, open: OpenFile) -> Result<TlsServer, TlsFileFault> {
         let provider = Arc::new(default_provider());
         let of = |file| move |problem| TlsFileFault { file, problem };
-        let chain = certificates(&files.certificate).map_err(of(TlsFile::Certificate))?;
-        let key = private_key(&files.key).map_err(of(TlsFile::Key))?;
+        let chain = certificates(&files.certificate, open).map_err(of(TlsFile::Certificate))?;
+        let key = private_key(&files.key, open).map_err(of(TlsFile::Key))?;
         let versions = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| unusable(&files.certificate, error.to_string()))
@@ -40,7 +40,7 @@ impl TlsServer {
         let asking = match &files.client_ca {
             None => versions.with_no_client_auth(),
             Some(path) => {
-                let verifier = clients_by(path, provider).map_err(of(TlsFile::ClientCa))?;
+                let verifier = clients_by(path, open, provider).map_err(of(TlsFile::ClientCa))?;
                 versions.with_client_cert_verifier(verifier)
             }
         };
@@ -79,10 +79,11 @@ fn unusable(path: &Path, why: String) -> TlsProblem {
 /// Lets clients in whose certificates are by one of the CAs of a file.
 fn clients_by(
     path: &Path,
+    open: OpenFile,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, TlsProblem> {
     let mut roots = RootCertStore::empty();
-    for root in certificates(path)? {
+    for root in certificates(path, open)? {
         roots.add(root).map_err(|error| unusable(path, error.to_string()))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
@@ -90,9 +91,9 @@ fn clients_by(
 }
 
 /// At least one certificate.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsProblem> {
+fn certificates(path: &Path, open: OpenFile) -> Result<Vec<CertificateDer<'static>>, TlsProblem> {
     let unreadable = |error| TlsProblem::Unreadable { path: path.into(), error };
-    let text = File::open(path).and_then(read).map_err(unreadable)?;
+    let text = open(path).and_then(read).map_err(unreadable)?;
     let read: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&text).collect();
     match read {
         Ok(certificates) if certificates.is_empty() => {
@@ -104,9 +105,9 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsProblem>
 }
 
 /// A key that not everybody may read.
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsProblem> {
+fn private_key(path: &Path, open: OpenFile) -> Result<PrivateKeyDer<'static>, TlsProblem> {
     let unreadable = |error| TlsProblem::Unreadable { path: path.into(), error };
-    let file = SecretFile::read(path).map_err(unreadable)?;
+    let file = open(path).and_then(SecretFile::read).map_err(unreadable)?;
     if file.is_open {
         return Err(TlsProblem::OpenKey { path: path.into() });
     }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::node::reach::default_dir;
 use crate::tls::TlsTyped;
 use clap::Args;
-use loadline_base::Bytes;
+use loadline_base::{Bytes, in_short};
 use loadline_host::why;
 use loadline_osd::OsdSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,6 +94,18 @@ impl ServeArgs {
         let reason =
             format!("{asked:#} are asked for, and the disks in {dir} have {sizes}: leave it out");
         Err(FieldFault::new("size", reason))
+    }
+
+    /// Whether each option is set once: one of two values would win without a word.
+    pub(super) fn check_settings(&self) -> Result<(), FieldFault> {
+        let mut set = BTreeSet::new();
+        match self.settings.iter().find(|flag| !set.insert(&flag.option)) {
+            None => Ok(()),
+            Some(flag) => {
+                let reason = format!("`{}` stands there twice", in_short(&flag.option));
+                Err(FieldFault::new("settings", reason))
+            }
+        }
     }
 
     /// Whether as many OSDs as are asked for make a node.

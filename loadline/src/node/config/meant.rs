@@ -1,7 +1,7 @@
 //! From what was typed to what was meant: defaults, and the rules that concern more than one field.
 
 use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped, VhostTyped};
-use super::node_config::{DISKS_FILE, ImageConfig, NodeConfig, OsdConfig};
+use super::node_config::{DISKS_FILE, ImageConfig, NodeConfig, OWN_FILES, OsdConfig};
 use super::words::Typed;
 use crate::node::reach::default_dir;
 use crate::tls::{TlsTyped, TlsTypedFault};
@@ -20,7 +20,8 @@ use loadline_host::{
 };
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
-use loadline_store::paged::{LogMode, Protection};
+use loadline_store::paged::bounds::cache_least;
+use loadline_store::paged::{Format, LogMode, Protection};
 use loadline_study::{hint, unknown};
 use loadline_tls::TlsServer;
 use std::net::SocketAddr;
@@ -90,25 +91,39 @@ impl FieldFault {
     }
 }
 
-/// Disks and sockets each have a path of their own. Asked before a disk is made: a socket in its place would be refused afterwards.
+/// Disks and sockets each have a path of their own, which is none of the files that the node writes. Asked before a disk is made: a socket in its place would be refused
+/// afterwards, and such a file would replace it.
 fn refuse_shared_places(config: &NodeConfig) -> Result<(), FieldFault> {
-    let disks = config.osds.iter().map(|osd| ("osds", &osd.path));
-    let sockets = [("unix", &config.nbd_unix), ("admin", &config.admin)];
-    let guests = config.vhost.iter().map(|spec| ("vhost", &spec.path));
+    let own = OWN_FILES.map(|name| plain_path(&config.dir.join(name)));
+    let disks =
+        config.osds.iter().map(|osd| ("osds", Some(typed_path(osd, &config.dir)), &osd.path));
+    let sockets = [("unix", None, &config.nbd_unix), ("admin", None, &config.admin)];
+    let guests = config.vhost.iter().map(|spec| ("vhost", Some(spec.image.clone()), &spec.path));
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
-    for (field, path) in disks.chain(sockets).chain(guests) {
+    for (field, entry, path) in disks.chain(sockets).chain(guests) {
         // Some are told from the folder that the command was typed in, and some from the root.
-        let whole = plain_path(path);
-        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == whole) {
-            let reason = format!(
-                "{} is a path of `{other}`, too: each takes one of its own",
-                path.display()
-            );
-            return Err(FieldFault::new(field, reason));
-        }
-        taken.push((field, whole));
+        let (whole, shown) = (plain_path(path), path.display());
+        let other = taken.iter().find(|(_, other)| *other == whole);
+        let reason = match other {
+            Some((other, _)) => {
+                format!("{shown} is a path of `{other}`, too: each takes one of its own")
+            }
+            None if own.contains(&whole) => {
+                format!("{shown} is a file of the node's own: take another path")
+            }
+            None => {
+                taken.push((field, whole));
+                continue;
+            }
+        };
+        return Err(FieldFault { field, entry, reason });
     }
     Ok(())
+}
+
+/// An OSD's path as it was typed, if it was typed from the node's folder.
+pub(super) fn typed_path(osd: &OsdConfig, dir: &Path) -> String {
+    osd.path.strip_prefix(dir).unwrap_or(&osd.path).display().to_string()
 }
 
 /// One port serves one face; an address that stands for all of the machine's has it on each of them.
@@ -143,6 +158,21 @@ fn memory(
         .map_err(|refused| FieldFault::new(typed, refused.to_string()))
 }
 
+/// Whether a store opens with such a cache. A larger disk takes a larger one; of one that is there the size is known when it is opened.
+fn check_cache(typed: Option<Bytes>, osds: &[OsdConfig]) -> Result<(), FieldFault> {
+    let size = osds.iter().filter_map(|osd| osd.size).max().unwrap_or(OSD_BYTES_MIN);
+    let layout = Format::of_disk(1, size).layout();
+    let least = layout.map_or(Bytes::ZERO, |layout| cache_least(&layout));
+    match typed.filter(|cache| *cache < least) {
+        None => Ok(()),
+        Some(cache) => {
+            let reason =
+                format!("{cache:#} hold too few pages: an OSD of {size} takes at least {least:#}");
+            Err(FieldFault::new("cache", reason))
+        }
+    }
+}
+
 /// How many loops there are.
 fn loops(typed: Option<usize>) -> Result<NonZeroUsize, FieldFault> {
     match NonZeroUsize::new(typed.unwrap_or(1)).filter(|loops| loops.get() <= LOOPS_MAX) {
@@ -158,6 +188,9 @@ impl NodeFile {
         let medium = typed(self.medium, Medium::Ssd);
         let drive_limits = limits(&self.limits, folder)?;
         let settings = self.settings(preset, medium, drive_limits)?;
+        if self.dir.as_deref().is_some_and(|dir| dir.as_os_str().is_empty()) {
+            return Err(FieldFault::new("dir", "it takes a folder's path, such as `.`"));
+        }
         let dir = folder.join(self.dir.clone().unwrap_or_else(default_dir));
         let osds = osds(&self.osds, &dir)?;
         let copies = copies(self.copies, &osds, &dir)?;
@@ -167,6 +200,7 @@ impl NodeFile {
                 format!("takes a number from 1 to {pgs_max}, {PGS_PER_OSD_MAX} for each OSD");
             return Err(FieldFault::new("pgs", wanted));
         }
+        check_cache(self.cache, &osds)?;
         let memory = memory(self.memory, self.cache, osds.len() as u32)?;
         let nbd_tls = tls(&self.nbd.tls, folder)?;
         refuse_unsafe(&self.nbd, nbd_tls.as_ref())?;
@@ -312,9 +346,11 @@ impl NodeFile {
             ("profile", "osd_mclock_profile", &self.profile),
         ];
         for (field, option, word) in words {
-            let set = self.settings.get("osd").and_then(|options| options.get(option));
-            if let (Some(word), Some(set)) = (word, set.map(FileValue::text))
-                && *word != set
+            // What one OSD is given besides is an exception to the word, and no contradiction.
+            let of_all = ["osd", "global"].iter().filter_map(|section| self.settings.get(*section));
+            let mut set = of_all.filter_map(|options| options.get(option)).map(FileValue::text);
+            if let Some(word) = word
+                && let Some(set) = set.find(|set| set != word)
             {
                 let reason = format!(
                     "`{word}` contradicts `{option} = {set}` of the settings: leave one of them out"
@@ -491,6 +527,14 @@ fn doors(typed: &NbdTyped) -> Result<DoorLimits, FieldFault> {
         }
         given => Ok(given),
     };
+    if let (Some(all), Some(each)) = (typed.connections, typed.connections_per_peer)
+        && all < each
+    {
+        let reason = format!(
+            "{each} are more than all, of which there are {all}: give fewer, or leave it out"
+        );
+        return Err(FieldFault::new("connections_per_peer", reason));
+    }
     Ok(DoorLimits {
         connections: at_least_one("connections", typed.connections)?
             .unwrap_or(standard.connections),

@@ -37,6 +37,7 @@ impl NodeConfig {
                 args.check_folder()?;
                 args.check_osds()
                     .and_then(|()| args.check_size())
+                    .and_then(|()| args.check_settings())
                     .and_then(|()| NodeFile::from(args).meant(Path::new("")))
                     .and_then(check_places)
                     .map_err(|fault| Failure::Input(fault.of_flags()))

@@ -17,6 +17,8 @@ use std::path::PathBuf;
 pub(crate) const DISKS_FILE: &str = "disks.json";
 /// Where it keeps there what opens its page.
 pub(crate) const PAGE_FILE: &str = "page.json";
+/// All files that it writes there, the first one's draft among them.
+pub(super) const OWN_FILES: [&str; 3] = [DISKS_FILE, "disks.part", PAGE_FILE];
 
 /// What a node is to be. Paths are relative to where the program was started, or absolute.
 #[derive(Clone, Debug)]

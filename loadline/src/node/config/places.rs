@@ -1,8 +1,8 @@
 //! What this machine has at the places that a node is to take: asked before the node's folder and disks are made, which a refusal would
 //! leave behind.
 
-use super::meant::FieldFault;
-use super::node_config::{DISKS_FILE, NodeConfig, PAGE_FILE};
+use super::meant::{FieldFault, typed_path};
+use super::node_config::{DISKS_FILE, NodeConfig};
 use loadline_base::in_short;
 use loadline_host::{FormerDisks, check_socket_path, plain_path};
 use std::path::Path;
@@ -37,9 +37,6 @@ fn check_socket(dir: &Path, path: &Path) -> Result<(), String> {
     if dir.starts_with(&place) {
         return Err(format!("{shown} is a folder; it takes a socket's path, such as `nbd.sock`"));
     }
-    if [DISKS_FILE, PAGE_FILE].iter().any(|own| place == dir.join(own)) {
-        return Err(format!("{shown} is a file of the node's own; a socket takes another path"));
-    }
     check_socket_path(path, Some(&dir)).map_err(|refused| refused.to_string())
 }
 
@@ -47,9 +44,7 @@ fn check_socket(dir: &Path, path: &Path) -> Result<(), String> {
 fn check_new(config: &NodeConfig) -> Result<(), FieldFault> {
     let sizeless = config.osds.iter().find(|osd| osd.size.is_none());
     if let Some(osd) = sizeless.filter(|_| config.osds.iter().any(|osd| osd.size.is_some())) {
-        // As it was typed, if it was typed from the node's folder.
-        let typed = osd.path.strip_prefix(&config.dir).unwrap_or(&osd.path);
-        let typed = typed.display().to_string();
+        let typed = typed_path(osd, &config.dir);
         let reason = format!("{typed} is not there and has no size");
         return Err(FieldFault::at("osds", &typed, reason));
     }

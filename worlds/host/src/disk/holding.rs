@@ -6,6 +6,7 @@
 //! more: two of its marks, or one in the midst of zeros. The marks below are those that `blkid` (util-linux) looks for first; what
 //! bears another one is not empty either, it only goes without a name.
 
+use super::read_disk;
 use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
 use loadline_store::paged::superblock::{LOG_MAGIC, MAGIC, Superblock, SuperblockFault};
 use std::fmt;
@@ -61,7 +62,7 @@ impl Holding {
     /// # Errors
     /// It cannot be read.
     pub fn of(path: &Path) -> io::Result<Holding> {
-        let mut file = File::open(path)?;
+        let mut file = read_disk(path)?;
         let size = file.seek(SeekFrom::End(0))?;
         let mut front = vec![0; ENDS.min(size) as usize];
         let mut back = front.clone();

@@ -9,7 +9,7 @@ mod store_files;
 pub use facts::DriveFacts;
 pub use holding::{Holding, wipe_ends};
 use loadline_base::Bytes;
-pub use open::DiskClaim;
+pub use open::{DiskClaim, read_disk};
 pub use problem::{DiskOpenError, DiskProblem};
 use rustix::fs::{FlockOperation, flock};
 use std::fmt;

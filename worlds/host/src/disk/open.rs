@@ -1,8 +1,9 @@
 //! Opening: lock first, then look at what it is, then find out whether the page cache can be passed by.
 
 use super::{Direct, Discards, DiskKind, DiskMode, DiskOpen, DiskProblem, OpenedDisk};
-use crate::Clock;
 use crate::folder::folder_of;
+use crate::special::special;
+use crate::{Clock, special_at};
 use loadline_base::{Bytes, Span, Time};
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, Statx, StatxFlags,
@@ -10,6 +11,8 @@ use rustix::fs::{
     unlink,
 };
 use rustix::io::Errno;
+use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -59,6 +62,7 @@ fn look_at(fd: OwnedFd, created: bool, how: &DiskOpen) -> Result<OpenedDisk, Dis
 }
 
 fn open_or_create(how: &DiskOpen) -> Result<(OwnedFd, bool), DiskProblem> {
+    refuse_special(&how.path)?;
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
     match open_file(&how.path, flags, Mode::empty()) {
         Ok(fd) => Ok((fd, false)),
@@ -92,19 +96,46 @@ fn take(fd: OwnedFd, kind: DiskKind, path: &Path) -> Result<OwnedFd, DiskProblem
 
 /// A disk that is nobody else's as long as this lives.
 #[derive(Debug)]
-pub struct DiskClaim(#[expect(dead_code, reason = "it is the lock")] OwnedFd);
+pub struct DiskClaim(OwnedFd);
 
 impl DiskClaim {
+    /// Whether the file system has room for so much in this file, all of it: a sparse one is made where there is none, and its writes wait for some.
+    ///
+    /// # Errors
+    /// [`DiskProblem::NoRoom`], or what the system says.
+    pub fn check_room(&self, wanted: Bytes) -> Result<(), DiskProblem> {
+        match room_beside(&self.0).map_err(system)? < lacking(&self.0, wanted)? {
+            true => Err(DiskProblem::NoRoom { wanted }),
+            false => Ok(()),
+        }
+    }
+
     /// Claims what is at this path, as a node does that opens it for itself.
     ///
     /// # Errors
     /// [`DiskProblem::InUse`] where a node or a mount has it, and what else keeps it from being opened.
     pub fn new(path: &Path) -> Result<DiskClaim, DiskProblem> {
+        refuse_special(path)?;
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
         let fd = open_file(path, flags, Mode::empty()).map_err(refused)?;
         let facts = statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map_err(system)?;
         take(fd, kind_of(&facts)?, path).map(DiskClaim)
     }
+}
+
+/// Opens what is a disk, or the file of one, to be read alone, whoever else has it.
+///
+/// # Errors
+/// What the system says, or that no disk stands there.
+pub fn read_disk(path: &Path) -> io::Result<File> {
+    refuse_special(path)
+        .map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem.to_string()))?;
+    File::open(path)
+}
+
+/// What is no disk is not opened.
+fn refuse_special(path: &Path) -> Result<(), DiskProblem> {
+    special_at(path).map_or(Ok(()), |is| Err(DiskProblem::NotADisk(is)))
 }
 
 /// Tries again for a while what fails because somebody else has the disk. A process that was killed holds its
@@ -143,7 +174,6 @@ fn refused(errno: Errno) -> DiskProblem {
     match errno {
         Errno::NOENT | Errno::NODEV | Errno::NXIO => DiskProblem::Missing,
         Errno::ACCESS | Errno::PERM | Errno::ROFS => DiskProblem::NoPermission,
-        Errno::ISDIR => DiskProblem::NotADisk("folder"),
         Errno::BUSY => DiskProblem::InUse,
         other => system(other),
     }
@@ -154,12 +184,11 @@ fn system(errno: Errno) -> DiskProblem {
 }
 
 fn kind_of(facts: &Statx) -> Result<DiskKind, DiskProblem> {
-    match FileType::from_raw_mode(facts.stx_mode.into()) {
-        FileType::RegularFile => Ok(DiskKind::File),
-        FileType::BlockDevice => Ok(DiskKind::BlockDevice),
-        FileType::CharacterDevice => Err(DiskProblem::NotADisk("character device")),
-        FileType::Fifo => Err(DiskProblem::NotADisk("pipe")),
-        _ => Err(DiskProblem::NotADisk("special file")),
+    let kind = FileType::from_raw_mode(facts.stx_mode.into());
+    match special(kind) {
+        None if kind == FileType::BlockDevice => Ok(DiskKind::BlockDevice),
+        None => Ok(DiskKind::File),
+        Some(is) => Err(DiskProblem::NotADisk(is)),
     }
 }
 
@@ -181,22 +210,24 @@ fn allocate(fd: &OwnedFd, how: &DiskOpen) -> Result<(), DiskProblem> {
 /// Gives a file the blocks that it lacks: an earlier life may have given them back. Answers how many bytes it lacks still. The
 /// attempt is made only where the file system has enough, since a failed one would take all that there is and help nobody.
 fn fill_holes(fd: &OwnedFd, size: Bytes) -> Result<Bytes, DiskProblem> {
-    /// What `st_blocks` counts in.
-    const BLOCK: u64 = 512;
-    let lacking = || -> Result<u64, DiskProblem> {
-        let blocks = rustix::fs::fstat(fd).map_err(system)?.st_blocks;
-        Ok(size.get().saturating_sub(blocks as u64 * BLOCK))
-    };
-    let lacks = lacking()?;
+    let lacks = lacking(fd, size)?;
     if lacks == 0 || room_beside(fd).map_err(system)? < lacks {
         return Ok(Bytes::new(lacks));
     }
     match set_aside(fd, 0..size.get()) {
         Ok(()) => Ok(Bytes::ZERO),
-        Err(Errno::NOSPC | Errno::DQUOT) => lacking().map(Bytes::new),
+        Err(Errno::NOSPC | Errno::DQUOT) => lacking(fd, size).map(Bytes::new),
         // A file system that cannot allocate beforehand keeps no blocks in any case.
         Err(_) => Ok(Bytes::ZERO),
     }
+}
+
+/// How many bytes of a file of this size have no blocks.
+fn lacking(fd: &OwnedFd, size: Bytes) -> Result<u64, DiskProblem> {
+    /// What `st_blocks` counts in.
+    const BLOCK: u64 = 512;
+    let blocks = rustix::fs::fstat(fd).map_err(system)?.st_blocks;
+    Ok(size.get().saturating_sub(blocks as u64 * BLOCK))
 }
 
 /// Bytes that are free on the file system of a file.

@@ -162,7 +162,11 @@ impl BootError {
             BootError::NoDisks(_) | BootError::HadDisks { .. } => io::ErrorKind::NotFound,
             BootError::Empty(_) | BootError::Holds(..) => io::ErrorKind::InvalidData,
             BootError::Start {
-                why: StartError::NotLost(_) | StartError::NoSuchOsd(_) | StartError::NotGivenUp(_),
+                why:
+                    StartError::NotLost(_)
+                    | StartError::NoSuchOsd(_)
+                    | StartError::NotGivenUp(_)
+                    | StartError::Osds { .. },
                 ..
             }
             | BootError::NothingToGiveUp

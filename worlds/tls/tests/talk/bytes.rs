@@ -2,6 +2,7 @@
 
 use crate::client::{Pair, Place, client};
 use loadline_tls::{TlsServer, TlsTalk};
+use std::fs::File;
 use std::path::Path;
 
 /// A small generator, so that what is tried is the same each time.
@@ -101,7 +102,7 @@ fn a_message_longer_than_any_is_refused() {
 fn a_record_counts_once_and_where_it_was_meant() {
     let place = Place::new();
     let ca = place.folder.path().join("own-ca.pem");
-    let server = TlsServer::open(&place.files(None)).unwrap();
+    let server = TlsServer::open(&place.files(None), |path| File::open(path)).unwrap();
     let open = || {
         let mut pair = Pair::new(&server, client(&ca, None, false), 1000);
         pair.carry().unwrap();

@@ -7,6 +7,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ impl Place {
 
     /// A server that asks clients for certificates by this CA.
     pub(crate) fn server(&self) -> TlsServer {
-        TlsServer::open(&self.files(Some("own-ca.pem"))).unwrap()
+        TlsServer::open(&self.files(Some("own-ca.pem")), |path| File::open(path)).unwrap()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::client::Place;
 use loadline_tls::{TlsFiles, TlsServer};
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
@@ -13,7 +13,7 @@ fn files_that_make_no_server_are_named() {
     let check = |change: &dyn Fn(&mut TlsFiles), file: &str, says: &str| {
         let mut files = good.clone();
         change(&mut files);
-        let refused = TlsServer::open(&files).expect_err(says).to_string();
+        let refused = TlsServer::open(&files, |path| File::open(path)).expect_err(says).to_string();
         assert!(
             refused.starts_with(&format!("{}: {says}", folder.join(file).display())),
             "{refused}"
@@ -43,5 +43,5 @@ fn files_that_make_no_server_are_named() {
     fs::set_permissions(&good.key, Permissions::from_mode(0o644)).unwrap();
     check(&|_| {}, "server-key.pem", "everybody on this machine may read this key");
     fs::set_permissions(&good.key, Permissions::from_mode(0o640)).unwrap();
-    TlsServer::open(&good).expect("a group may read it");
+    TlsServer::open(&good, |path| File::open(path)).expect("a group may read it");
 }

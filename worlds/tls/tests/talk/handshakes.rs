@@ -3,6 +3,7 @@
 use crate::authority::Authority;
 use crate::client::{Pair, Place, client};
 use loadline_tls::TlsServer;
+use std::fs::File;
 
 #[test]
 fn a_client_is_known_by_the_names_in_its_certificate() {
@@ -98,7 +99,7 @@ fn who_is_not_let_in_is_told_why_and_so_is_the_log() {
 fn a_server_without_a_ca_asks_nobody_who_he_is() {
     let place = Place::new();
     let ca = place.folder.path().join("own-ca.pem");
-    let server = TlsServer::open(&place.files(None)).unwrap();
+    let server = TlsServer::open(&place.files(None), |path| File::open(path)).unwrap();
     let mut pair = Pair::new(&server, client(&ca, None, false), 1000);
     pair.carry().unwrap();
     assert!(pair.talk.is_open());

@@ -302,7 +302,7 @@ fn open(
     protection: Protection,
 ) -> Result<OpenedDisk, AdminRefusal> {
     let NewDisk { size: create, overwrite } = wanted;
-    let how = DiskOpen { create, ..how };
+    let how = DiskOpen { create, size: create, ..how };
     let (disk, path) = (how.open()?, how.path.as_path());
     let writes = overwrite || disk.was_created() || is_empty(path)?;
     if writes && let Err(error) = write_store(path, disk.size(), protection) {
