@@ -13,7 +13,7 @@ use loadline_measure::{
     MeasureError, MeasureProgress, MeasureTarget, Measured, NoDriveFile, PointResult, Provenance,
     drive_file, measure,
 };
-use loadline_study::{Host, write_whole};
+use loadline_study::Host;
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -58,6 +58,7 @@ fn check_out(args: &MeasureArgs) -> Result<(), Failure> {
             format!("--out {place}: it is there already; name another, or say --yes to replace it");
         return Err(Failure::Input(text));
     }
+    writable::own(out)?;
     // Its folder is made.
     out.parent().map_or(Ok(()), writable::folder)
 }
@@ -86,7 +87,7 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
     let unwritable = |error: std::io::Error| Failure::unwritable(out, &error);
     std::fs::create_dir_all(folder_of(out)).map_err(unwritable)?;
     match args.yes {
-        true => write_whole(out, text).map_err(unwritable),
+        true => writable::replace(out, text.as_bytes()),
         false => writable::write(out, text),
     }
 }

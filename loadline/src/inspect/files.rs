@@ -1,8 +1,7 @@
 //! Files and block devices as a store's devices, to read.
 
 use crate::failure::Failure;
-use loadline_host::StoreFiles;
-use loadline_host::why;
+use loadline_host::{StoreFiles, open_named, why};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
@@ -16,10 +15,7 @@ pub(crate) fn open_store(data: &Path, log: Option<&Path>) -> Result<StoreFiles, 
 pub(crate) fn open(path: &Path) -> Result<(File, u64), Failure> {
     let cannot =
         |error| Failure::Input(format!("{}: cannot be read: {}", path.display(), why(&error)));
-    let mut file = File::open(path).map_err(cannot)?;
-    if file.metadata().map_err(cannot)?.is_dir() {
-        return Err(Failure::Input(format!("{}: is a folder", path.display())));
-    }
+    let mut file = open_named(path).map_err(cannot)?;
     let size = file.seek(SeekFrom::End(0)).map_err(cannot)?;
     Ok((file, size))
 }

@@ -21,6 +21,7 @@ mod disk;
 #[cfg(feature = "engine")]
 mod engine;
 mod event_loop;
+mod file;
 mod folder;
 mod handshakes;
 #[cfg(feature = "engine")]
@@ -47,6 +48,10 @@ pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
     LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, check_free,
     check_socket_path, listen_at, outlives_its_terminal, prepare_tcp,
+};
+pub use file::{
+    check_no_named_pipe, check_own_file, check_own_folder, check_own_place, draft_of,
+    make_own_folder, open_named, open_own, read_own, write_whole,
 };
 pub use folder::{MadeFolders, folder_of, in_folder, make_folder, may_make_in, plain_path};
 pub use handshakes::{HandshakeLine, NextHandshake};

@@ -1,8 +1,7 @@
 //! Files that somebody has written and named.
 
-use std::fs::{self, File};
+use crate::open_named;
 use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// What people write and programs of theirs put together has far less: a file with more is something else, which may have no end.
@@ -13,25 +12,12 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 /// # Errors
 /// What the system says; or that it is no text, or too much.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    if is_named_pipe(path) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is a pipe, and a file is needed",
-        ));
-    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    open_named(path)?.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         return Err(too_much());
     }
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
-}
-
-/// A pipe that lies in a folder is waited for until somebody writes into it, who may never come. One that a shell gives, as behind `/dev/stdin`, has a writer
-/// and no place.
-fn is_named_pipe(path: &Path) -> bool {
-    let is_pipe = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
-    is_pipe && fs::canonicalize(path).is_ok()
 }
 
 fn too_much() -> io::Error {
@@ -43,6 +29,7 @@ fn too_much() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write;
     use std::os::fd::AsRawFd;
     use std::process::Command;

@@ -1,5 +1,6 @@
 //! The page: summary, charts and tables in one file that refers to nothing outside itself.
 
+use super::PAGE_KICKER;
 use super::answer::{BenchAnswer, QUESTION};
 use super::chart::{Across, CurveChart, SHAPES, Size};
 use super::charts::{WorkloadCharts, total_title};
@@ -19,6 +20,7 @@ const PHONE: Size = Size { width: 338, height: 300 };
 #[derive(Template)]
 #[template(path = "page.html")]
 struct PlotPage<'a> {
+    kicker: &'static str,
     device: &'a str,
     how: String,
     light: String,
@@ -78,6 +80,7 @@ pub(super) fn page(
     answer: &BenchAnswer,
 ) -> Result<String, askama::Error> {
     let page = PlotPage {
+        kicker: PAGE_KICKER,
         device: &results.facts.device,
         how: how(results),
         light: ink::light_variables(),
