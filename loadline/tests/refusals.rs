@@ -329,7 +329,7 @@ fn why_there_is_no_way_to_a_ceph_cluster() {
         for line in [
             "ceph status --on ceph:rnd",
             "ceph facts --on ceph:rnd --out x",
-            "ceph undo --on ceph:rnd",
+            "ceph check --on ceph:rnd",
         ] {
             check(line, 2, "cannot read rnd: it is no configuration of Ceph");
         }

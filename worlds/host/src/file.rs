@@ -1,6 +1,5 @@
 //! Files by whose they are: those that somebody names, and those of the program's own.
 
-use crate::text::read_text;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
@@ -74,7 +73,7 @@ pub fn check_own_place(path: &Path) -> io::Result<()> {
 /// As [`check_own_place`], or that it is somebody's.
 pub fn check_own_file(path: &Path, mark: &str) -> io::Result<()> {
     check_own_place(path)?;
-    let is_foreign = || !read_text(path).is_ok_and(|text| text.contains(mark));
+    let is_foreign = || !read_own(path).is_ok_and(|text| text.contains(mark));
     match fs::symlink_metadata(path).is_ok() && is_foreign() {
         true => Err(refused("it is there already, and is none of this program's; take it away")),
         false => Ok(()),

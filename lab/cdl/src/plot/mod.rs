@@ -26,9 +26,6 @@ use std::path::{Path, PathBuf};
 /// The page's name in the benchmark's folder.
 pub const PAGE: &str = "report.html";
 
-/// What stands above the title of every such page, and tells it from somebody else's.
-const PAGE_KICKER: &str = "Command duration limits benchmark";
-
 /// The size of a plot in a file of its own, as the script has it.
 pub const SIZE_DEFAULT: Size = Size { width: 860, height: 600 };
 
@@ -131,7 +128,7 @@ pub fn plot(
         });
     }
     let page = root.join(PAGE);
-    check_own_file(&page, PAGE_KICKER).map_err(|source| unusable(&page, source))?;
+    check_own_file(&page, page::KICKER).map_err(|source| unusable(&page, source))?;
     let charts = charts::charts(&results);
     let mut files = Vec::new();
     for workload in &charts {

@@ -1,6 +1,5 @@
 //! The page: summary, charts and tables in one file that refers to nothing outside itself.
 
-use super::PAGE_KICKER;
 use super::answer::{BenchAnswer, QUESTION};
 use super::chart::{Across, CurveChart, SHAPES, Size};
 use super::charts::{WorkloadCharts, total_title};
@@ -12,6 +11,9 @@ use crate::figures::ReadFigures;
 use askama::Template;
 use loadline_draw::number::plain;
 use serde_json::{Map, Value, json};
+
+/// What stands above the title of every such page, and tells it from somebody else's.
+pub(super) const KICKER: &str = "Command duration limits benchmark";
 
 /// Sizes at which charts are drawn: half the page, and a phone.
 const SCREEN: Size = Size { width: 520, height: 350 };
@@ -80,7 +82,7 @@ pub(super) fn page(
     answer: &BenchAnswer,
 ) -> Result<String, askama::Error> {
     let page = PlotPage {
-        kicker: PAGE_KICKER,
+        kicker: KICKER,
         device: &results.facts.device,
         how: how(results),
         light: ink::light_variables(),
