@@ -593,7 +593,7 @@ pub(crate) struct RotArgs {
     #[arg(long, value_name = "N", default_value_t = 10, requires = "damaged")]
     pub(crate) truncations: u64,
     /// Only this case, as a report names it: flip:17, or fsync/log/3/drop:17 of the tool's own stores
-    #[arg(long, value_name = "CASE", requires = "damaged")]
+    #[arg(long, value_name = "CASE", requires = "damaged", conflicts_with_all = ["flips", "drops", "strays", "swaps", "truncations"])]
     pub(crate) case: Option<String>,
 }
 

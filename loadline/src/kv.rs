@@ -10,9 +10,9 @@ use crate::failure::Failure;
 use crate::inspect::show_findings;
 use crate::interrupt::interruptible;
 use crate::show;
-use args::{DbArgs, KeyspaceArgs, ScanArgs};
+use args::{ChangeArgs, DbArgs, KeyspaceArgs, ScanArgs};
 use loadline_base::{Bytes, Span, in_short};
-use loadline_host::{DiskOpenError, DiskProblem, NewStoreError, folder_of};
+use loadline_host::{DiskOpenError, DiskProblem, NewStoreError, folder_of, open_named};
 use loadline_kv::{
     BackupError, Db, DbError, DbOpenError, DbOptions, Keyspace, StoreLimits, StreamFault,
     WriteBatch, grow, restore, verify_backup,
@@ -21,7 +21,7 @@ use loadline_store::paged::superblock::SuperblockFault;
 use loadline_store::paged::{Fault, RestartFault};
 use serde_json::{Value, json};
 use size::{check_size, size_if_new};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const STDIN_BYTES_MAX: u64 = 16 << 20;
 pub(crate) fn carry_out(command: KvCommand) -> Result<(), Failure> {
     match command {
         KvCommand::Get { key, of } => get(&key, &of),
-        KvCommand::Put { key, value, ttl, of } => put(&key, &value, ttl, &of),
+        KvCommand::Put { key, value, ttl, size, of } => put(&key, &value, ttl, size, &of),
         KvCommand::Remove { key, of } => remove(&key, &of),
         KvCommand::Scan(args) => scan(args),
         KvCommand::Show(args) => tell(&args),
@@ -49,28 +49,34 @@ pub(crate) fn carry_out(command: KvCommand) -> Result<(), Failure> {
 
 /// A database that is there.
 fn open(args: &DbArgs) -> Result<Db, Failure> {
-    let options = DbOptions { create: false, cache: args.cache, ..DbOptions::default() };
-    Ok(Db::open(&args.dir, options)?)
+    Ok(Db::open(&args.dir, existing(args))?)
 }
 
-fn open_keyspace(of: &KeyspaceArgs, create: bool) -> Result<(Db, Keyspace), Failure> {
-    let (cache, log_mode) = (of.db.cache, of.log_mode);
-    let options =
-        DbOptions { create, cache, size: size_if_new(of.size), log_mode, ..DbOptions::default() };
-    let keyspace = Keyspace::new(&of.keyspace)?;
-    let db = match Db::open(&of.db.dir, DbOptions { create: false, ..options }) {
+fn existing(args: &DbArgs) -> DbOptions {
+    DbOptions { create: false, cache: args.cache, ..DbOptions::default() }
+}
+
+/// The database, which is made if there is none.
+fn open_or_make(
+    size: Option<Bytes>,
+    ChangeArgs { log_mode, of }: &ChangeArgs,
+) -> Result<Db, Failure> {
+    let there = DbOptions { log_mode: *log_mode, ..existing(&of.db) };
+    let db = match Db::open(&of.db.dir, there) {
         // To make one takes long enough that somebody may press Ctrl-C meanwhile.
-        Err(DbOpenError::Missing { .. }) if create => {
-            Db::open_unless(&of.db.dir, options, interruptible()?)
+        Err(DbOpenError::Missing { .. }) => {
+            let new = DbOptions { create: true, size: size_if_new(size), ..there };
+            Db::open_unless(&of.db.dir, new, interruptible()?)
         }
         opened => opened,
     }?;
-    check_size(&db, of.size)?;
-    Ok((db, keyspace))
+    check_size(&db, size)?;
+    Ok(db)
 }
 
 fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
-    let (db, keyspace) = open_keyspace(of, false)?;
+    let keyspace = Keyspace::new(&of.keyspace)?;
+    let db = open(&of.db)?;
     let value = db.get(&keyspace, key.as_bytes())?;
     if of.db.json {
         let value = value.as_deref().map(shown);
@@ -86,7 +92,14 @@ fn get(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
     }
 }
 
-fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(), Failure> {
+fn put(
+    key: &str,
+    value: &str,
+    ttl: Option<Span>,
+    size: Option<Bytes>,
+    change: &ChangeArgs,
+) -> Result<(), Failure> {
+    let of = &change.of;
     if ttl == Some(Span::ZERO) {
         let why = "--ttl 0s: takes a time that passes; `loadline kv remove` removes a key";
         return Err(Failure::Input(why.to_owned()));
@@ -116,11 +129,11 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
             .or_else(|| refuse("the value".to_owned(), given.len(), longest.value_bytes))
     };
     // Of a pair that no database of this size takes, none is made.
-    let new = DbOptions { size: size_if_new(of.size), ..DbOptions::default() };
+    let new = DbOptions { size: size_if_new(size), ..DbOptions::default() };
     if let Some(limits) = new.limits().filter(|_| !of.db.dir.exists()) {
         too_large(limits).map_or(Ok(()), Err)?;
     }
-    let (db, _) = open_keyspace(of, true)?;
+    let db = open_or_make(size, change)?;
     let mut batch = WriteBatch::new();
     match ttl {
         Some(lives) => batch.put_for(&keyspace, key.as_bytes(), &given, lives),
@@ -129,8 +142,9 @@ fn put(key: &str, value: &str, ttl: Option<Span>, of: &KeyspaceArgs) -> Result<(
     commit(&db, batch, of).map_err(|failure| too_large(db.limits()).unwrap_or(failure))
 }
 
-fn remove(key: &str, of: &KeyspaceArgs) -> Result<(), Failure> {
-    let (db, keyspace) = open_keyspace(of, false)?;
+fn remove(key: &str, ChangeArgs { log_mode, of }: &ChangeArgs) -> Result<(), Failure> {
+    let keyspace = Keyspace::new(&of.keyspace)?;
+    let db = Db::open(&of.db.dir, DbOptions { log_mode: *log_mode, ..existing(&of.db) })?;
     let mut batch = WriteBatch::new();
     batch.remove(&keyspace, key.as_bytes());
     commit(&db, batch, of)
@@ -145,6 +159,15 @@ fn commit(db: &Db, batch: WriteBatch, of: &KeyspaceArgs) -> Result<(), Failure> 
 fn scan(args: ScanArgs) -> Result<(), Failure> {
     let ScanArgs { prefix, from, until, backward, most, keyspace, db: of } = args;
     let keyspace = Keyspace::new(&keyspace)?;
+    if let (Some(from), Some(until)) = (&from, &until)
+        && from >= until
+    {
+        return Err(Failure::Input(format!(
+            "--from {} is not below --until {}, so no key is between them",
+            in_short(from),
+            in_short(until)
+        )));
+    }
     let db = open(&of)?;
     let mut scan = db.snapshot()?.scan(&keyspace).prefix(prefix.as_bytes());
     scan = from.into_iter().fold(scan, |scan, key| scan.from(key.as_bytes()));
@@ -198,6 +221,10 @@ fn verify(args: &DbArgs) -> Result<(), Failure> {
 }
 
 fn backup(to: &Path, args: &DbArgs) -> Result<(), Failure> {
+    if to == Path::new("-") && args.json {
+        let why = "--json: the backup itself goes to the standard output: leave --json out, or name a file";
+        return Err(Failure::Input(why.to_owned()));
+    }
     let db = open(args)?;
     if to == Path::new("-") {
         db.backup(io::stdout().lock())
@@ -281,7 +308,7 @@ fn of_stream(fault: StreamFault, text: String) -> Failure {
 fn bring_back(from: &Path, dir: Option<&Path>, size: Bytes, in_json: bool) -> Result<(), Failure> {
     let stream: Box<dyn Read> = match from {
         from if from == Path::new("-") => Box::new(io::stdin().lock()),
-        from => Box::new(File::open(from).map_err(|error| Failure::unreadable(from, &error))?),
+        from => Box::new(open_named(from).map_err(|error| Failure::unreadable(from, &error))?),
     };
     let mut given = GivenBackup { from: stream, stop: interruptible()?, broken: None };
     let stream = BufReader::with_capacity(1 << 20, &mut given);
@@ -299,9 +326,8 @@ fn bring_back(from: &Path, dir: Option<&Path>, size: Bytes, in_json: bool) -> Re
 }
 
 fn give_room(size: Bytes, args: &DbArgs) -> Result<(), Failure> {
-    let options = DbOptions { create: false, cache: args.cache, ..DbOptions::default() };
     let stop = interruptible()?;
-    grow(&args.dir, size, options, &stop)?;
+    grow(&args.dir, size, existing(args), &stop)?;
     tell(args)
 }
 
@@ -346,6 +372,11 @@ impl From<DbOpenError> for Failure {
                 problem: problem @ DiskProblem::NewSize { .. },
                 ..
             }) => Failure::Input(format!("--size: {problem}")),
+            // No database has such a file, unless it was cut.
+            DbOpenError::Disk(DiskOpenError {
+                problem: DiskProblem::TooSmall { .. } | DiskProblem::PartOfAPage { .. },
+                ..
+            }) => Failure::Damaged(text),
             DbOpenError::Disk(error) | DbOpenError::Format(NewStoreError::Disk(error)) => {
                 error.into()
             }

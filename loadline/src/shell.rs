@@ -15,6 +15,9 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
     show::text(&String::from_utf8_lossy(&script))
 }
 
+/// How each page of the program's names itself, in its head.
+const MARK: &str = ".TH loadline";
+
 /// Writes a manual page for the program and for each of its commands: `loadline-study-run.1`.
 pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
     let folder = &args.folder;
@@ -22,6 +25,9 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
     program.build();
     let mut all = Vec::new();
     pages(&program, &mut all).map_err(|error| Failure::unwritable(folder, &error))?;
+    for (page, _) in &all {
+        writable::marked(&folder.join(page), MARK)?;
+    }
     writable::write_all(folder, &all, writable::replace)?;
     match args.json.json {
         true => show::json(&json!({ "folder": folder })),

@@ -1,7 +1,7 @@
 //! By which files clients come through TLS, as they are typed.
 
 use clap::Args;
-use loadline_host::open_text;
+use loadline_host::open_named;
 use loadline_tls::{TlsFile, TlsFileFault, TlsFiles, TlsServer};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl TlsTyped {
         };
         let client_ca = client_ca.as_ref().map(|path| folder.join(path));
         let files = TlsFiles { certificate, key, client_ca };
-        TlsServer::open(&files, open_text).map(Some).map_err(|TlsFileFault { file, problem }| {
+        TlsServer::open(&files, open_named).map(Some).map_err(|TlsFileFault { file, problem }| {
             let field = match file {
                 TlsFile::Certificate => "certificate",
                 TlsFile::Key => "key",

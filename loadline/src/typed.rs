@@ -116,10 +116,7 @@ fn negative(error: &clap::Error) -> Option<String> {
     let flag = before.filter(|flag| takes_value(&Cli::command(), flag));
     let named = flag.map_or(String::new(), |flag| format!("{flag}: "));
     is_negative(typed).then(|| {
-        format!(
-            "{named}`{}` is negative, and no number or size here can be: give one of at least 0",
-            in_short(typed)
-        )
+        format!("{named}`{}` is negative, and no number, size or time here is", in_short(typed))
     })
 }
 

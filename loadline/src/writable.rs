@@ -2,8 +2,9 @@
 //! is left as it is. Whether one could be written is asked before long work begins.
 
 use crate::failure::Failure;
-use loadline_host::{check_text_place, folder_of, make_folder, may_make_in};
-use loadline_study::write_whole;
+use loadline_host::{
+    check_named, check_own_file, check_own_place, folder_of, make_folder, may_make_in, write_whole,
+};
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// A new file, in a folder that is there.
 pub(crate) fn file(path: &Path) -> Result<(), Failure> {
     let refused = |error: io::Error| Failure::unwritable(path, &error);
-    check_text_place(path).map_err(refused)?;
+    check_named(path).map_err(refused)?;
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(refused(io::ErrorKind::IsADirectory.into())),
         Ok(found) if keeps_nothing(&found) => Ok(()),
@@ -72,7 +73,17 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Failure> {
     write_whole(path, content).map_err(|error| Failure::unwritable(path, &error))
 }
 
-/// Whether it is written as it is, because nothing that it had could be lost: a pipe, a terminal, `/dev/null`.
+/// The place of a file of the program's own.
+pub(crate) fn own(path: &Path) -> Result<(), Failure> {
+    check_own_place(path).map_err(|error| Failure::unwritable(path, &error))
+}
+
+/// The place of one in whose kind `mark` stands always, where somebody has named the folder: what has it not is somebody's.
+pub(crate) fn marked(path: &Path, mark: &str) -> Result<(), Failure> {
+    check_own_file(path, mark).map_err(|error| Failure::unwritable(path, &error))
+}
+
+/// Whether it is written as it is, because nothing that it had could be lost: a pipe that a shell gives, a terminal, `/dev/null`.
 fn keeps_nothing(found: &Metadata) -> bool {
     !found.is_file() && !found.file_type().is_block_device()
 }

@@ -153,7 +153,8 @@ fn statistics_come_in_every_form() {
     let (csv, _) = check(folder, "stats --csv a.log", 0);
     assert!(csv.starts_with("priority,class,level,hint,ios,share_percent,iops,"), "{csv}");
     assert!(csv.contains("\n0x4008,BE,0,1,2,50.0,28.5,262144,3.7,15,60,37.5,22.5,"), "{csv}");
-    let (json, _) = check(folder, "stats --json --percentiles 50 a.log a.log", 0);
+    fs::copy(folder.join("a.log"), folder.join("b.log")).expect("a file");
+    let (json, _) = check(folder, "stats --json --percentiles 50 a.log b.log", 0);
     let json: Value = serde_json::from_str(&json).expect("JSON");
     let limited = &json["priorities"][1];
     assert_eq!((&json["ios"], &limited["ios"]), (&8.into(), &4.into()), "two jobs side by side");
@@ -221,6 +222,17 @@ fn logs_without_figures_are_refused() {
     fs::write(folder.join("wrong.log"), format!("{LOG}80, x, 0, 1, 0x0000\n")).expect("a file");
     let (_, error) = check(folder, "stats wrong.log", 2);
     assert!(error.contains("wrong.log: line 5: column 2 is no whole number"), "{error}");
+    // A line without an end took all of the machine's memory.
+    let neither = "it is neither a latency log of fio nor its JSON+ report";
+    assert!(check(folder, "stats /dev/zero", 2).1.contains(neither));
+    // A log that was named twice was counted twice.
+    fs::write(folder.join("a.log"), LOG).expect("a file");
+    let (_, error) = check(folder, "stats a.log ./a.log", 2);
+    assert!(error.contains("./a.log: it is named twice; name each log once"), "{error}");
+    std::os::unix::fs::symlink("a.log", folder.join("priolat.BE.0.1.log")).expect("a link");
+    let (_, error) = check(folder, "stats a.log --save-priolat", 2);
+    assert!(error.contains("priolat.BE.0.1.log: a link, a pipe or a device"), "{error}");
+    assert_eq!(fs::read_to_string(folder.join("a.log")).expect("it is there"), LOG);
     let (_, error) = check(folder, "stats missing.log", 2);
     assert!(error.contains("cannot read missing.log"), "{error}");
 }

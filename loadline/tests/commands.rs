@@ -75,7 +75,7 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&["study", "run", "."], "it is a folder: give a file in it");
     check(
         &["study", "run", "recovery-nvme", "--on", "ram:"],
-        "--on ram:: takes files:DIR, devices:",
+        "invalid value 'ram:' for '--on <PLACE>': takes files:DIR, devices:",
     );
     let nowhere = ["study", "run", "recovery-nvme", "--on", "files:none"];
     check(&nowhere, "--on files:none: none is not there; make the folder first");
@@ -405,25 +405,34 @@ fn an_interrupted_study_can_be_continued() {
         "scale=0.05",
         "--set",
         "spread_placements=0",
+        "--jobs=1",
     ];
     let runs = folder.path().join("runs");
-    let interrupt = || {
+    let interrupt = |first: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
         let command = command.args(arguments).current_dir(folder.path()).stderr(Stdio::piped());
         let child = command.spawn().expect("the program starts");
-        while !runs.join("recovery-nvme-1/manifest.json").is_file() {
+        let begun = || fs::metadata(runs.join("recovery-nvme-1").join(first));
+        while !begun().is_ok_and(|file| file.len() > 0) {
             std::thread::sleep(Duration::from_millis(10));
         }
         let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(signal.expect("kill is there").success());
         child.wait_with_output().unwrap()
     };
+    // It was said to continue in a folder that was gone again.
+    let early = stderr(&interrupt("manifest.json"));
+    let is_kept = runs.join("recovery-nvme-1").exists();
+    assert_eq!(early.contains("nothing is kept, and the same command begins anew"), !is_kept);
+    let again = || {
+        drop(fs::remove_dir_all(&runs));
+        interrupt("runs.jsonl")
+    };
     // The signal may come after the last run: then the study is done, and another one is to be interrupted.
-    let mut output = interrupt();
+    let mut output = again();
     for _ in 0..50 {
         if output.status.success() {
-            fs::remove_dir_all(&runs).unwrap();
-            output = interrupt();
+            output = again();
         }
     }
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
@@ -509,8 +518,14 @@ fn what_is_no_such_file_is_named() {
         check(&["study", "show", path], 2, says);
         check(&["drive", "show", path], 2, says);
         check(&["profile", "show", "balanced", "--drive", path], 2, says);
-        check(&["study", "report", path], 2, &format!("{path} holds no study"));
-        check(&["study", "compare", path, path], 2, &format!("{path} holds no study"));
+        let says = match path {
+            "missing.toml" => {
+                "cannot read missing.toml: there is no such file or folder".to_owned()
+            }
+            _ => format!("{path} holds no study"),
+        };
+        check(&["study", "report", path], 2, &says);
+        check(&["study", "compare", path, path], 2, &says);
     }
     let on = |place: &'static str| ["study", "run", "recovery-nvme", "--on", place, "--dry-run"];
     check(&on("files:missing"), 2, "missing is not there; make the folder first");

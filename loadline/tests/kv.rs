@@ -112,3 +112,59 @@ fn what_is_interrupted_leaves_nothing() {
     assert_eq!(files(), ["data"]);
     check(folder, "kv show --dir db", 0, "file 32 MiB");
 }
+
+/// Flags that changed nothing were taken, and a name with a line's end stood in two lines of `kv show`.
+#[test]
+fn what_a_database_has_no_use_for_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    check(folder, "kv put a 1 --dir db --size 32MiB", 0, "");
+    check(folder, "kv get a --dir db --size 32MiB", 2, "unexpected argument '--size'");
+    check(folder, "kv get a --dir db --log-mode fsync", 2, "unexpected argument '--log-mode'");
+    check(folder, "kv remove a --dir db --size 32MiB", 2, "unexpected argument '--size'");
+    check(folder, "kv backup --dir db --to - --json", 2, "--json: the backup itself goes to");
+    for until in ["a", "z"] {
+        let line = format!("kv scan --dir db --from z --until {until}");
+        check(folder, &line, 2, "--from z is not below --until");
+    }
+    let output =
+        command(folder).args(["kv", "get", "a", "--dir", "db", "--keyspace", "a\nb"]).output();
+    let output = output.expect("the program starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no line ends or other control"), "{output:?}");
+    check(folder, "kv grow --dir db --size 16777217", 2, "16777217 B");
+    let most = "--memory 100 TiB: this machine has";
+    check(folder, "kv serve --dir db --socket s --memory 100TiB", 2, most);
+}
+
+/// Nobody could come in, and a user's terms were blamed without file, user and line.
+#[test]
+fn a_file_of_users_is_refused_by_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for (users, says) in [
+        ("", "users: it names no user, and nobody could come in"),
+        ("[user.a]\nweight = -1\n", "users: line 2: weight: takes a number above 0"),
+        ("[user.a]\nweight = 0\n", "users: line 2: weight: takes a number above 0"),
+        ("[user.a]\nweight = nan\n", "users: line 2: weight: takes a number above 0"),
+        ("[user.a]\n\nlimit = -5\n", "users: line 3: limit: takes commands per second, a number"),
+    ] {
+        fs::write(folder.join("users"), users).expect("a file");
+        check(folder, "kv serve --dir db --socket s --users users", 2, says);
+    }
+    assert!(!folder.join("db").exists());
+}
+
+/// Where a file of data ended by chance decided whether it was damaged or another's.
+#[test]
+fn a_database_that_was_cut_is_damaged_wherever() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    check(folder, "kv put a 1 --dir db --size 32MiB", 0, "");
+    let data = File::options().write(true).open(folder.join("db/data")).expect("it was made");
+    for length in [20_000_001, 16 << 20, 1 << 20, 70_000, 65_536, 10_000, 8192, 4096, 4000, 1] {
+        data.set_len(length).expect("it gets shorter");
+        let output = loadline(folder, "kv get a --dir db");
+        assert_eq!(output.status.code(), Some(1), "{length}: {output:?}");
+    }
+}

@@ -5,10 +5,12 @@ mod program;
 
 use program::{check, command, loadline, text};
 use serde_json::Value;
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
@@ -334,6 +336,21 @@ fn why_there_is_no_way_to_a_ceph_cluster() {
     let status = "ceph status --on ceph:ceph.conf --by program";
     check(status, 1, "the `ceph` program is not installed");
     check(&format!("{status} --name admin"), 2, "with its kind, such as `client.admin`");
+    fs::write(folder.join("rnd"), "noise").unwrap();
+    if Path::new("/lib/x86_64-linux-gnu/librados.so.2").exists() {
+        for line in [
+            "ceph status --on ceph:rnd",
+            "ceph facts --on ceph:rnd --out x",
+            "ceph check --on ceph:rnd",
+        ] {
+            check(line, 2, "cannot read rnd: it is no configuration of Ceph");
+        }
+        let output = command(folder).args(["ceph", "status", "--on", "ceph:ceph.conf"]).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("cannot read ceph.conf: it names no monitors"), "{said}");
+    }
     let program = folder.join("ceph");
     fs::write(&program, "#!/bin/sh\necho '{}'\n").unwrap();
     let may = |mode| {
@@ -411,6 +428,79 @@ fn a_study_writes_over_nothing_of_anybody_else_s() {
         refused(folder, &run, 2, &format!("{out} holds {mine}, which no study there has written"));
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     }
+}
+
+/// Reports, plots and manual pages went over somebody's files, and through links into somebody's folder.
+#[test]
+fn what_is_made_again_replaces_only_its_own() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let at = |name: &str| folder.join(name);
+    fs::create_dir(at("theirs")).unwrap();
+    fs::write(at("theirs/results.csv"), "mine").unwrap();
+    fs::write(at("mine"), "mine").unwrap();
+    check(folder, &small_study("baseline --out s"), 0, "s/report.html");
+    let in_place_of = |own: &str, theirs: &str, says: &str, line: &str| {
+        let own = at(own);
+        let kept = own.with_added_extension("kept");
+        fs::rename(&own, &kept).unwrap();
+        symlink(at(theirs), &own).unwrap();
+        refused(folder, line, 2, says);
+        fs::remove_file(&own).unwrap();
+        fs::rename(&kept, &own).unwrap();
+    };
+    let link = "a link, a pipe or a device is in its place; take it away";
+    for (own, theirs) in [("s/report.html", "mine"), ("s/csv", "theirs")] {
+        in_place_of(own, theirs, &format!("cannot write {own}: {link}"), "study report s");
+    }
+    let bench =
+        "cdl bench --dev sim:hdd-22tb-cdl --baseline --runtime 1 --ramptime 0 --qds 2 --outdir b";
+    check(folder, bench, 0, "cdl plot b");
+    fs::write(at("b/report.html"), "mine").unwrap();
+    let says = "cannot write b/report.html: it is there already, and is none of this program's";
+    refused(folder, "cdl plot b", 2, says);
+    assert_eq!(fs::read_to_string(at("b/report.html")).unwrap(), "mine");
+    fs::remove_file(at("b/report.html")).unwrap();
+    check(folder, "cdl plot b", 0, "b/report.html");
+    check(folder, "cdl plot b", 0, "b/report.html");
+    let says = format!("cannot write b/report.html: {link}");
+    in_place_of("b/report.html", "mine", &says, "cdl plot b");
+    fs::create_dir(at("pages")).unwrap();
+    fs::write(at("pages/loadline.1"), "mine").unwrap();
+    let says = "cannot write pages/loadline.1: it is there already, and is none of this program's";
+    refused(folder, "man pages", 2, says);
+    assert_eq!(fs::read_dir(at("pages")).unwrap().count(), 1);
+    fs::remove_file(at("pages/loadline.1")).unwrap();
+    check(folder, "man pages", 0, "pages/loadline.1");
+    check(folder, "man pages", 0, "pages/loadline.1");
+    for kept in ["mine", "theirs/results.csv"] {
+        assert_eq!(fs::read_to_string(at(kept)).unwrap(), "mine");
+    }
+    assert_eq!(fs::read_dir(at("theirs")).unwrap().count(), 1);
+}
+
+/// Tables and drawings of setups that were left out stayed beside those of the new report.
+#[test]
+fn a_report_has_no_figures_of_a_former_one() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    check(folder, &small_study("baseline --out s"), 0, "s/report.html");
+    let names = |of: &str| {
+        let entries = fs::read_dir(folder.join("s").join(of)).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
+    };
+    let (tables, drawings) = (names("csv"), names("plots"));
+    let drawing = drawings.first().expect("one at least");
+    fs::copy(folder.join("s/plots").join(drawing), folder.join("s/plots/old.svg")).unwrap();
+    fs::write(folder.join("s/csv/07-old.csv"), "second\n").unwrap();
+    fs::write(folder.join("s/csv/notes.csv"), "mine").unwrap();
+    fs::write(folder.join("s/plots/mine.svg"), "<svg/>").unwrap();
+    check(folder, "study report s", 0, "s/report.html");
+    let with = |names: BTreeSet<OsString>, mine: &str| {
+        names.into_iter().chain([OsString::from(mine)]).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(names("csv"), with(tables, "notes.csv"));
+    assert_eq!(names("plots"), with(drawings, "mine.svg"));
 }
 
 /// Tables took the place of somebody else's.
@@ -497,6 +587,123 @@ fn a_pipe_in_a_folder_is_no_file_of_a_study() {
     for line in ["study show ./pipe", "study run ./pipe --dry-run", "drive show ./pipe"] {
         refused(folder, line, 2, "./pipe: cannot be read: it is a pipe, and a file is needed");
     }
+}
+
+/// Each was waited for, or read without end and without hearing a signal.
+#[test]
+fn what_has_the_place_of_a_file_is_not_waited_for() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let at = |name: &str| folder.join(name);
+    let pipe = |name: &str| {
+        assert!(Command::new("mkfifo").arg(at(name)).status().unwrap().success());
+    };
+    pipe("pipe");
+    pipe("m.toml");
+    fs::write(at("T2A.cdl"), "cdlp: T2A\n").unwrap();
+    let a_pipe = "pipe: it is a pipe, and a file is needed";
+    refused(folder, "study new m", 2, "m.toml: it is a pipe, and a file is needed");
+    for line in [
+        "cdl show pipe",
+        "cdl stats pipe",
+        "cdl encode pipe --as t2",
+        "cdl bench --dev sim:hdd-22tb-cdl --cdl-single --percentage 9 --dld 1 --t2a pipe --outdir b",
+    ] {
+        let json = if line.contains("encode") { "--output x" } else { "--json" };
+        check(folder, &format!("{line} {json}"), 2, a_pipe);
+    }
+    refused(folder, "soak --rot pipe", 2, "pipe: cannot be read: it is a pipe");
+    refused(folder, "soak --keep pipe --replay 1", 2, "pipe");
+    check(folder, &small_study("baseline --out s"), 0, "s/report.html");
+    let other = "it is a pipe or a device, and a file is needed";
+    for name in ["s/manifest.json", "s/results.json", "s/runs.jsonl"] {
+        let kept = fs::read(at(name)).unwrap();
+        for is_pipe in [true, false] {
+            fs::remove_file(at(name)).unwrap();
+            match is_pipe {
+                true => pipe(name),
+                false => symlink("/dev/zero", at(name)).unwrap(),
+            }
+            let line =
+                if name.contains("results") { "study compare s s" } else { "study report s" };
+            refused(folder, line, 2, &format!("cannot read {name}: {other}"));
+        }
+        fs::remove_file(at(name)).unwrap();
+        fs::write(at(name), kept).unwrap();
+    }
+    let bench =
+        "cdl bench --dev sim:hdd-22tb-cdl --baseline --runtime 1 --ramptime 0 --qds 2 --outdir b";
+    check(folder, bench, 0, "cdl plot b");
+    for name in ["b/baseline/2/fio.log", "b/baseline/2/randread.log_lat.log"] {
+        fs::remove_file(at(name)).unwrap();
+        pipe(name);
+        refused(folder, "cdl plot b", 2, "b: no");
+    }
+    // What a shell gives has a writer.
+    let line = format!("{} cdl show <(cat T2A.cdl)", env!("CARGO_BIN_EXE_loadline"));
+    let output = Command::new("bash").args(["-c", &line]).current_dir(folder).output().unwrap();
+    assert!(!text(&output.stderr).contains("it is a pipe"), "{output:?}");
+}
+
+/// Each was taken, and changed nothing.
+#[test]
+fn what_would_change_nothing_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("file"), [7; 1 << 20]).unwrap();
+    for (line, says) in [
+        (
+            "cdl bench --dev file --baseline --dldsplit zzz",
+            "--dldsplit changes nothing without --cdl-multi",
+        ),
+        ("cdl bench --dev file --baseline --dld 1", "--dld changes nothing without --cdl-single"),
+        (
+            "cdl bench --dev file --baseline --percentage 9",
+            "--percentage changes nothing without --ncq-prio",
+        ),
+        ("cdl bench --dev file --baseline --jobs 5", "leave --jobs out"),
+        ("cdl plot file --width 900", "add --save, or leave them out"),
+        ("soak --rot-self --case flip:17", "as in fsync/log/3/flip:17"),
+        (&small_study("baseline,baseline"), "--setups: `baseline` stands there twice"),
+        (&small_study("baseline --set scale=0.1"), "--set scale=0.1: `scale` is set twice"),
+        (
+            &small_study("baseline --seed 18446744073709551615 --repeat 2"),
+            "--seed: 18446744073709551615 leaves no seeds for --repeat 2",
+        ),
+    ] {
+        refused(folder, line, 2, says);
+    }
+    for line in
+        ["cdl stats file --percentiles 99 --terse", "soak --rot file --case flip:1 --flips 5"]
+    {
+        check(folder, line, 2, "cannot be used with");
+    }
+    check(folder, "cdl encode file --as t2 --minimum 5s --maximum 1s", 2, "--minimum 5 s is above");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+}
+
+/// Each was told what was not so, or what was refused as well.
+#[test]
+fn what_is_there_is_told_as_what_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("rnd"), "noise").unwrap();
+    let bench = "cdl bench --dev sim:hdd-22tb-cdl --baseline --outdir rnd/x";
+    refused(folder, bench, 2, "cannot write rnd/x: a part of the path is a file, not a folder");
+    refused(folder, "study show rnd", 2, "; a file of that name is here: give ./rnd");
+    refused(folder, "drive show rnd", 2, "; a file of that name is here: give ./rnd");
+    refused(
+        folder,
+        "study report nosuch",
+        2,
+        "cannot read nosuch: there is no such file or folder",
+    );
+    refused(folder, "study report rnd", 2, "rnd holds no study");
+    let line = small_study("baseline --on files:");
+    let said = text(&loadline(folder, &line).stderr);
+    assert_eq!(said.matches("--on").count(), 1, "{said}");
+    let negative = "--seconds: `-5` is negative, and no number, size or time here is";
+    refused(folder, "soak --seconds -5", 2, negative);
 }
 
 /// Tables of a result that belongs to somebody else could not be had, wherever they were to go.

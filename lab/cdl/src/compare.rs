@@ -8,9 +8,9 @@ use crate::stats::{
 use crate::workload::FOLDERS;
 use loadline_device::Priority;
 use loadline_fio::LogError;
+use loadline_host::open_own;
 use loadline_stats::mean_interval;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -171,7 +171,7 @@ struct Logged {
 impl Logged {
     fn read(path: &Path) -> Result<Logged, CompareError> {
         let open = || {
-            File::open(path)
+            open_own(path)
                 .map_err(|source| CompareError::Unusable { path: path.to_owned(), source })
         };
         let unread = |source| CompareError::Log { path: path.to_owned(), source };

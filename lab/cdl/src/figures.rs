@@ -4,7 +4,7 @@ use crate::folder::{FIO_LOG, READ_LINE};
 use crate::stats::{Collector, LogScope, LogStatistics, PriorityName, PriorityStatistics};
 use loadline_device::Priority;
 use loadline_fio::LogError;
-use std::fs::File;
+use loadline_host::open_own;
 use std::io;
 use std::path::Path;
 
@@ -70,7 +70,7 @@ pub enum NoFigures {
 /// The figures of a log, a line of its own for each priority.
 pub fn of_log(path: &Path) -> Result<Vec<ReadFigures>, NoFigures> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let file = match File::open(path) {
+    let file = match open_own(path) {
         Ok(file) => file,
         Err(source) => return Err(NoFigures::Missing { name, source }),
     };

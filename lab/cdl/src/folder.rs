@@ -2,8 +2,9 @@
 //! (cdl.md 3.4).
 
 use crate::kept::{self, MANIFEST};
+use loadline_host::{check_own_place, draft_of, make_own_folder, open_own, read_own, write_whole};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -85,10 +86,10 @@ impl BenchFolder {
         let unmake = || drop(fs::remove_dir(root));
         let lock = take_lock(root).inspect_err(|_| unmake())?;
         let place = root.join(MANIFEST);
-        match fs::read(&place) {
+        match read_bytes(&place) {
             Ok(found) => kept::check_same(&found, manifest).map_err(exists)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                write_whole(&place, manifest).inspect_err(|_| {
+                write(&place, manifest).inspect_err(|_| {
                     // It is nobody else's as long as it is locked.
                     drop(fs::remove_file(root.join(LOCK)));
                     unmake();
@@ -136,7 +137,7 @@ impl BenchFolder {
     pub(crate) fn finished_log(&self, workload: &str, depth: u32) -> Option<String> {
         let step = self.step(workload, depth);
         let has_latencies = fs::metadata(step.join(LAT_LOG)).is_ok_and(|found| found.len() > 0);
-        let log = has_latencies.then(|| fs::read_to_string(step.join(FIO_LOG)).ok())??;
+        let log = has_latencies.then(|| read_own(&step.join(FIO_LOG)).ok())??;
         log.contains(READ_LINE).then_some(log)
     }
 
@@ -172,9 +173,15 @@ fn is_a_runs(root: &Path) -> bool {
         return true;
     }
     let Ok(entries) = fs::read_dir(root) else { return false };
-    let ours = [LOCK.to_owned(), format!("{MANIFEST}{PART}")];
-    let mut names = entries.map(|entry| entry.ok()?.file_name().into_string().ok()).peekable();
+    let ours = [PathBuf::from(LOCK), draft_of(Path::new(MANIFEST))];
+    let mut names = entries.map(|entry| Some(PathBuf::from(entry.ok()?.file_name()))).peekable();
     names.peek().is_some() && names.all(|name| name.is_some_and(|name| ours.contains(&name)))
+}
+
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_own(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn take_lock(root: &Path) -> Result<File, BenchFolderError> {
@@ -193,34 +200,20 @@ pub(crate) fn make(path: &Path) -> Result<(), BenchFolderError> {
     fs::create_dir_all(path).map_err(|source| unusable(path, source))
 }
 
-/// Writes a file.
-pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), BenchFolderError> {
-    fs::write(path, text).map_err(|source| unusable(path, source))
-}
-
-/// How the name of a file ends that is not whole yet.
-const PART: &str = ".part";
-
-/// The name of a file until it is whole.
-pub(crate) fn part_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(PART);
-    name.into()
+/// Makes the folder of plots, which is nobody else's.
+pub(crate) fn make_own(path: &Path) -> Result<(), BenchFolderError> {
+    make_own_folder(path).map_err(|source| unusable(path, source))
 }
 
 /// Puts a file in place whole or not at all, whenever this program or the machine stops.
-pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), BenchFolderError> {
-    let part = part_of(path);
-    let written = File::create(&part).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    });
-    let written = written.inspect_err(|_| {
-        // What cannot be written is told; that a part of it cannot be taken away adds nothing.
-        drop(fs::remove_file(&part));
-    });
-    written.map_err(|source| unusable(path, source))
+pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), BenchFolderError> {
+    write_whole(path, text).map_err(|source| unusable(path, source))
+}
+
+/// Begins a file that grows line by line, over one that was there.
+pub(crate) fn create(path: &Path) -> Result<File, BenchFolderError> {
+    let created = check_own_place(path).and_then(|()| File::create(path));
+    created.map_err(|source| unusable(path, source))
 }
 
 /// What happened to a path.

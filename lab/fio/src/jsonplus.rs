@@ -288,6 +288,9 @@ pub enum FioReportError {
     Read(#[from] io::Error),
 }
 
+/// Longest note of fio that is passed over: it names a few paths of 4096 bytes at most. A longer line is of something else, which may have no end.
+const NOTE_BYTES_MAX: u64 = 64 << 10;
+
 impl FioReport {
     /// Reads a report. fio's notes stand before it in the same file, and text behind it where it was asked for several forms.
     pub fn read(source: impl Read) -> Result<FioReport, FioReportError> {
@@ -295,7 +298,8 @@ impl FioReport {
         let mut passed = Vec::new();
         while source.fill_buf()?.first() != Some(&b'{') {
             passed.clear();
-            if source.read_until(b'\n', &mut passed)? == 0 {
+            let read = source.by_ref().take(NOTE_BYTES_MAX).read_until(b'\n', &mut passed)?;
+            if read == 0 || read as u64 == NOTE_BYTES_MAX {
                 return Err(FioReportError::None);
             }
         }

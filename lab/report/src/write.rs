@@ -5,8 +5,10 @@ use crate::csv::files;
 use crate::frontier::{answer_chart, trade_charts};
 use crate::page::page;
 use crate::reservation::reservation_charts;
-use crate::svg::standalone;
-use loadline_study::{RunFacts, StudyResult, why, write_whole};
+use crate::svg::{GROUND, standalone};
+use loadline_host::{check_own_place, make_own_folder, why, write_whole};
+use loadline_study::{RunFacts, StudyResult};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +35,7 @@ pub enum ReportError {
     Table(#[from] parquet::errors::ParquetError),
 }
 
-/// Writes `report.html`, `plots/*.svg` and `csv/*.csv` into `folder`, over what stood there before.
+/// Writes `report.html`, `plots/*.svg` and `csv/*.csv` into `folder`, over what stood there before, of which nothing stays.
 pub fn write_report(
     folder: &Path,
     result: &StudyResult,
@@ -41,7 +43,7 @@ pub fn write_report(
 ) -> Result<(), ReportError> {
     let (plots, csv) = (folder.join("plots"), folder.join("csv"));
     for part in [&plots, &csv] {
-        fs::create_dir_all(part).map_err(|source| unwritable(part, source))?;
+        make_own_folder(part).map_err(|source| unwritable(part, source))?;
     }
     let charts = [
         answer_chart(result).into_iter().collect(),
@@ -50,14 +52,45 @@ pub fn write_report(
         reservation_charts(result),
         wait_charts(result),
     ];
-    for chart in charts.iter().flatten() {
-        let svg = standalone(&chart.svg(FILE_WIDTH));
-        write(&plots.join(format!("{}.svg", chart.id)), &svg)?;
-    }
-    for (name, text) in files(result) {
-        write(&csv.join(name), &text)?;
-    }
+    let drawings = charts.iter().flatten();
+    let drawings: Vec<(String, String)> = drawings
+        .map(|chart| (format!("{}.svg", chart.id), standalone(&chart.svg(FILE_WIDTH))))
+        .collect();
+    replace_all(&plots, &drawings, is_own_drawing)?;
+    replace_all(&csv, &files(result), is_own_table)?;
     write(&folder.join("report.html"), &page(result, facts)?)
+}
+
+/// Writes these files, and takes away what an earlier report had beyond them: figures of other runs.
+fn replace_all(
+    folder: &Path,
+    files: &[(String, String)],
+    is_own: fn(&Path) -> bool,
+) -> Result<(), ReportError> {
+    for (name, text) in files {
+        write(&folder.join(name), text)?;
+    }
+    let entries = fs::read_dir(folder).map_err(|source| unwritable(folder, source))?;
+    for entry in entries {
+        let path = entry.map_err(|source| unwritable(folder, source))?.path();
+        let is_written = files.iter().any(|(name, _)| path == folder.join(name));
+        if !is_written && check_own_place(&path).is_ok() && is_own(&path) {
+            fs::remove_file(&path).map_err(|source| unwritable(&path, source))?;
+        }
+    }
+    Ok(())
+}
+
+/// A table of a setup begins with the place that it has in the study.
+fn is_own_table(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let place = name.bytes().take_while(u8::is_ascii_digit).count();
+    place >= 2 && name[place..].starts_with('-') && name.ends_with(".csv")
+}
+
+fn is_own_drawing(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "svg")
+        && fs::read_to_string(path).is_ok_and(|text| text.contains(GROUND))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), ReportError> {

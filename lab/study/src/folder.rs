@@ -6,7 +6,9 @@ use crate::record::RunRecord;
 use crate::result::{StudyResult, VERSION};
 use crate::seal::{is_as_written, sealed};
 use loadline_base::json_in_words;
-use loadline_host::{MadeFolders, folder_of, make_folder, why};
+use loadline_host::{
+    MadeFolders, check_own_place, folder_of, make_folder, read_own, why, write_whole,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -178,6 +180,7 @@ impl RunFolder {
         let unwritable = |source| self.unwritable(RECORDS, source);
         let is_new = !self.path.join(MANIFEST).exists();
         let made = make_folder(&self.path).map_err(|source| self.unwritable("", source))?;
+        check_own_place(&path).inspect_err(|_| made.take_away()).map_err(unwritable)?;
         let file = loop {
             let options = OpenOptions::new().create(true).read(true).append(true).open(&path);
             let file = options.inspect_err(|_| made.take_away()).map_err(unwritable)?;
@@ -301,28 +304,6 @@ fn whole_lines(text: &str) -> usize {
     text.rfind('\n').map_or(0, |end| end + 1)
 }
 
-/// Writes a file, whole or not at all: a full disk leaves what was there before. What is no file, as a pipe, is written as it is, and so is what a link
-/// leads to, which stays one.
-///
-/// # Errors
-/// The system's, if it could not be written.
-pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
-        return fs::write(path, content);
-    }
-    let draft = path.with_added_extension("draft");
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&draft)?;
-        file.write_all(content.as_ref())?;
-        file.sync_all()?;
-        fs::rename(&draft, path)
-    };
-    write().inspect_err(|_| {
-        // What cannot be written is reported; that a part of it cannot be taken away adds nothing.
-        let _ = fs::remove_file(&draft);
-    })
-}
-
 /// Whether an open file still has its name.
 fn is_of_name(file: &File, path: &Path) -> bool {
     let place = |found: fs::Metadata| (found.dev(), found.ino());
@@ -331,7 +312,7 @@ fn is_of_name(file: &File, path: &Path) -> bool {
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {
-    match fs::read_to_string(path) {
+    match read_own(path) {
         Ok(text) => Ok(Some(text)),
         Err(error)
             if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
@@ -345,7 +326,6 @@ fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Command, Stdio};
 
     fn record(seed: u64) -> RunRecord {
         RunRecord { seed, ..RunRecord::default() }
@@ -353,18 +333,6 @@ mod tests {
 
     fn seeds(folder: &RunFolder) -> Vec<u64> {
         folder.records().unwrap().iter().map(|record| record.seed).collect()
-    }
-
-    /// `/dev/stdout` is one, and so may be a name that somebody has given the newest result.
-    #[test]
-    fn what_a_link_leads_to_is_written_and_it_stays() {
-        let place = tempfile::tempdir().unwrap();
-        let (file, link) = (place.path().join("file"), place.path().join("link"));
-        fs::write(&file, "before").unwrap();
-        std::os::unix::fs::symlink("file", &link).unwrap();
-        write_whole(&link, "after").unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
     }
 
     /// A kill leaves a part of a line, and the next record must not be written behind it.
@@ -397,18 +365,6 @@ mod tests {
         assert_eq!(seeds(&folder), [1]);
         writer.write_all(rest.as_bytes()).unwrap();
         assert_eq!(seeds(&folder), [1, 1]);
-    }
-
-    /// A file takes the place of what it is written to, and nobody reads from that pipe any more.
-    #[test]
-    fn a_pipe_is_written_to_and_not_replaced() {
-        let place = tempfile::tempdir().unwrap();
-        let pipe = place.path().join("pipe");
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
-        write_whole(&pipe, "all of it").unwrap();
-        assert_eq!(reader.wait_with_output().unwrap().stdout, b"all of it");
-        assert!(!fs::metadata(&pipe).unwrap().is_file());
     }
 
     /// A second run in the folder cut the record that the first one was writing.

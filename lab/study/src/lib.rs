@@ -78,7 +78,7 @@ pub use facts::{Host, RunFacts};
 pub use figure::{
     Better, Figure, Figures, Print, PublishedCurve, PublishedFigure, PublishedFigures, ShownIn,
 };
-pub use folder::{FolderError, Manifest, RunFolder, write_whole};
+pub use folder::{FolderError, Manifest, RunFolder};
 pub use host::build_id;
 pub use input::{InputError, Source, hint, unknown};
 pub use inputs::Inputs;
@@ -88,7 +88,6 @@ pub use library::Library;
 pub use limits::LIMITS_KEYS;
 /// For who has studies alone, such as the report.
 pub use loadline_cbt::NoteKind;
-pub use loadline_host::why;
 pub use loadline_testbed::{
     CephFound, CephTestPlace, ClientKind, HostPlace, MachineFacts, NamedValue, OsdHook,
     PERCENTILES, RealDisks, RealPlace,

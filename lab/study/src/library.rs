@@ -108,6 +108,9 @@ impl Library {
             match Path::new(name).is_dir() {
                 _ if name.is_empty() => InputError::new("an empty name", reason),
                 true => InputError::of_name(format!("{reason}; it is a folder: give a file in it")),
+                false if Path::new(name).is_file() => InputError::of_name(format!(
+                    "{reason}; a file of that name is here: give ./{name}"
+                )),
                 false => InputError::of_name(reason),
             }
         })

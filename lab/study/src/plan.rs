@@ -25,7 +25,7 @@ pub fn plan(study: &Study, request: &StudyRequest) -> Vec<Job> {
     let mut jobs = Vec::new();
     for &setup in &request.setups {
         for repeat in 0..u64::from(request.repeats) {
-            let seed = request.seed.wrapping_add(repeat);
+            let seed = request.seed + repeat;
             jobs.push(Job {
                 setup,
                 scale: study.scale,

@@ -125,6 +125,9 @@ impl Session {
     /// # Errors
     /// [`SessionError`] if it holds no study.
     pub fn reopen(folder: RunFolder) -> Result<Session, SessionError> {
+        if let Err(source) = folder.path().metadata() {
+            return Err(FolderError::Unreadable { path: folder.path().to_owned(), source }.into());
+        }
         let manifest =
             folder.manifest()?.ok_or_else(|| SessionError::NoStudy(folder.path().to_owned()))?;
         let (study, request) = manifest.order().resolve()?;
@@ -159,6 +162,11 @@ impl Session {
     /// The circumstances of all sittings together.
     pub fn facts(&self) -> &RunFacts {
         &self.manifest.facts
+    }
+
+    /// Whether any run is recorded: of a study without one the folder goes again.
+    pub fn has_records(&self) -> bool {
+        !self.records.is_empty()
     }
 
     /// The runs that are not recorded yet.
@@ -271,7 +279,7 @@ impl Order {
         let Some(before) = folder.manifest()? else {
             // Records that are none are what a kill left.
             let is_there = |file: &&str| {
-                let found = folder.path().join(file).metadata();
+                let found = folder.path().join(file).symlink_metadata();
                 found.is_ok_and(|found| *file != RECORDS || found.len() > 0)
             };
             let written = [RECORDS, RESULT, "report.html", "trace.json", "csv", "plots"];
@@ -297,6 +305,15 @@ impl Order {
         let study = Study::new(&self.inputs)?;
         if !(1..=1000).contains(&self.repeats) {
             return Err(InputError::new("--repeat", "takes a number from 1 to 1000"));
+        }
+        if self.seed.checked_add(u64::from(self.repeats - 1)).is_none() {
+            let reason = format!(
+                "{} leaves no seeds for --repeat {}: the greatest is {}",
+                self.seed,
+                self.repeats,
+                u64::MAX
+            );
+            return Err(InputError::new("--seed", reason));
         }
         if self.trace.is_some() {
             study.kind.is_traced().map_err(|reason| InputError::new("--trace", reason))?;

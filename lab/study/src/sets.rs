@@ -59,6 +59,10 @@ pub(crate) fn choose(
             return Err(InputError::new("--setups", unknown("setup or set", name, known)));
         }
     }
+    if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
+        let reason = format!("`{}` stands there twice: name each setup once", names[twice]);
+        return Err(InputError::new("--setups", reason));
+    }
     let chosen = |index: &usize| names.iter().any(|name| name == setups[*index]);
     Ok((0..setups.len()).filter(chosen).collect())
 }

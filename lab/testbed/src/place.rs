@@ -95,7 +95,7 @@ impl FromStr for RealDisks {
     type Err = NoPlace;
 
     fn from_str(text: &str) -> Result<RealDisks, NoPlace> {
-        let refuse = |reason: &str| NoPlace(format!("--on {text}: {reason}"));
+        let refuse = |reason: &str| NoPlace(reason.to_owned());
         match text.split_once(':') {
             Some(("files", folder)) if !folder.is_empty() => Ok(RealDisks::Files(folder.into())),
             Some(("files", _)) => Err(refuse("name the folder, as in files:/mnt/disk")),

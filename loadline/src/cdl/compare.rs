@@ -138,7 +138,7 @@ impl From<CompareError> for Failure {
             CompareError::Nothing { .. } | CompareError::Log { .. } => {
                 Failure::Input(error.to_string())
             }
-            CompareError::Unusable { .. } => Failure::Environment(error.to_string()),
+            CompareError::Unusable { path, source } => Failure::unreadable(&path, &source),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use loadline_device::cdl::{
     ATA_LOG_BYTES, AtaLimits, DescriptorPage, SIMPLE_PAGE_BYTES, T2_PAGE_BYTES,
 };
-use std::fs::{self, File};
+use loadline_host::open_named;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -54,10 +54,7 @@ impl Descriptors {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if fs::metadata(path)?.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    open_named(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -49,6 +49,12 @@ enum DescriptorForm {
 }
 
 pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
+    if args.minimum > args.maximum {
+        return Err(Failure::Input(format!(
+            "--minimum {} is above --maximum {}, and no time is between them",
+            args.minimum, args.maximum
+        )));
+    }
     let inputs = args.files.iter().map(|path| open(path)).collect::<Result<Vec<Input>, _>>()?;
     for (path, input) in args.files.iter().zip(&inputs) {
         judge(args, path, &input.page)?;

@@ -20,20 +20,23 @@ pub(crate) struct PlotArgs {
     /// Save each plot as PNG too (needs a build with the feature `png`)
     #[arg(long)]
     png: bool,
-    /// Width of a saved plot in pixels
-    #[arg(long, alias = "w", value_name = "PX", default_value_t = SIZE_DEFAULT.width, value_parser = clap::value_parser!(u32).range(300..=8000))]
-    width: u32,
-    /// Height of a saved plot in pixels
-    #[arg(long, alias = "h", value_name = "PX", default_value_t = SIZE_DEFAULT.height, value_parser = clap::value_parser!(u32).range(220..=8000))]
-    height: u32,
+    /// Width of a saved plot in pixels, by default 860
+    #[arg(long, alias = "w", value_name = "PX", value_parser = clap::value_parser!(u32).range(300..=8000))]
+    width: Option<u32>,
+    /// Height of a saved plot in pixels, by default 600
+    #[arg(long, alias = "h", value_name = "PX", value_parser = clap::value_parser!(u32).range(220..=8000))]
+    height: Option<u32>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
-    let size = Size { width: args.width, height: args.height };
-    let save = (args.save || args.png).then_some(Save { size, png: args.png });
+    let save = (args.save || args.png).then_some(Save { size: args.size(), png: args.png });
+    if save.is_none() && (args.width.is_some() || args.height.is_some()) {
+        let why = "--width and --height are of plots that are saved: add --save, or leave them out";
+        return Err(Failure::Input(why.to_owned()));
+    }
     let mut said = Ok(());
     let plotted = plot(&args.folder, save, &mut |line| {
         if !args.json && said.is_ok() {
@@ -58,6 +61,15 @@ pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
     show::text(&text)
 }
 
+impl PlotArgs {
+    fn size(&self) -> Size {
+        Size {
+            width: self.width.unwrap_or(SIZE_DEFAULT.width),
+            height: self.height.unwrap_or(SIZE_DEFAULT.height),
+        }
+    }
+}
+
 impl From<PlotError> for Failure {
     fn from(error: PlotError) -> Failure {
         match error {
@@ -65,7 +77,8 @@ impl From<PlotError> for Failure {
             PlotError::Nothing { .. } | PlotError::Unusable { .. } => {
                 Failure::Input(error.to_string())
             }
-            _ => Failure::Environment(error.to_string()),
+            PlotError::Folder(error) => error.into(),
+            PlotError::Page(_) => Failure::Environment(error.to_string()),
         }
     }
 }

@@ -10,6 +10,7 @@ use loadline_cdl::stats::{
 };
 use loadline_device::Priority;
 use loadline_fio::{FioReport, FioReportError, LogError, PERCENTILES};
+use loadline_host::{check_own_place, open_named};
 use serde_json::{Map, Value, json};
 use std::fmt::Display;
 use std::fs::File;
@@ -36,7 +37,7 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "TIME", default_value = "0s")]
     from: Span,
     /// Further percentiles to three digits, each with its 95 % interval, as 99.9,99.999; text and JSON only
-    #[arg(long, value_name = "P,...", conflicts_with = "csv", value_delimiter = ',', value_parser = percent)]
+    #[arg(long, value_name = "P,...", conflicts_with_all = ["csv", "terse"], value_delimiter = ',', value_parser = percent)]
     percentiles: Vec<f64>,
     /// Print one JSON object instead of text
     #[arg(long, conflicts_with = "csv")]
@@ -92,9 +93,13 @@ fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Failure {
 
 fn collect(args: &StatsArgs, scope: LogScope) -> Result<LogStatistics, Failure> {
     let mut collector = Collector::new(scope);
-    for path in &args.logs {
+    for (at, path) in args.logs.iter().enumerate() {
+        if args.logs[..at].iter().any(|before| is_same_file(before, path)) {
+            let shown = path.display();
+            return Err(Failure::Input(format!("{shown}: it is named twice; name each log once")));
+        }
         let unreadable = |error: &io::Error| Failure::unreadable(path, error);
-        let file = File::open(path).map_err(|error| unreadable(&error))?;
+        let file = open_named(path).map_err(|error| unreadable(&error))?;
         let mut file = BufReader::new(file);
         match is_log(file.fill_buf().map_err(|error| unreadable(&error))?) {
             true => read_log(&mut collector, path, file)?,
@@ -102,6 +107,11 @@ fn collect(args: &StatsArgs, scope: LogScope) -> Result<LogStatistics, Failure> 
         }
     }
     Ok(collector.finish())
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// Whether a file begins with a number and a comma, as a log does; also one of which nothing has come yet.
@@ -167,6 +177,7 @@ fn save_latencies(log: &Path, statistics: &LogStatistics) -> Result<(), Failure>
 }
 
 fn write_latencies(path: &Path, of: &PriorityStatistics) -> io::Result<()> {
+    check_own_place(path)?;
     let mut file = BufWriter::new(File::create(path)?);
     for (millis, times) in of.latencies.iter() {
         let line = format!("{millis}\n");

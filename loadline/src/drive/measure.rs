@@ -13,7 +13,7 @@ use loadline_measure::{
     MeasureError, MeasureProgress, MeasureTarget, Measured, NoDriveFile, PointResult, Provenance,
     drive_file, measure,
 };
-use loadline_study::{Host, write_whole};
+use loadline_study::Host;
 use serde_json::json;
 use std::fs;
 use std::io::IsTerminal;
@@ -58,19 +58,12 @@ fn check_out(args: &MeasureArgs) -> Result<(), Failure> {
         let text = format!("--out {place}: it is what is measured; name another file");
         return Err(Failure::Input(text));
     }
-    match fs::symlink_metadata(out) {
-        Ok(_) if !args.yes => {
-            let text = format!(
-                "--out {place}: it is there already; name another, or say --yes to replace it"
-            );
-            return Err(Failure::Input(text));
-        }
-        Ok(found) if !found.is_file() => {
-            let text = format!("--out {place}: it is no regular file; name another");
-            return Err(Failure::Input(text));
-        }
-        _ => {}
+    if fs::symlink_metadata(out).is_ok() && !args.yes {
+        let text =
+            format!("--out {place}: it is there already; name another, or say --yes to replace it");
+        return Err(Failure::Input(text));
     }
+    writable::own(out)?;
     // Its folder is made.
     out.parent().map_or(Ok(()), writable::folder)
 }
@@ -99,7 +92,7 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
     let unwritable = |error: std::io::Error| Failure::unwritable(out, &error);
     fs::create_dir_all(folder_of(out)).map_err(unwritable)?;
     match args.yes {
-        true => write_whole(out, text).map_err(unwritable),
+        true => writable::replace(out, text.as_bytes()),
         false => writable::write(out, text),
     }
 }

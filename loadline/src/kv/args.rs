@@ -28,8 +28,11 @@ pub(crate) enum KvCommand {
         /// It is gone when so much time has passed
         #[arg(long, value_name = "TIME")]
         ttl: Option<Span>,
+        /// Size of the file of a database that is made, by default 1 GiB; one that is there has it already
+        #[arg(long, value_name = "SIZE")]
+        size: Option<Bytes>,
         #[command(flatten)]
-        of: KeyspaceArgs,
+        of: ChangeArgs,
     },
     /// Remove a key, if it is there
     Remove {
@@ -37,7 +40,7 @@ pub(crate) enum KvCommand {
         #[arg(allow_negative_numbers = true)]
         key: String,
         #[command(flatten)]
-        of: KeyspaceArgs,
+        of: ChangeArgs,
     },
     /// Print keys with their values, in order
     Scan(ScanArgs),
@@ -132,16 +135,27 @@ pub(crate) struct KvServeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct KeyspaceArgs {
     /// The keyspace's name
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(long, value_name = "NAME", default_value = "default", value_parser = keyspace_name)]
     pub(crate) keyspace: String,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChangeArgs {
     /// When a change is answered: fsync, log-only, background or none. The command ends with a sync in any case
     #[arg(long, value_name = "MODE", default_value = "log-only")]
     pub(crate) log_mode: LogMode,
-    /// Size of the file of a database that is made, by default 1 GiB; one that is there has it already
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) size: Option<Bytes>,
     #[command(flatten)]
-    pub(crate) db: DbArgs,
+    pub(crate) of: KeyspaceArgs,
+}
+
+/// Names stand in lines of text, between commas.
+fn keyspace_name(text: &str) -> Result<String, &'static str> {
+    match text.contains(char::is_control) {
+        true => Err("a keyspace's name has no line ends or other control characters"),
+        false => Ok(text.to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -162,7 +176,7 @@ pub(crate) struct ScanArgs {
     #[arg(long, value_name = "N")]
     pub(crate) most: Option<usize>,
     /// The keyspace's name
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(long, value_name = "NAME", default_value = "default", value_parser = keyspace_name)]
     pub(crate) keyspace: String,
     #[command(flatten)]
     pub(crate) db: DbArgs,

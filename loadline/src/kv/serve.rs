@@ -74,6 +74,7 @@ impl From<RespError> for Failure {
             | RespError::NoTls(_)
             | RespError::NoPassword(_)
             | RespError::Memory(_)
+            | RespError::NoMemory { .. }
             | RespError::NoClients
             | RespError::Idle(_)
             | RespError::Terms(_) => Failure::Input(error.to_string()),

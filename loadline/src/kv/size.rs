@@ -16,6 +16,6 @@ pub(super) fn check_size(db: &Db, asked: Option<Bytes>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Input(format!(
-        "--size {asked}: the database has a file of {is} already; leave --size out, or give it a larger one with `loadline kv grow`"
+        "--size {asked:#}: the database has a file of {is} already; leave --size out, or give it a larger one with `loadline kv grow`"
     )))
 }

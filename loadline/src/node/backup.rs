@@ -6,8 +6,7 @@ use super::size;
 use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::{Command, SnapshotName, Snapshots};
-use loadline_host::why;
-use loadline_study::write_whole;
+use loadline_host::{read_text, why, write_whole};
 use serde_json::json;
 use std::fs::{self, File};
 use std::io;
@@ -74,7 +73,7 @@ pub(super) fn backup(
     let mut export = open(node, name, question)?;
     let extents = export.extents().map_err(|error| of_export(name, &error))?;
     let label = path.with_added_extension("is");
-    let says = fs::read_to_string(&label).unwrap_or_default();
+    let says = read_text(&label).unwrap_or_default();
     let says = says.trim_end();
     let (whole, _) = identity(node, name)?;
     let unfinished = match since {

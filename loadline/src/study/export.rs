@@ -3,6 +3,7 @@
 use crate::cli::ExportArgs;
 use crate::failure::Failure;
 use crate::{show, writable};
+use loadline_host::check_own_folder;
 use loadline_report::parquet_files;
 use loadline_study::{RunFolder, Session};
 use serde_json::json;
@@ -21,6 +22,7 @@ pub(super) fn carry_out(args: &ExportArgs) -> Result<(), Failure> {
         // What a study's own folder has under that name is of an earlier export.
         None => {
             let own = args.folder.join("parquet");
+            check_own_folder(&own).map_err(|error| Failure::unwritable(&own, &error))?;
             writable::write_all(&own, &tables, writable::replace)?;
             own
         }

@@ -67,6 +67,7 @@ impl Intent {
                 false => list::which(&library()),
             });
         };
+        refuse_twice(&args.set)?;
         let mut overrides = Vec::new();
         overrides
             .extend(args.drive.clone().map(|value| Override { key: "drive".to_owned(), value }));
@@ -101,6 +102,7 @@ impl Intent {
 
     /// The order of real runs in simulation, and what was typed beside it.
     fn of_twin(args: &RunArgs, folder: &Path) -> Result<Intent, Failure> {
+        refuse_twice(&args.set)?;
         let mut order = twin_of(folder, engine())?;
         let own = &order.inputs.study.name;
         if let Some(study) = args.study.as_ref().filter(|study| *study != own) {
@@ -136,6 +138,18 @@ impl Intent {
             place.folder.clone_from(&folder);
         }
         Ok(Intent { order, folder, workers, json: args.json.json })
+    }
+}
+
+/// Of two values of one key the first would have no effect.
+fn refuse_twice(set: &[Override]) -> Result<(), InputError> {
+    let is_set_again = |at: &usize| set[..*at].iter().any(|before| before.key == set[*at].key);
+    match (1..set.len()).find(is_set_again) {
+        Some(at) => {
+            let reason = format!("`{}` is set twice: leave one of them out", set[at].key);
+            Err(InputError::new(set[at].to_string(), reason))
+        }
+        None => Ok(()),
     }
 }
 
@@ -233,6 +247,10 @@ fn make_runs(
     let outcome = session.run(workers as usize, interrupted, |sight| progress.show(&sight));
     progress.end();
     outcome.map_err(|error| match error {
+        SessionError::Interrupted if !session.has_records() => Failure::Interrupted(
+            "interrupted before a run ended: nothing is kept, and the same command begins anew"
+                .to_owned(),
+        ),
         SessionError::Interrupted => Failure::Interrupted(format!(
             "interrupted; {} of {} runs are still to be made: the same command continues in {}",
             session.missing().len(),

@@ -10,6 +10,7 @@ use crate::connection::{CephConnection, CephError, CommandAnswer, CommandTarget,
 use crate::place::CephPlace;
 use serde_json::{Value, json};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -33,6 +34,7 @@ struct RadosFunctions {
     create2: unsafe extern "C" fn(*mut Handle, *const c_char, *const c_char, u64) -> c_int,
     conf_read_file: unsafe extern "C" fn(Handle, *const c_char) -> c_int,
     conf_set: unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int,
+    conf_get: unsafe extern "C" fn(Handle, *const c_char, *mut c_char, usize) -> c_int,
     connect: unsafe extern "C" fn(Handle) -> c_int,
     shutdown: unsafe extern "C" fn(Handle),
     buffer_free: unsafe extern "C" fn(*mut c_char),
@@ -114,6 +116,7 @@ fn rados() -> Option<&'static RadosFunctions> {
                     create2: function(library, c"rados_create2")?,
                     conf_read_file: function(library, c"rados_conf_read_file")?,
                     conf_set: function(library, c"rados_conf_set")?,
+                    conf_get: function(library, c"rados_conf_get")?,
                     connect: function(library, c"rados_connect")?,
                     shutdown: function(library, c"rados_shutdown")?,
                     buffer_free: function(library, c"rados_buffer_free")?,
@@ -165,7 +168,7 @@ impl Librados {
     /// Connects as the configuration says.
     ///
     /// # Errors
-    /// [`CephError::Unreachable`] with what would help.
+    /// [`CephError::Conf`], or [`CephError::Unreachable`] with what would help.
     pub fn connect(place: &CephPlace) -> Result<Librados, CephError> {
         let conf = place.conf.display().to_string();
         let refuse =
@@ -173,6 +176,7 @@ impl Librados {
         let functions = rados().ok_or_else(|| refuse(NOT_THERE))?;
         let text = |of: &str| CString::new(of).map_err(|_| refuse("a name has a zero byte"));
         let (user, path) = (text(&place.user)?, text(&conf)?);
+        let no_conf = |error| CephError::Conf { conf: place.conf.clone(), error };
         let mut cluster = null_mut();
         // SAFETY: the handle is written before it is used, and the texts outlive the calls.
         let code =
@@ -183,11 +187,13 @@ impl Librados {
         // SAFETY: as above. What does not get connected is not shut down either: the header allows that only after it, and it is small.
         let code = unsafe { (functions.conf_read_file)(cluster, path.as_ptr()) };
         if code < 0 {
-            let why = match -code {
-                libc::EINVAL => "it is no configuration of Ceph".to_owned(),
-                _ => in_words(code),
+            let error = match -code {
+                libc::EINVAL => {
+                    io::Error::new(io::ErrorKind::InvalidInput, "it is no configuration of Ceph")
+                }
+                number => io::Error::from_raw_os_error(number),
             };
-            return Err(refuse(&format!("librados cannot read it: {why}")));
+            return Err(no_conf(error));
         }
         let quiet = [
             (c"rados_mon_op_timeout", TIMEOUT_S),
@@ -207,7 +213,13 @@ impl Librados {
         // SAFETY: the handle is configured.
         let code = unsafe { (functions.connect)(cluster) };
         if code < 0 {
-            return Err(refuse(&in_words(code)));
+            return Err(match code == -libc::ENOENT && !names_monitors(functions, cluster) {
+                false => refuse(&in_words(code)),
+                true => no_conf(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "it names no monitors, and no DNS record does; give mon_host there",
+                )),
+            });
         }
         Ok(Librados { cluster, functions })
     }
@@ -381,6 +393,16 @@ impl Drop for Librados {
         // SAFETY: it is ended once, and nobody uses it any more.
         unsafe { (self.functions.shutdown)(self.cluster) };
     }
+}
+
+/// Whether a configuration that was read leads to any. Where it does not, only DNS could.
+fn names_monitors(functions: &RadosFunctions, cluster: Handle) -> bool {
+    let mut found: [c_char; 2] = [0; 2];
+    // SAFETY: the handle is configured, and so many bytes are there; what does not fit into them is refused.
+    let code = unsafe {
+        (functions.conf_get)(cluster, c"mon_host".as_ptr(), found.as_mut_ptr(), found.len())
+    };
+    code == -libc::ENAMETOOLONG || found[0] != 0
 }
 
 /// Bytes that follow from the name and that no store makes smaller.

@@ -31,8 +31,8 @@ pub enum ConnectBy {
 
 /// A text that names no cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("--on {0}: takes ceph:CONF, as in ceph:/etc/ceph/ceph.conf")]
-pub struct NoCephPlace(String);
+#[error("takes ceph:CONF, as in ceph:/etc/ceph/ceph.conf")]
+pub struct NoCephPlace;
 
 /// Reads `ceph:CONF`.
 impl FromStr for CephPlace {
@@ -45,7 +45,7 @@ impl FromStr for CephPlace {
                 user: "client.admin".to_owned(),
                 by: ConnectBy::Either,
             }),
-            _ => Err(NoCephPlace(text.to_owned())),
+            _ => Err(NoCephPlace),
         }
     }
 }

@@ -24,7 +24,11 @@ pub fn make_folder(path: &Path) -> io::Result<MadeFolders> {
             Err(_) if folder.is_dir() => {}
             Err(error) => {
                 made.take_away();
-                return Err(error);
+                return Err(match error.kind() {
+                    // What is there is no folder.
+                    io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+                    _ => error,
+                });
             }
         }
     }

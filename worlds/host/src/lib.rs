@@ -21,6 +21,7 @@ mod disk;
 #[cfg(feature = "engine")]
 mod engine;
 mod event_loop;
+mod file;
 mod folder;
 mod handshakes;
 #[cfg(feature = "engine")]
@@ -49,10 +50,14 @@ pub use event_loop::{
     LoopEvent, LoopOptions, Mailbox, Mode, Peer, ReadinessId, Signal, check_free,
     check_socket_path, listen_at, outlives_its_terminal, prepare_tcp,
 };
+pub use file::{
+    check_named, check_own_file, check_own_folder, check_own_place, draft_of, make_own_folder,
+    open_named, open_own, read_own, write_whole,
+};
 pub use folder::{MadeFolders, folder_of, in_folder, make_folder, may_make_in, plain_path};
 pub use handshakes::{HandshakeLine, NextHandshake};
 pub use memory::ProgramMemory;
 pub use new_store::{NewStoreError, new_store_id, write_empty_store, write_new_store, write_store};
 pub use special::special_at;
-pub use text::{check_text_place, open_text, read_text};
+pub use text::read_text;
 pub use why::{in_words, is_refused_again, why};

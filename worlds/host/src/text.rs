@@ -1,7 +1,6 @@
 //! Files that somebody has written and named.
 
-use crate::special_at;
-use std::fs::{self, File};
+use crate::open_named;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -14,37 +13,11 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 /// What the system says; or that it is no text, or too much.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    open_text(path)?.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    open_named(path)?.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         return Err(too_much());
     }
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
-}
-
-/// Opens a text, or what else people have written, without waiting for anybody.
-///
-/// # Errors
-/// What the system says, or [`check_text_place`].
-pub fn open_text(path: &Path) -> io::Result<File> {
-    check_text_place(path)?;
-    File::open(path)
-}
-
-/// Whether a text can be read from what is at a path, or written there, at once. A pipe that lies in a folder is waited for until somebody comes to its other end,
-/// who may never come. One that a shell gives, as behind `/dev/stdin`, has somebody there and no place.
-///
-/// # Errors
-/// A socket is there, or such a pipe.
-pub fn check_text_place(path: &Path) -> io::Result<()> {
-    let refused = |is| {
-        let says = format!("it is a {is}, and a file is needed");
-        Err(io::Error::new(io::ErrorKind::InvalidInput, says))
-    };
-    match special_at(path) {
-        Some("pipe") if fs::canonicalize(path).is_ok() => refused("pipe"),
-        Some("socket") => refused("socket"),
-        _ => Ok(()),
-    }
 }
 
 fn too_much() -> io::Error {
@@ -56,6 +29,7 @@ fn too_much() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write;
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixListener;

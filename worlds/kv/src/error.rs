@@ -133,7 +133,7 @@ pub enum DbOpenError {
         path: PathBuf,
     },
     /// A larger file was wanted, and it has that size already.
-    #[error("{}: holds {is}, which is not less than {wanted}", path.display())]
+    #[error("{}: holds {is}, which is not less than {wanted:#}", path.display())]
     NotLarger {
         /// Which file.
         path: PathBuf,

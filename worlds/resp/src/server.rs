@@ -9,7 +9,8 @@ use crate::users::Users;
 use futures_util::FutureExt;
 use loadline_base::Bytes;
 use loadline_host::{
-    ListenAt, ListenError, Peer, check_free, listen_at, prepare_tcp, raise_descriptors,
+    ListenAt, ListenError, Peer, ProgramMemory, check_free, listen_at, prepare_tcp,
+    raise_descriptors,
 };
 use loadline_kv::{Db, DbError, LogMode};
 use loadline_tls::TlsServer;
@@ -68,6 +69,9 @@ impl RespOptions {
         if self.memory < MEMORY_MIN {
             return Err(RespError::Memory(self.memory));
         }
+        if let Some(has) = ProgramMemory::here().total.filter(|has| *has < self.memory) {
+            return Err(RespError::NoMemory { asked: self.memory, has });
+        }
         if self.clients == 0 {
             return Err(RespError::NoClients);
         }
@@ -122,6 +126,14 @@ pub enum RespError {
         "--memory {0}: it takes at least {MEMORY_MIN}, since one request may have half of that"
     )]
     Memory(Bytes),
+    /// It would bound nothing.
+    #[error("--memory {asked}: this machine has {has}")]
+    NoMemory {
+        /// What was asked for.
+        asked: Bytes,
+        /// What programs may have here.
+        has: Bytes,
+    },
     /// Everybody would be refused.
     #[error("--clients 0: nobody would be served; it takes at least 1")]
     NoClients,

@@ -1,9 +1,10 @@
 //! Who may use the database, and on which terms.
 
 use loadline_base::TextFault;
-use loadline_host::open_text;
+use loadline_host::open_named;
 use loadline_tls::SecretFile;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -22,13 +23,13 @@ pub struct UserTerms {
     #[serde(default)]
     pub password: Option<String>,
     /// Commands per second that it gets whatever others do. Default none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rate")]
     pub reservation: f64,
     /// Its part of what is left, beside others'. Default 1.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "share")]
     pub weight: f64,
     /// Commands per second at most; 0, the default, for no limit.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rate")]
     pub limit: f64,
     /// Whether it may change what holds for all users (`CONFIG SET`, `CONFIG RESETSTAT`). Default no.
     #[serde(default)]
@@ -37,6 +38,19 @@ pub struct UserTerms {
 
 fn one() -> f64 {
     1.0
+}
+
+fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let rate = f64::deserialize(from)?;
+    let is_rate = rate.is_finite() && rate >= 0.0;
+    let wanted = "takes commands per second, a number that is not negative";
+    if is_rate { Ok(rate) } else { Err(D::Error::custom(wanted)) }
+}
+
+fn share<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let weight = f64::deserialize(from)?;
+    let is_share = weight.is_finite() && weight > 0.0;
+    if is_share { Ok(weight) } else { Err(D::Error::custom("takes a number above 0")) }
 }
 
 /// Why a file of users cannot be used.
@@ -56,6 +70,11 @@ pub enum UsersError {
     /// It is no such file: the line, and what is wrong with it.
     #[error("line {0}: {1}")]
     File(usize, String),
+    /// It names nobody.
+    #[error(
+        "it names no user, and nobody could come in: give each a table such as [user.{DEFAULT_USER}]"
+    )]
+    Nobody,
     /// A user may take less than it is promised.
     #[error("user {0}: its limit is below its reservation; raise the one or lower the other")]
     Limit(String),
@@ -97,7 +116,7 @@ impl Users {
     /// # Errors
     /// [`UsersError`].
     pub fn open(path: &Path) -> Result<Users, UsersError> {
-        let file = SecretFile::read(open_text(path)?)?;
+        let file = SecretFile::read(open_named(path)?)?;
         let text = std::str::from_utf8(&file.bytes).map_err(|_| UsersError::NoText)?;
         let users = Users::parse(text)?;
         let has_passwords = users.terms().any(|terms| terms.password.is_some());
@@ -114,6 +133,9 @@ impl Users {
             let fault = TextFault::of_toml(text, Some(at), error.message());
             UsersError::File(fault.line.unwrap_or(1), fault.sentence())
         })?;
+        if file.user.is_empty() {
+            return Err(UsersError::Nobody);
+        }
         for (name, UserTerms { reservation, limit, .. }) in &file.user {
             if *limit > 0.0 && limit < reservation {
                 return Err(UsersError::Limit(name.clone()));

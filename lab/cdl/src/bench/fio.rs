@@ -3,9 +3,10 @@
 use super::order::WorkloadStep;
 use super::real_error::RealError;
 use super::{BenchError, Stopped};
-use crate::folder::{FIO_LOG, READ_LINE, part_of, unusable};
+use crate::folder::{FIO_LOG, READ_LINE, create, unusable};
+use loadline_host::draft_of;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -31,9 +32,9 @@ pub(super) fn run(
     watch: &mut dyn FnMut(f64) -> bool,
 ) -> Result<(), BenchError> {
     let log = place.join(FIO_LOG);
-    let unfinished = part_of(&log);
+    let unfinished = draft_of(&log);
     let cannot = |source: io::Error| unusable(&unfinished, source);
-    let mut output = File::create(&unfinished).map_err(cannot)?;
+    let mut output = create(&unfinished)?;
     writeln!(output, "{}\n", step.fio_command()).map_err(cannot)?;
     let errors = output.try_clone().map_err(cannot)?;
     let child = Command::new("fio")

@@ -1,11 +1,11 @@
 //! The files of one step on the modelled drive: three latency logs, fio's normal output, its JSON+ report.
 
 use super::BenchError;
-use crate::folder::{CLAT_LOG, FIO_JSON, FIO_LOG, LAT_LOG, SLAT_LOG, part_of, unusable, write};
+use crate::folder::{CLAT_LOG, FIO_JSON, FIO_LOG, LAT_LOG, SLAT_LOG, create, unusable, write};
 use loadline_base::Span;
 use loadline_device::Priority;
 use loadline_fio::{Direction, LogLine, LogPriority, LogWriter, ReadJob};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,7 @@ pub(super) struct Logs {
 impl Logs {
     pub(super) fn begin(place: &Path, job: ReadJob) -> Result<Logs, BenchError> {
         let log = |name: &str| {
-            let path = place.join(name);
-            let file = File::create(&path).map_err(|source| unusable(&path, source))?;
+            let file = create(&place.join(name))?;
             Ok::<_, BenchError>(LogWriter::new(BufWriter::new(file)))
         };
         let (lat, clat, slat) = (log(LAT_LOG)?, log(CLAT_LOG)?, log(SLAT_LOG)?);
@@ -63,9 +62,6 @@ impl Logs {
         let mut report = Vec::new();
         job.report().write(&mut report).expect("writing to memory");
         write(&place.join(FIO_JSON), report)?;
-        let finished = place.join(FIO_LOG);
-        let unfinished = part_of(&finished);
-        write(&unfinished, format!("{command}\n\n{}", job.text()))?;
-        Ok(fs::rename(&unfinished, &finished).map_err(|source| unusable(&finished, source))?)
+        Ok(write(&place.join(FIO_LOG), format!("{command}\n\n{}", job.text()))?)
     }
 }

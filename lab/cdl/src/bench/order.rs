@@ -111,6 +111,9 @@ pub enum OrderError {
         "--dldsplit: \"{0}\": a part before it names the same descriptor; each stands there once"
     )]
     SplitTwice(String),
+    /// Something was asked of a workload that is not run.
+    #[error("{0} changes nothing without {1}: add that, or leave it out")]
+    Unused(&'static str, &'static str),
     /// The split gives away more reads than there are.
     #[error("--dldsplit: the percentages add up to {0}, and 100 are there")]
     SplitSum(u32),
@@ -171,6 +174,21 @@ impl BenchOrder {
         }
         if workloads.is_empty() {
             return Err(OrderError::NothingToRun);
+        }
+        let unused = [
+            (
+                "--percentage",
+                asked.percentage.is_some(),
+                "--ncq-prio or --cdl-single",
+                asked.ncq_prio || asked.cdl_single,
+            ),
+            ("--dld", asked.dld.is_some(), "--cdl-single", asked.cdl_single),
+            ("--dldsplit", asked.dldsplit.is_some(), "--cdl-multi", asked.cdl_multi),
+        ];
+        for (option, is_asked, of, is_run) in unused {
+            if is_asked && !is_run {
+                return Err(OrderError::Unused(option, of));
+            }
         }
         if asked.runtime == 0 {
             return Err(OrderError::NoTime);

@@ -5,7 +5,7 @@ use super::order::{BenchOrder, WorkloadStep};
 use super::real::RealDrive;
 use super::sim::{self, Modelled};
 use super::{BenchError, Stopped};
-use crate::folder::{BenchFolder, DESCRIPTORS, make, write_whole};
+use crate::folder::{BenchFolder, DESCRIPTORS, make, write};
 use crate::workload::ReadWorkload;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -79,7 +79,7 @@ impl Bench<'_> {
         for workload in self.order.workloads.iter().filter(|workload| workload.has_limits()) {
             let place = self.folder.workload(workload.folder());
             make(&place)?;
-            write_whole(&place.join(DESCRIPTORS), descriptors)?;
+            write(&place.join(DESCRIPTORS), descriptors)?;
         }
         Ok(())
     }

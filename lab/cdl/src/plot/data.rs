@@ -4,7 +4,7 @@ use super::groups::{Guideline, ReadGroup, groups};
 use crate::figures::{NoFigures, ReadFigures, of_log};
 use crate::folder::{BenchFolder, DESCRIPTORS, FIO_LOG, LAT_LOG, READ_LINE};
 use crate::workload::FOLDERS;
-use std::fs;
+use loadline_host::read_own;
 
 /// Everything that was found.
 pub(super) struct Results {
@@ -180,7 +180,7 @@ impl Results {
             return Vec::new();
         }
         let path = folder.workload(workload).join(DESCRIPTORS);
-        let Ok(text) = fs::read_to_string(&path) else {
+        let Ok(text) = read_own(&path) else {
             self.notes.push(format!(
                 "{workload}/{DESCRIPTORS}: not there, so limits are named by their descriptors"
             ));

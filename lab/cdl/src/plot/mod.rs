@@ -18,8 +18,9 @@ mod tables;
 pub use answer::{BenchAnswer, QUESTION};
 pub use chart::Size;
 
-use crate::folder::{BenchFolder, BenchFolderError, LAT_LOG, make, write};
+use crate::folder::{BenchFolder, BenchFolderError, LAT_LOG, make_own, unusable, write};
 use crate::workload::FOLDERS;
+use loadline_host::check_own_file;
 use std::path::{Path, PathBuf};
 
 /// The page's name in the benchmark's folder.
@@ -126,19 +127,20 @@ pub fn plot(
             None => PlotError::Nothing { path, notes: results.notes },
         });
     }
+    let page = root.join(PAGE);
+    check_own_file(&page, page::KICKER).map_err(|source| unusable(&page, source))?;
     let charts = charts::charts(&results);
     let mut files = Vec::new();
     for workload in &charts {
         progress(&workload.workload.announcement());
         tables::write_tables(&folder, workload.workload)?;
         let Some(Save { size, .. }) = save else { continue };
-        make(&folder.plots())?;
+        make_own(&folder.plots())?;
         for (chart, said) in workload.all().zip(workload.announcements()) {
             progress(&format!("  Plotting {said}"));
             files.extend(write_chart(&folder.plots(), chart, size, rasterize)?);
         }
     }
-    let page = root.join(PAGE);
     let answer = answer::answer(&results);
     write(&page, page::page(&results, &charts, &answer)?)?;
     Ok(Plotted { page, files, notes: results.notes, answer })

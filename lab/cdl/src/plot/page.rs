@@ -12,6 +12,9 @@ use askama::Template;
 use loadline_draw::number::plain;
 use serde_json::{Map, Value, json};
 
+/// What stands above the title of every such page, and tells it from somebody else's.
+pub(super) const KICKER: &str = "Command duration limits benchmark";
+
 /// Sizes at which charts are drawn: half the page, and a phone.
 const SCREEN: Size = Size { width: 520, height: 350 };
 const PHONE: Size = Size { width: 338, height: 300 };
@@ -19,6 +22,7 @@ const PHONE: Size = Size { width: 338, height: 300 };
 #[derive(Template)]
 #[template(path = "page.html")]
 struct PlotPage<'a> {
+    kicker: &'static str,
     device: &'a str,
     how: String,
     light: String,
@@ -78,6 +82,7 @@ pub(super) fn page(
     answer: &BenchAnswer,
 ) -> Result<String, askama::Error> {
     let page = PlotPage {
+        kicker: KICKER,
         device: &results.facts.device,
         how: how(results),
         light: ink::light_variables(),

@@ -4,10 +4,11 @@ use super::charts::total_title;
 use super::data::{DepthResult, WorkloadResult};
 use super::groups::ReadGroup;
 use crate::figures::ReadFigures;
-use crate::folder::{BenchFolder, BenchFolderError, unusable, write};
+use crate::folder::{BenchFolder, BenchFolderError, create, unusable, write};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 /// Writes them into the workload's folder.
 pub(super) fn write_tables(
@@ -19,25 +20,22 @@ pub(super) fn write_tables(
     for depth in &workload.depths {
         for figures in &depth.figures {
             let path = folder.step(workload.folder, depth.depth).join(figures.latency_file());
-            create(&path, |out| figures.latencies().try_for_each(|ms| writeln!(out, "{ms}")))?;
+            fill(&path, |out| figures.latencies().try_for_each(|ms| writeln!(out, "{ms}")))?;
         }
     }
     for group in &workload.groups {
         let path = place.join(format!("lat_pdf{}.csv", group.csv_suffix));
-        create(&path, |out| write_columns(out, workload, group))?;
+        fill(&path, |out| write_columns(out, workload, group))?;
     }
     Ok(())
 }
 
-fn create(
-    path: &std::path::Path,
-    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+fn fill(
+    path: &Path,
+    lines: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), BenchFolderError> {
-    let written = File::create(path).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        fill(&mut out)?;
-        out.flush()
-    });
+    let mut out = BufWriter::new(create(path)?);
+    let written = lines(&mut out).and_then(|()| out.flush());
     written.map_err(|source| unusable(path, source))
 }
 

@@ -183,9 +183,9 @@ fn a_run_that_had_only_just_begun_begins_anew() {
     let refused = run(&asked, drive(), &root, 2).unwrap_err();
     assert!(refused.contains("it holds no run that could be continued"), "{refused}");
     fs::write(root.join("bench.lock"), "").unwrap();
-    fs::write(root.join("bench.json.part"), "{ \"bs\"").unwrap();
+    fs::write(root.join("bench.json.draft"), "{ \"bs\"").unwrap();
     run(&asked, drive(), &root, 2).unwrap();
-    assert!(!files(&root).contains_key("bench.json.part"));
+    assert!(!files(&root).contains_key("bench.json.draft"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use loadline_draw::with_style;
 pub(crate) const SHAPES: &str = include_str!("../../templates/chart.css");
 
 /// Colours of everything that is not data, in a file that stands alone.
-const GROUND: &str = "svg{background:#fff}.t{fill:#1d2430}.q{fill:#5a6472}.grid{stroke:#e3e6ea}\
+pub(crate) const GROUND: &str = "svg{background:#fff}.t{fill:#1d2430}.q{fill:#5a6472}.grid{stroke:#e3e6ea}\
                       .axis{stroke:#8b94a1}.pub{fill:#fff;stroke:#1d2430}.whisker{stroke:#1d2430}\
                       .halo{stroke:#fff}";
 

@@ -13,7 +13,7 @@ mod labels;
 mod lines;
 mod stacks;
 
-pub(crate) use alone::{SHAPES, standalone};
+pub(crate) use alone::{GROUND, SHAPES, standalone};
 pub(crate) use bars::{Bar, BarChart, Mark};
 pub(crate) use dots::{DotChart, DotRow};
 pub(crate) use frontier::{FrontierAxis, FrontierChart, FrontierPoint};

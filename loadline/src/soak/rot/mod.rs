@@ -94,7 +94,12 @@ pub(super) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
 fn own_work(args: &SoakArgs) -> Result<CaseBatches, Failure> {
     if let Some(text) = &args.rot.case {
         let wrong = |error| Failure::Input(format!("--case: {error}"));
-        let (store, case) = text.rsplit_once('/').unwrap_or(("", text));
+        let Some((store, case)) = text.rsplit_once('/') else {
+            let case: Case = text.parse().map_err(wrong)?;
+            return Err(Failure::Input(format!(
+                "--case {case}: of the tool's own stores it names one, too, as in fsync/log/3/{case}"
+            )));
+        };
         let store = store.parse().map_err(wrong)?;
         return Ok(CaseBatches::Again(store, case.parse().map_err(wrong)?));
     }

@@ -55,7 +55,7 @@ pub enum DiskProblem {
         is: Bytes,
     },
     /// No new disk has that size.
-    #[error("a new disk of {wanted} is none; it takes at least {least}, in whole pages of 4 KiB")]
+    #[error("a new disk of {wanted:#} is none; it takes at least {least}, in whole pages of 4 KiB")]
     NewSize {
         /// The size that was asked for.
         wanted: Bytes,
