@@ -6,14 +6,12 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-const TINY: [&str; 12] = [
+const TINY: [&str; 10] = [
     "study",
     "run",
     "checkpoint-full-speed",
     "--set",
     "scale=0.02",
-    "--set",
-    "periods=3",
     "--set",
     "warm_up=1",
     "--set",
@@ -21,9 +19,10 @@ const TINY: [&str; 12] = [
     "--on",
 ];
 
-fn command(folder: &Path, more: &[&str]) -> Command {
+fn command(folder: &Path, periods: u32, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-    command.args(TINY).arg("files:disk").args(more).current_dir(folder);
+    command.args(TINY).arg("files:disk").args(["--set", &format!("periods={periods}")]);
+    command.args(more).current_dir(folder);
     command
 }
 
@@ -34,7 +33,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn run(folder: &Path, more: &[&str]) -> Output {
-    let output = command(folder, more).output().expect("the program starts");
+    let output = command(folder, 3, more).output().expect("the program starts");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     output
@@ -111,7 +110,7 @@ fn what_a_killed_study_leaves_is_removed() {
     let folder = folder();
     let own = folder.path().join("disk/loadline-study");
     let begin = |out: &str| {
-        let mut long = command(folder.path(), &["--setups=log", "--set", "periods=500"]);
+        let mut long = command(folder.path(), 500, &["--setups=log"]);
         let mut child = long
             .args(["--out", out])
             .stdout(Stdio::null())

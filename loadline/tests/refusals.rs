@@ -609,7 +609,7 @@ fn what_has_the_place_of_a_file_is_not_waited_for() {
         let json = if line.contains("encode") { "--output x" } else { "--json" };
         check(folder, &format!("{line} {json}"), 2, a_pipe);
     }
-    refused(folder, "soak --rot pipe", 2, "pipe: cannot be read: it is a pipe");
+    refused(folder, "soak --rot pipe", 2, "pipe: cannot be read: this is a pipe");
     refused(folder, "soak --keep pipe --replay 1", 2, "pipe");
     check(folder, &small_study("baseline --out s"), 0, "s/report.html");
     let other = "it is a pipe or a device, and a file is needed";
@@ -1170,8 +1170,11 @@ fn where_no_drive_file_can_come_nothing_is_measured() {
         refused(folder, &format!("drive measure {flags} --size 16MiB"), 2, says);
     };
     measure("m --out link.toml", "--out link.toml: it is there already");
-    measure("m --yes --out link.toml", "--out link.toml: it is no regular file");
-    measure("m --yes --out d.toml", "--out d.toml: it is no regular file");
+    measure(
+        "m --yes --out link.toml",
+        "cannot write link.toml: a link, a pipe or a device is in its place",
+    );
+    measure("m --yes --out d.toml", "d.toml");
     measure("m.toml --out ./m.toml", "--out ./m.toml: it is what is measured");
     check(folder, "drive measure m --medium ssd", 2, "--out <FILE>");
     assert_eq!(fs::read_dir(folder).unwrap().count(), 2, "nothing is left");

@@ -74,7 +74,7 @@ fn what_was_typed_wrong_is_told_before_anything_runs() {
         ),
         ("--flips 3", "<--rot <FILE>|--rot-self>"),
         ("--case flip:3", "<--rot <FILE>|--rot-self>"),
-        ("--rot-self --case flip:3", "--case: expected a case as the report names it"),
+        ("--rot-self --case flip:3", "--case flip:3: of the tool's own stores it names one, too"),
         ("--rot-self --case fsync/log/3/flip:x", "--case: expected a case"),
         ("--rot foreign --case fsync/log/3/flip:1", "--case: expected a case"),
         ("--replay 3:colour=red", "--replay"),

@@ -98,8 +98,9 @@ struct DescriptorPages {
 }
 
 pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
-    let order =
-        BenchOrder::new(&args.asked()).map_err(|error| Failure::Input(error.to_string()))?;
+    let asked = args.asked();
+    let order = BenchOrder::new(&asked).and_then(|order| asked.check_used().map(|()| order));
+    let order = order.map_err(|error| Failure::Input(error.to_string()))?;
     if matches!(order.device, Device::Real(_)) && args.jobs.is_some_and(|jobs| jobs != 1) {
         let why = "--jobs: runs on a real drive go one after the other: leave --jobs out";
         return Err(Failure::Input(why.to_owned()));

@@ -142,6 +142,26 @@ pub enum OrderError {
     },
 }
 
+impl BenchOptions {
+    /// Whether everything that was asked is of a workload that is asked as well. The script takes what is not, and a description of several runs may have it.
+    ///
+    /// # Errors
+    /// [`OrderError::Unused`].
+    pub fn check_used(&self) -> Result<(), OrderError> {
+        let (single, multi) = (self.cdl_single, self.cdl_multi);
+        let of = "--ncq-prio or --cdl-single";
+        let options = [
+            ("--percentage", self.percentage.is_none() || self.ncq_prio || single, of),
+            ("--dld", self.dld.is_none() || single, "--cdl-single"),
+            ("--dldsplit", self.dldsplit.is_none() || multi, "--cdl-multi"),
+        ];
+        match options.into_iter().find(|(_, is_good, _)| !is_good) {
+            Some((option, _, of)) => Err(OrderError::Unused(option, of)),
+            None => Ok(()),
+        }
+    }
+}
+
 impl BenchOrder {
     /// Checks what was typed.
     pub fn new(asked: &BenchOptions) -> Result<BenchOrder, OrderError> {
@@ -174,21 +194,6 @@ impl BenchOrder {
         }
         if workloads.is_empty() {
             return Err(OrderError::NothingToRun);
-        }
-        let unused = [
-            (
-                "--percentage",
-                asked.percentage.is_some(),
-                "--ncq-prio or --cdl-single",
-                asked.ncq_prio || asked.cdl_single,
-            ),
-            ("--dld", asked.dld.is_some(), "--cdl-single", asked.cdl_single),
-            ("--dldsplit", asked.dldsplit.is_some(), "--cdl-multi", asked.cdl_multi),
-        ];
-        for (option, is_asked, of, is_run) in unused {
-            if is_asked && !is_run {
-                return Err(OrderError::Unused(option, of));
-            }
         }
         if asked.runtime == 0 {
             return Err(OrderError::NoTime);

@@ -110,7 +110,7 @@ fn an_op_without_an_osd_waits_and_is_shown() {
     assert_eq!((&op["osd"], &op["stages"]), (&json!(null), &json!([])));
     assert_eq!((&op["kind"], &op["image"]), (&json!("write"), &json!("vol0")));
     assert_eq!(op["wait"]["reason"], json!("an OSD that serves its PG"));
-    let why = node.json(&["why", "vol0", "--for", "100ms"]);
+    let why = node.json(&["why", "vol0", "--for", "1s"]);
     assert_eq!((&why["ops"], &why["open"]), (&json!(0), &json!(1)));
     assert_eq!(why["reasons"][0]["reason"], json!("an OSD that serves its PG"));
     let slow = "SLOW_OPS: 1 op waits for more than 5 s, the oldest for";
