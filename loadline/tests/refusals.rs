@@ -489,7 +489,8 @@ fn a_report_has_no_figures_of_a_former_one() {
     let (tables, drawings) = (names("csv"), names("plots"));
     let drawing = drawings.first().expect("one at least");
     fs::copy(folder.join("s/plots").join(drawing), folder.join("s/plots/old.svg")).unwrap();
-    fs::write(folder.join("s/csv/07-old.csv"), "second\n").unwrap();
+    let table = tables.first().expect("one at least");
+    fs::copy(folder.join("s/csv").join(table), folder.join("s/csv/07-old.csv")).unwrap();
     fs::write(folder.join("s/csv/notes.csv"), "mine").unwrap();
     fs::write(folder.join("s/plots/mine.svg"), "<svg/>").unwrap();
     check(folder, "study report s", 0, "s/report.html");

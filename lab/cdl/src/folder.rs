@@ -2,7 +2,10 @@
 //! (cdl.md 3.4).
 
 use crate::kept::{self, MANIFEST};
-use loadline_host::{check_own_place, draft_of, make_own_folder, open_own, read_own, write_whole};
+use loadline_host::{
+    check_own_place, draft_of, has_name, make_folder, make_own_folder, open_own, read_own,
+    write_whole,
+};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -81,10 +84,8 @@ impl BenchFolder {
         if root.exists() && !is_a_runs(root) {
             return Err(exists("it holds no run that could be continued".to_owned()));
         }
-        make(root)?;
-        // What is not empty has a run, or somebody who begins one.
-        let unmake = || drop(fs::remove_dir(root));
-        let lock = take_lock(root).inspect_err(|_| unmake())?;
+        let made = make_folder(root).map_err(|source| unusable(root, source))?;
+        let lock = take_lock(root).inspect_err(|_| made.take_away())?;
         let place = root.join(MANIFEST);
         match read_bytes(&place) {
             Ok(found) => kept::check_same(&found, manifest).map_err(exists)?,
@@ -92,7 +93,7 @@ impl BenchFolder {
                 write(&place, manifest).inspect_err(|_| {
                     // It is nobody else's as long as it is locked.
                     drop(fs::remove_file(root.join(LOCK)));
-                    unmake();
+                    made.take_away();
                 })?;
             }
             Err(error) => return Err(unusable(&place, error)),
@@ -186,18 +187,24 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 
 fn take_lock(root: &Path) -> Result<File, BenchFolderError> {
     let path = root.join(LOCK);
-    let file = File::options().create(true).read(true).append(true).open(&path);
-    let file = file.map_err(|source| unusable(&path, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(BenchFolderError::Busy { path: root.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(unusable(&path, source)),
+    loop {
+        let file = File::options().create(true).read(true).append(true).open(&path);
+        let file = file.map_err(|source| unusable(&path, source))?;
+        match file.try_lock() {
+            Ok(()) if has_name(&file, &path) => return Ok(file),
+            // Whoever had it could not begin, and has taken it away.
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(BenchFolderError::Busy { path: root.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(unusable(&path, source)),
+        }
     }
 }
 
 /// Makes a folder with all above it.
 pub(crate) fn make(path: &Path) -> Result<(), BenchFolderError> {
-    fs::create_dir_all(path).map_err(|source| unusable(path, source))
+    make_folder(path).map(drop).map_err(|source| unusable(path, source))
 }
 
 /// Makes the folder of plots, which is nobody else's.

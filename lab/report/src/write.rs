@@ -81,11 +81,12 @@ fn replace_all(
     Ok(())
 }
 
-/// A table of a setup begins with the place that it has in the study.
+/// A table of a setup begins with the place that it has in the study, and inside with the time.
 fn is_own_table(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let place = name.bytes().take_while(u8::is_ascii_digit).count();
-    place >= 2 && name[place..].starts_with('-') && name.ends_with(".csv")
+    let is_named = place >= 2 && name[place..].starts_with('-') && name.ends_with(".csv");
+    is_named && fs::read_to_string(path).is_ok_and(|text| text.starts_with("t_s,"))
 }
 
 fn is_own_drawing(path: &Path) -> bool {
@@ -99,4 +100,23 @@ fn write(path: &Path, text: &str) -> Result<(), ReportError> {
 
 fn unwritable(path: &Path, source: std::io::Error) -> ReportError {
     ReportError::Unwritable { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of somebody's that begins with a year was taken away with those of earlier reports.
+    #[test]
+    fn what_an_earlier_report_had_goes_and_what_somebody_has_put_there_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("01-balanced.csv"), "t_s,iops\n0,5\n").unwrap();
+        fs::write(at("2024-costs.csv"), "month,euros\n1,5\n").unwrap();
+        fs::write(at("notes.csv"), "t_s,iops\n").unwrap();
+        let new = [("00-baseline.csv".to_owned(), "t_s,iops\n".to_owned())];
+        replace_all(place.path(), &new, is_own_table).unwrap();
+        assert!(!at("01-balanced.csv").exists() && at("00-baseline.csv").exists());
+        assert!(at("2024-costs.csv").exists() && at("notes.csv").exists());
+    }
 }

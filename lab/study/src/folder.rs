@@ -7,14 +7,13 @@ use crate::result::{StudyResult, VERSION};
 use crate::seal::{is_as_written, sealed};
 use loadline_base::json_in_words;
 use loadline_host::{
-    MadeFolders, check_own_place, folder_of, make_folder, read_own, why, write_whole,
+    MadeFolders, check_own_place, folder_of, has_name, make_folder, read_own, why, write_whole,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What a folder was made for, and how its runs went.
@@ -188,8 +187,7 @@ impl RunFolder {
                 TryLockError::WouldBlock => FolderError::Busy { path: self.path.clone() },
                 TryLockError::Error(source) => unwritable(source),
             })?;
-            // Who had it before may have taken it away.
-            if is_of_name(&file, &path) {
+            if has_name(&file, &path) {
                 break file;
             }
         };
@@ -302,13 +300,6 @@ fn without_place(error: &serde_json::Error) -> String {
 /// Bytes up to the last end of a line.
 fn whole_lines(text: &str) -> usize {
     text.rfind('\n').map_or(0, |end| end + 1)
-}
-
-/// Whether an open file still has its name.
-fn is_of_name(file: &File, path: &Path) -> bool {
-    let place = |found: fs::Metadata| (found.dev(), found.ino());
-    file.metadata()
-        .is_ok_and(|own| fs::metadata(path).is_ok_and(|named| place(own) == place(named)))
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {

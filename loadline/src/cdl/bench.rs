@@ -17,7 +17,7 @@ use loadline_cdl::bench::{
 use loadline_cdl::plot::answer_of;
 use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures, ReadWorkload};
 use loadline_device::cdl::{DescriptorPage, DriveBounds, ModePage};
-use loadline_host::{folder_of, in_folder, in_words, why};
+use loadline_host::{in_words, why};
 use loadline_sim::hdd::HddSpec;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -115,10 +115,7 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     }
     let ground = args.ground(&order, &pages)?;
     let root = args.outdir(&order)?;
-    let cannot = |error| Failure::unwritable(&root, &error);
-    let folder = in_folder(folder_of(&root), cannot, || {
-        Ok::<_, Failure>(BenchFolder::begin(&root, &manifest(&order, &ground))?)
-    })?;
+    let folder = BenchFolder::begin(&root, &manifest(&order, &ground))?;
     let bench = Bench { order: &order, folder: &folder, ground };
     let mut progress = BenchProgress::new(order.steps().len(), args.json);
     progress.lines(&in_words(&head(&bench, &root)))?;

@@ -1,9 +1,10 @@
 //! Files by whose they are: those that somebody names, and those of the program's own.
 
+use crate::folder::make_folder;
 use crate::special_at;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Opens a file that somebody has named, to read it.
@@ -103,7 +104,14 @@ pub fn check_own_folder(path: &Path) -> io::Result<()> {
 /// As [`check_own_folder`], or what the system says.
 pub fn make_own_folder(path: &Path) -> io::Result<()> {
     check_own_folder(path)?;
-    DirBuilder::new().recursive(true).mode(0o755).create(path)
+    make_folder(path).map(drop)
+}
+
+/// Whether an open file still has this name: who had its lock before may have renamed it, or taken it away.
+pub fn has_name(file: &File, name: &Path) -> bool {
+    let place = |found: Metadata| (found.dev(), found.ino());
+    let named = fs::metadata(name).map(place).ok();
+    named.is_some() && named == file.metadata().map(place).ok()
 }
 
 /// Writes a file of the program's own, whole or not at all: a full disk leaves what was there before.
@@ -188,6 +196,20 @@ mod tests {
         check_own_file(&at("none"), "made by us").unwrap();
         let refused = check_own_file(&at("theirs"), "made by us").unwrap_err().to_string();
         assert!(refused.contains("none of this program's"), "{refused}");
+    }
+
+    #[test]
+    fn a_name_is_lost_to_who_renames_and_to_who_takes_away() {
+        let place = tempfile::tempdir().unwrap();
+        let (name, other) = (place.path().join("a"), place.path().join("b"));
+        let file = File::create(&name).unwrap();
+        assert!(has_name(&file, &name));
+        fs::rename(&name, &other).unwrap();
+        assert!(!has_name(&file, &name) && has_name(&file, &other));
+        File::create(&name).unwrap();
+        assert!(!has_name(&file, &name));
+        fs::remove_file(&other).unwrap();
+        assert!(!has_name(&file, &other));
     }
 
     /// A device in the place of a manifest was read without end, and a pipe was waited for.

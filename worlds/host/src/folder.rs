@@ -43,15 +43,15 @@ pub fn may_make_in(folder: &Path) -> io::Result<()> {
     if !fs::metadata(folder)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
-    let mut trials =
-        (0_u32..).map(|trial| folder.join(format!(".loadline-{}-{trial}", std::process::id())));
-    // Of the same name is what another thread tries, or what one has left that was killed.
-    let is_new = |made: &io::Result<PathBuf>| {
-        made.as_ref().err().is_none_or(|error| error.kind() != io::ErrorKind::AlreadyExists)
-    };
-    let make = |trial: PathBuf| fs::create_dir(&trial).map(|()| trial);
-    let made = trials.by_ref().map(make).find(is_new).expect("there is no end of names");
-    fs::remove_dir(made?)
+    let mut number = 0;
+    loop {
+        let trial = folder.join(format!(".loadline-{}-{number}", std::process::id()));
+        match fs::create_dir(&trial) {
+            // It is what another thread tries, or what one has left that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            made => return made.and_then(|()| fs::remove_dir(&trial)),
+        }
+    }
 }
 
 /// The folders that were made for something of which nothing may come, from above.

@@ -51,8 +51,8 @@ pub use event_loop::{
     check_socket_path, listen_at, outlives_its_terminal, prepare_tcp,
 };
 pub use file::{
-    check_named, check_own_file, check_own_folder, check_own_place, draft_of, make_own_folder,
-    open_named, open_own, read_own, write_whole,
+    check_named, check_own_file, check_own_folder, check_own_place, draft_of, has_name,
+    make_own_folder, open_named, open_own, read_own, write_whole,
 };
 pub use folder::{MadeFolders, folder_of, in_folder, make_folder, may_make_in, plain_path};
 pub use handshakes::{HandshakeLine, NextHandshake};

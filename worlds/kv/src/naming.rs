@@ -1,9 +1,8 @@
 //! Names of files that last.
 
-use loadline_host::folder_of;
+use loadline_host::{folder_of, has_name};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -44,11 +43,7 @@ pub(crate) fn hold_part(part: &Path) -> io::Result<File> {
     loop {
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(part)?;
         file.lock()?;
-        // Who had it before may have given it another name, or removed it.
-        let is_of_name = fs::metadata(part).is_ok_and(|named| {
-            file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (named.dev(), named.ino()))
-        });
-        if is_of_name {
+        if has_name(&file, part) {
             return Ok(file);
         }
     }
